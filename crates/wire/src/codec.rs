@@ -1,0 +1,145 @@
+//! Line to frame and back.
+//!
+//! Strict on what it knows: a known kind with a wrong shape is an error that names the field and shows the line.
+//! Lenient on what it does not: an unknown kind is a frame like any other, and unknown fields are passed over.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::frame::Frame;
+
+/// The longest line that is taken in.
+pub const MAX_LINE_IN: usize = 64 * 1024 * 1024;
+
+/// The longest line that is written: the official Python SDK dies on more than 1 MiB.
+pub const MAX_LINE_OUT: usize = 1_000_000;
+
+/// How much of a bad line an error shows.
+const SHOWN: usize = 200;
+
+/// Why a line is not a frame.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// The line is not JSON at all.
+    #[error("not a JSON line: {reason}. The line begins: {line}")]
+    NotJson {
+        /// What the parser said.
+        reason: String,
+        /// The beginning of the line.
+        line: String,
+    },
+    /// The line is JSON, but not an object with a `type`.
+    #[error("a line must be a JSON object with a \"type\": {line}")]
+    NoType {
+        /// The beginning of the line.
+        line: String,
+    },
+    /// A known kind with a wrong shape.
+    #[error("a \"{kind}\" line has a wrong field `{field}`: {reason}. The line begins: {line}")]
+    WrongShape {
+        /// The `type`, and the subtype where there is one.
+        kind: String,
+        /// The path of the field.
+        field: String,
+        /// What was expected.
+        reason: String,
+        /// The beginning of the line.
+        line: String,
+    },
+    /// The line is longer than [`MAX_LINE_IN`].
+    #[error("a line of more than {} MiB was skipped", MAX_LINE_IN / 1024 / 1024)]
+    TooLong,
+}
+
+impl WireError {
+    pub(crate) fn not_json(line: &str, error: &serde_json::Error) -> Self {
+        Self::NotJson { reason: error.to_string(), line: beginning(line) }
+    }
+}
+
+/// The fields that tell the kind of a frame.
+#[derive(Deserialize)]
+pub(crate) struct Head<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(crate) kind: Cow<'a, str>,
+}
+
+/// Reads one line.
+pub fn decode(line: &str) -> Result<Frame, WireError> {
+    if line.len() > MAX_LINE_IN {
+        return Err(WireError::TooLong);
+    }
+    match serde_json::from_str::<Head<'_>>(line) {
+        Ok(head) => Frame::read(&head, line),
+        Err(error) if error.is_data() => Err(WireError::NoType { line: beginning(line) }),
+        Err(error) => Err(WireError::not_json(line, &error)),
+    }
+}
+
+/// Writes one line, newline included. It stays below [`MAX_LINE_OUT`]: what is too long is shortened, and says so.
+pub fn encode(frame: &Frame, line: &mut Vec<u8>) {
+    let start = line.len();
+    // Writing to a vector cannot fail, and every frame has only string keys.
+    if serde_json::to_writer(&mut *line, frame).is_err() {
+        line.truncate(start);
+        return;
+    }
+    if line.len() - start > MAX_LINE_OUT {
+        crate::fit::shorten(line, start, MAX_LINE_OUT);
+    }
+    line.push(b'\n');
+}
+
+/// Reads a known kind. Only a failure pays for finding out which field was wrong.
+pub(crate) fn read<T: DeserializeOwned>(kind: &str, json: &str) -> Result<T, WireError> {
+    serde_json::from_str(json).map_err(|error| {
+        if !error.is_data() {
+            return WireError::not_json(json, &error);
+        }
+        let traced = serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_str(json));
+        let (field, reason) = match traced {
+            Err(traced) => (traced.path().to_string(), traced.into_inner().to_string()),
+            Ok(_) => (".".into(), error.to_string()),
+        };
+        WireError::WrongShape { kind: kind.into(), field, reason, line: beginning(json) }
+    })
+}
+
+/// The first characters of a line, for an error text.
+fn beginning(line: &str) -> String {
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_kind_is_passed_on_as_it_came() {
+        let line = r#"{"type":"brand_new","n":1.50,"z":{"b":1,"a":2}}"#;
+        let mut out = Vec::new();
+        encode(&decode(line).unwrap(), &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), format!("{line}\n"));
+    }
+
+    #[test]
+    fn a_known_kind_with_a_wrong_shape_names_the_field() {
+        let error = decode(r#"{"type":"user","message":{"role":"user","content":"x"},"priority":"soon"}"#).unwrap_err();
+        let WireError::WrongShape { kind, field, line, .. } = error else { panic!("{error}") };
+        assert_eq!((kind.as_str(), field.as_str()), ("user", "priority"));
+        assert!(line.contains("soon"));
+    }
+
+    #[test]
+    fn what_is_not_an_object_with_a_type_is_refused() {
+        assert!(matches!(decode("this is not json"), Err(WireError::NotJson { .. })));
+        assert!(matches!(decode("[1]"), Err(WireError::NoType { .. })));
+        assert!(matches!(decode(r#"{"kind":"user"}"#), Err(WireError::NoType { .. })));
+        assert!(matches!(decode(r#"{"type":"user""#), Err(WireError::NotJson { .. })));
+    }
+}

@@ -1,0 +1,95 @@
+//! [`Frame`]: everything that can stand on a line, in either direction.
+
+use serde::ser::{Serialize, Serializer};
+use serde::Serialize as DeriveSerialize;
+
+use crate::codec::{Head, WireError, read};
+use crate::control::{Cancel, ControlRequest, ControlResponse};
+use crate::message::{Assistant, StreamEvent, ToolProgress, TurnResult, User};
+use crate::notice::{
+    ActiveGoal, AuthStatus, ConversationReset, EnvironmentUpdate, KeepAlive, PromptSuggestion, RateLimitEvent,
+    ToolUseSummary, TranscriptMirror,
+};
+use crate::raw::RawJson;
+use crate::system::System;
+
+/// Lists the kinds of frame once: tag on the wire, variant, type. Everything that goes by kind is made from this list.
+macro_rules! frames {
+    ($($tag:literal => $variant:ident($body:ty),)*) => {
+        /// One line of the wire.
+        #[derive(Debug, Clone, PartialEq)]
+        #[expect(missing_docs, reason = "each variant is documented at the type it holds")]
+        pub enum Frame {
+            $($variant($body),)*
+            /// A kind that we do not know, kept as it came and passed on.
+            Unknown(RawJson),
+        }
+
+        impl Frame {
+            /// The `type` of the frame.
+            pub fn kind(&self) -> &str {
+                match self {
+                    $(Self::$variant(_) => $tag,)*
+                    Self::Unknown(_) => "unknown",
+                }
+            }
+
+            pub(crate) fn read(head: &Head<'_>, line: &str) -> Result<Self, WireError> {
+                match head.kind.as_ref() {
+                    $($tag => read::<$body>($tag, line).map(Self::$variant),)*
+                    _ => RawJson::parse(line).map(Self::Unknown).map_err(|error| WireError::not_json(line, &error)),
+                }
+            }
+        }
+
+        impl Serialize for Frame {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $(Self::$variant(body) => Tagged { kind: $tag, body }.serialize(serializer),)*
+                    Self::Unknown(raw) => raw.serialize(serializer),
+                }
+            }
+        }
+
+        $(impl From<$body> for Frame {
+            fn from(body: $body) -> Self {
+                Self::$variant(body)
+            }
+        })*
+
+        /// Adds every kind's schema to the list.
+        pub(crate) fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
+            vec![$(($tag, generator.subschema_for::<$body>()),)*]
+        }
+    };
+}
+
+frames! {
+    "assistant" => Assistant(Assistant),
+    "user" => User(User),
+    "result" => Result(TurnResult),
+    "system" => System(System),
+    "stream_event" => StreamEvent(StreamEvent),
+    "tool_progress" => ToolProgress(ToolProgress),
+    "tool_use_summary" => ToolUseSummary(ToolUseSummary),
+    "auth_status" => AuthStatus(AuthStatus),
+    "rate_limit_event" => RateLimitEvent(RateLimitEvent),
+    "prompt_suggestion" => PromptSuggestion(PromptSuggestion),
+    "conversation_reset" => ConversationReset(ConversationReset),
+    "active_goal" => ActiveGoal(ActiveGoal),
+    "control_request" => ControlRequest(ControlRequest),
+    "control_response" => ControlResponse(ControlResponse),
+    "control_cancel_request" => ControlCancel(Cancel),
+    "keep_alive" => KeepAlive(KeepAlive),
+    "update_environment_variables" => EnvironmentUpdate(EnvironmentUpdate),
+    "transcript_mirror" => TranscriptMirror(TranscriptMirror),
+}
+
+/// A body with its `type` in front.
+#[derive(DeriveSerialize)]
+struct Tagged<'a, T> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(flatten)]
+    body: &'a T,
+}
