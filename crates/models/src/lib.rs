@@ -1,1 +1,38 @@
-//! x
+//! Talking to a model: a request goes in, a stream of events comes out, whoever the provider is.
+//!
+//! The common tongue is that of the Messages API; other dialects are translated to and from it by pure functions.
+//! This crate knows no tools, no permissions and no sessions: it gets schemas and messages, and gives events.
+//!
+//! The rooms:
+//! - [`model`]: the trait [`Model`], one attempt at one reply
+//! - [`request`]: what is asked; [`history`]: the conversation as bytes, each message written once
+//! - [`event`]: what comes back; [`assemble`]: events to blocks, pure
+//! - [`call`]: one reply with everything that may go wrong on the way: retries, watchdogs, corrections
+//! - [`retry`]: when to try again, pure; [`fault`]: what can go wrong
+//! - [`sse`]: bytes to events, pure
+//! - [`anthropic`], [`openai_chat`], [`scripted`]: the providers; [`providers`]: which one a model name means
+//! - [`http`]: the one door to the network
+//! - [`catalog`]: aliases, windows, limits, prices
+
+pub mod anthropic;
+pub mod assemble;
+pub mod call;
+pub mod catalog;
+pub mod event;
+pub mod fault;
+pub mod history;
+#[cfg(feature = "http")]
+pub mod http;
+pub mod model;
+pub mod openai_chat;
+pub mod providers;
+pub mod request;
+pub mod retry;
+pub mod scripted;
+pub mod sse;
+
+pub use event::{BlockDelta, Event};
+pub use fault::{Fault, FaultKind};
+pub use history::History;
+pub use model::{Delta, Model};
+pub use request::{Effort, Preamble, Request, Thinking, ToolSpec};

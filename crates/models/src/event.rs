@@ -1,0 +1,92 @@
+//! What a reply consists of while it streams: the events of the Messages API, read once.
+
+use serde::Deserialize;
+use serde_json::Value;
+use whimbrel_wire::{Block, StopReason, Usage};
+
+/// One event of a streamed reply.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// The reply begins.
+    MessageStart {
+        /// The provider's id of the reply.
+        id: String,
+        /// The model that answers.
+        model: String,
+        /// Tokens read; output so far.
+        usage: Usage,
+    },
+    /// A block begins.
+    BlockStart {
+        /// Its place in the reply.
+        index: usize,
+        /// The block, still empty.
+        block: Block,
+    },
+    /// A block grows.
+    BlockDelta {
+        /// Its place in the reply.
+        index: usize,
+        /// What is added.
+        delta: BlockDelta,
+    },
+    /// A block is complete.
+    BlockStop {
+        /// Its place in the reply.
+        index: usize,
+    },
+    /// The reply's last figures.
+    MessageDelta {
+        /// Why the model stopped.
+        stop_reason: Option<StopReason>,
+        /// The stop sequence that appeared.
+        stop_sequence: Option<String>,
+        /// Totals; figures that the event lacks are zero.
+        usage: Usage,
+    },
+    /// The reply is complete.
+    MessageStop,
+    /// A sign of life.
+    Ping,
+    /// Something newer than we are; passed on, not read.
+    Unknown,
+}
+
+/// What is added to a block.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "type")]
+pub enum BlockDelta {
+    /// More text.
+    #[serde(rename = "text_delta")]
+    Text {
+        /// The piece.
+        text: String,
+    },
+    /// More reasoning.
+    #[serde(rename = "thinking_delta")]
+    Thinking {
+        /// The piece.
+        thinking: String,
+    },
+    /// The signature of the reasoning.
+    #[serde(rename = "signature_delta")]
+    Signature {
+        /// The signature.
+        signature: String,
+    },
+    /// More of a tool's input, as a fragment of JSON text.
+    #[serde(rename = "input_json_delta")]
+    InputJson {
+        /// The fragment.
+        partial_json: String,
+    },
+    /// A citation.
+    #[serde(rename = "citations_delta")]
+    Citation {
+        /// The citation.
+        citation: Value,
+    },
+    /// Something newer.
+    #[serde(other)]
+    Unknown,
+}

@@ -1,0 +1,185 @@
+//! The conversation as bytes. Each block is written as JSON once; a request shares what was written before.
+//!
+//! Messages of one role that follow each other are joined, so roles always alternate. The last message stays open
+//! for further blocks until the other side speaks.
+
+use bytes::Bytes;
+use serde::Deserialize;
+use whimbrel_wire::{Block, Role};
+
+use crate::request::CACHE_MARK;
+
+/// From this size on, finished messages are frozen and shared instead of copied into each request.
+const SEAL_AT: usize = 64 * 1024;
+
+/// A growing conversation.
+#[derive(Debug, Default, Clone)]
+pub struct History {
+    /// Finished messages, each piece ending at a message boundary, comma included.
+    sealed: Vec<Bytes>,
+    /// What came since: whole messages, and the open one without its closing brackets.
+    tail: Vec<u8>,
+    /// Who spoke last.
+    last: Option<Role>,
+    /// Where in `tail` the last request ended, so that its cache mark can be set again.
+    asked_at: Option<usize>,
+}
+
+/// A conversation as of one request. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    parts: Vec<Bytes>,
+}
+
+/// One message, read back from a conversation.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Message {
+    /// Who spoke.
+    pub role: Role,
+    /// What was said.
+    pub content: Vec<Block>,
+}
+
+impl History {
+    /// An empty conversation.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a block: to the last message if the same side spoke, else as a new message.
+    pub fn push(&mut self, role: Role, block: &Block) {
+        if self.last == Some(role) {
+            self.tail.push(b',');
+        } else {
+            self.open_message(role);
+        }
+        // Writing to a vector cannot fail, and a block has only string keys.
+        let _ = serde_json::to_writer(&mut self.tail, block);
+    }
+
+    fn open_message(&mut self, role: Role) {
+        if self.last.is_some() {
+            self.tail.extend_from_slice(b"]},");
+            if self.tail.len() >= SEAL_AT {
+                self.sealed.push(Bytes::from(std::mem::take(&mut self.tail)));
+                self.asked_at = None;
+            }
+        }
+        let opening: &[u8] = match role {
+            Role::User => br#"{"role":"user","content":["#,
+            Role::Assistant => br#"{"role":"assistant","content":["#,
+        };
+        self.tail.extend_from_slice(opening);
+        self.last = Some(role);
+    }
+
+    /// Who spoke last.
+    pub fn last_role(&self) -> Option<Role> {
+        self.last
+    }
+
+    /// Whether nothing has been said yet.
+    pub fn is_empty(&self) -> bool {
+        self.last.is_none()
+    }
+
+    /// How many bytes the conversation takes as JSON.
+    pub fn size(&self) -> usize {
+        self.sealed.iter().map(Bytes::len).sum::<usize>() + self.tail.len()
+    }
+
+    /// The conversation for one request, with cache marks at its end and at the end of the request before.
+    pub fn ask(&mut self) -> Snapshot {
+        let mut tail = Vec::with_capacity(self.tail.len() + 2 * CACHE_MARK.len() + 2);
+        let mut from = 0;
+        let end = self.tail.len();
+        for mark in self.asked_at.into_iter().chain([end]).filter(|at| *at > 0) {
+            if mark == end && self.last != Some(Role::User) || mark <= from {
+                continue;
+            }
+            // The mark goes inside the block that ends here, before its closing brace.
+            tail.extend_from_slice(&self.tail[from..mark - 1]);
+            tail.extend_from_slice(CACHE_MARK.as_bytes());
+            from = mark - 1;
+        }
+        tail.extend_from_slice(&self.tail[from..]);
+        if self.last.is_some() {
+            tail.extend_from_slice(b"]}");
+        }
+        self.asked_at = (self.last == Some(Role::User)).then_some(end);
+        Snapshot { parts: self.sealed.iter().cloned().chain([Bytes::from(tail)]).collect() }
+    }
+
+    /// The conversation read back, message by message, without cache marks.
+    pub fn messages(&self) -> Vec<Message> {
+        let mut copy = self.clone();
+        copy.last = copy.last.map(|_| Role::Assistant);
+        copy.asked_at = None;
+        copy.ask().messages()
+    }
+}
+
+impl Snapshot {
+    /// The messages as JSON, comma-separated, in pieces to be sent one after the other.
+    pub fn parts(&self) -> &[Bytes] {
+        &self.parts
+    }
+
+    /// The messages read back, for providers that speak another dialect. Cache marks are dropped.
+    pub fn messages(&self) -> Vec<Message> {
+        let mut json = Vec::from(*b"[");
+        for part in &self.parts {
+            json.extend_from_slice(part);
+        }
+        json.push(b']');
+        serde_json::from_slice(&json).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(snapshot: &Snapshot) -> serde_json::Value {
+        let text: Vec<u8> = snapshot.parts().iter().flat_map(|part| part.iter().copied()).collect();
+        serde_json::from_str(&format!("[{}]", String::from_utf8(text).unwrap())).unwrap()
+    }
+
+    fn marks(value: &serde_json::Value) -> usize {
+        value.to_string().matches("cache_control").count()
+    }
+
+    #[test]
+    fn blocks_of_one_side_are_joined_and_roles_alternate() {
+        let mut history = History::new();
+        history.push(Role::User, &Block::text("one"));
+        history.push(Role::User, &Block::text("two"));
+        history.push(Role::Assistant, &Block::text("three"));
+        history.push(Role::User, &Block::text("four"));
+        let roles: Vec<_> = history.messages().iter().map(|m| (m.role, m.content.len())).collect();
+        assert_eq!(roles, [(Role::User, 2), (Role::Assistant, 1), (Role::User, 1)]);
+    }
+
+    #[test]
+    fn a_request_carries_at_most_two_marks_and_a_byte_equal_prefix_without_them() {
+        let mut history = History::new();
+        let mut before = String::new();
+        for turn in 0..40 {
+            history.push(Role::User, &Block::text(format!("{turn} {}", "x".repeat(9_000))));
+            let value = json(&history.ask());
+            assert!(marks(&value) <= 2, "turn {turn}: {}", marks(&value));
+            assert!(value.as_array().unwrap().last().unwrap().to_string().contains("cache_control"));
+            let bare = value.to_string().replace(CACHE_MARK, "");
+            let bare = bare.trim_end_matches("]}]");
+            assert!(bare.starts_with(&before), "turn {turn}");
+            before = bare.to_owned();
+            history.push(Role::Assistant, &Block::text("ok"));
+        }
+    }
+
+    #[test]
+    fn an_empty_conversation_is_an_empty_list() {
+        assert_eq!(json(&History::new().ask()), serde_json::json!([]));
+        assert!(History::new().is_empty());
+    }
+}

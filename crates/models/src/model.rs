@@ -1,0 +1,26 @@
+//! The trait that every provider implements: one attempt at one reply.
+
+use std::sync::Arc;
+
+use futures::stream::BoxStream;
+use whimbrel_wire::RawJson;
+
+use crate::event::Event;
+use crate::fault::Fault;
+use crate::request::Request;
+
+/// Something that answers requests.
+pub trait Model: Send + Sync {
+    /// Makes one attempt. The stream ends after [`Event::MessageStop`] or with one fault; dropping it closes the connection.
+    /// Trying again is not done here but in [`crate::call`].
+    fn ask(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>>;
+}
+
+/// One event of a reply.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Delta {
+    /// What it means.
+    pub event: Event,
+    /// The event as JSON in the form of the Messages API, when [`Request::raw_events`] asked for it.
+    pub raw: Option<RawJson>,
+}

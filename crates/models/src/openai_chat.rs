@@ -1,0 +1,1 @@
+//! The Chat Completions dialect.

@@ -1,0 +1,111 @@
+//! What a model is asked.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use whimbrel_wire::RawJson;
+
+use crate::history::Snapshot;
+
+/// One request. Cheap to clone: the large parts are shared.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The model, by the name its provider knows.
+    pub model: String,
+    /// System prompt and tools.
+    pub preamble: Arc<Preamble>,
+    /// The conversation.
+    pub history: Snapshot,
+    /// The output limit.
+    pub max_tokens: u64,
+    /// Whether and how much the model thinks first.
+    pub thinking: Thinking,
+    /// How hard it tries, where the model can be told.
+    pub effort: Option<Effort>,
+    /// Beta features asked for by the caller.
+    pub betas: Vec<String>,
+    /// The session, so that a provider can tie requests together.
+    pub session_id: String,
+    /// Whether [`crate::Delta::raw`] is wanted.
+    pub raw_events: bool,
+}
+
+/// The part of a request that stays the same over a session, written as JSON once.
+#[derive(Debug)]
+pub struct Preamble {
+    /// The system prompt, in blocks.
+    pub system: Vec<String>,
+    /// The tools.
+    pub tools: Vec<ToolSpec>,
+    json: String,
+}
+
+/// A tool as the model sees it.
+#[derive(Debug, Clone, Serialize)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it does and when to use it.
+    pub description: String,
+    /// The JSON Schema of its input.
+    pub input_schema: RawJson,
+}
+
+/// Whether and how much the model thinks before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thinking {
+    /// Not at all.
+    Disabled,
+    /// Up to this many tokens.
+    Enabled {
+        /// The limit.
+        budget: u64,
+    },
+    /// As much as it finds useful.
+    Adaptive,
+}
+
+/// How hard the model tries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Effort {
+    Low,
+    Medium,
+    High,
+    Xhigh,
+    Max,
+}
+
+impl Preamble {
+    /// Writes system prompt and tools once. Empty system blocks are left out: providers refuse them.
+    pub fn new(mut system: Vec<String>, tools: Vec<ToolSpec>) -> Self {
+        system.retain(|text| !text.is_empty());
+        let json = render(&system, &tools);
+        Self { system, tools, json }
+    }
+
+    /// `"system":[..],"tools":[..],`, each part only if it is not empty; the last block carries a cache mark.
+    pub fn json(&self) -> &str {
+        &self.json
+    }
+}
+
+/// The mark that asks the provider to cache everything up to its block.
+pub(crate) const CACHE_MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
+
+fn render(system: &[String], tools: &[ToolSpec]) -> String {
+    let mut json = String::new();
+    if !system.is_empty() {
+        let blocks = system.iter().enumerate().map(|(i, text)| {
+            let mark = if i + 1 == system.len() { CACHE_MARK } else { "" };
+            format!(r#"{{"type":"text","text":{}{mark}}}"#, serde_json::Value::from(text.as_str()))
+        });
+        json += &format!(r#""system":[{}],"#, blocks.collect::<Vec<_>>().join(","));
+    }
+    if !tools.is_empty() {
+        let specs = tools.iter().filter_map(|tool| serde_json::to_string(tool).ok());
+        json += &format!(r#""tools":[{}],"#, specs.collect::<Vec<_>>().join(","));
+    }
+    json
+}
