@@ -1,1 +1,5 @@
-//! x
+//! The agent.
+
+pub mod tasks;
+pub mod tools;
+pub mod workspace;

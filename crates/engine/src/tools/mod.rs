@@ -1,0 +1,189 @@
+//! The tools, one leaf file each, and the list of them.
+//!
+//! A leaf has an input type whose doc comments are what the model reads, a word on what it touches, `run`, and
+//! examples that are documentation and test at once. To add a tool: write the leaf, add it to [`all`].
+
+mod example;
+mod touches;
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+use whimbrel_models::ToolSpec;
+use whimbrel_wire::RawJson;
+use whimbrel_wire::content::ResultContent;
+
+use crate::tasks::Tasks;
+use crate::workspace::Workspace;
+
+pub use example::Example;
+pub use touches::Touches;
+
+/// One tool.
+pub trait Tool: Send + Sync + 'static {
+    /// What the model fills in. The doc comments of its fields are what the model reads about them.
+    type Input: DeserializeOwned + JsonSchema + Send;
+
+    /// The name on the wire.
+    const NAME: &'static str;
+
+    /// Older names under which the model or a rule may still call it.
+    const ALIASES: &'static [&'static str] = &[];
+
+    /// What the model reads about the tool.
+    const DESCRIPTION: &'static str;
+
+    /// What a call with this input touches: decides what may run beside it and whether a permission is needed.
+    fn touches(input: &Self::Input) -> Touches;
+
+    /// Does the work. Dropping the future must leave nothing running.
+    fn run(&self, input: Self::Input, call: Call) -> impl Future<Output = Output> + Send;
+
+    /// Calls that show what the tool does.
+    fn examples() -> Vec<Example>;
+}
+
+/// What surrounds one call.
+#[derive(Clone)]
+pub struct Call {
+    /// The id of the call.
+    pub id: String,
+    /// Where the session works.
+    pub workspace: Arc<Workspace>,
+    /// The background work of the session.
+    pub tasks: Tasks,
+    /// Fires when the turn is interrupted or the session ends.
+    pub cancel: CancellationToken,
+}
+
+/// How a call ended.
+pub type Output = Result<Done, Trouble>;
+
+/// A call that did its work.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Done {
+    /// What the model reads.
+    pub content: ResultContent,
+    /// What the host gets beside it (`tool_use_result`).
+    pub meta: Value,
+}
+
+/// A call that did not. The text is for the model: what is wrong and what to do instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// The call makes no sense; nothing was done.
+    Refused(String),
+    /// The work was begun and failed.
+    Failed(String),
+}
+
+impl Done {
+    /// A text for the model and a structure for the host.
+    pub fn text(text: impl Into<String>, meta: Value) -> Self {
+        Self { content: ResultContent::Text(text.into()), meta }
+    }
+}
+
+impl Trouble {
+    /// The text as the model reads it.
+    pub fn for_model(&self) -> String {
+        match self {
+            Self::Refused(text) => format!("<tool_use_error>{text}</tool_use_error>"),
+            Self::Failed(text) => text.clone(),
+        }
+    }
+
+    /// The bare text.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Refused(text) | Self::Failed(text) => text,
+        }
+    }
+}
+
+/// A tool whose input type is hidden, so that tools of all kinds can stand in one list.
+pub trait AnyTool: Send + Sync {
+    /// The name on the wire.
+    fn name(&self) -> &str;
+    /// Older names.
+    fn aliases(&self) -> &[&str];
+    /// The tool as the model sees it.
+    fn spec(&self) -> ToolSpec;
+    /// What a call with this input touches; an error if the input does not fit.
+    fn touches(&self, input: &Value) -> Result<Touches, Trouble>;
+    /// Checks the input and does the work.
+    fn run<'a>(&'a self, input: Value, call: Call) -> Pin<Box<dyn Future<Output = Output> + Send + 'a>>;
+}
+
+impl<T: Tool> AnyTool for T {
+    fn name(&self) -> &str {
+        T::NAME
+    }
+
+    fn aliases(&self) -> &[&str] {
+        T::ALIASES
+    }
+
+    fn spec(&self) -> ToolSpec {
+        ToolSpec { name: T::NAME.into(), description: T::DESCRIPTION.into(), input_schema: input_schema::<T::Input>() }
+    }
+
+    fn touches(&self, input: &Value) -> Result<Touches, Trouble> {
+        read_input::<T>(input.clone()).map(|input| T::touches(&input))
+    }
+
+    fn run<'a>(&'a self, input: Value, call: Call) -> Pin<Box<dyn Future<Output = Output> + Send + 'a>> {
+        Box::pin(async move { Tool::run(self, read_input::<T>(input)?, call).await })
+    }
+}
+
+/// The input schema in as few bytes as possible: titles, formats and the schema's own address say nothing to a model.
+fn input_schema<T: JsonSchema>() -> RawJson {
+    let mut schema = schemars::generate::SchemaSettings::draft2020_12()
+        .with(|settings| {
+            settings.inline_subschemas = true;
+            settings.meta_schema = None;
+        })
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value();
+    prune(&mut schema);
+    RawJson::of(&schema).unwrap_or_else(|_| empty_object())
+}
+
+fn empty_object() -> RawJson {
+    RawJson::of(&Map::new()).unwrap_or_else(|_| unreachable!("an empty map is JSON"))
+}
+
+fn prune(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            let is_schema = fields.contains_key("type") || fields.contains_key("properties");
+            if is_schema {
+                fields.retain(|key, _| !matches!(key.as_str(), "title" | "format" | "minimum" | "default" | "$schema"));
+                // An optional field reads `["string", "null"]`; that it may be left out is said by `required`.
+                if let Some(Value::Array(kinds)) = fields.get_mut("type") {
+                    kinds.retain(|kind| kind != "null");
+                    if let [only] = kinds.as_slice() {
+                        let only = only.clone();
+                        fields.insert("type".into(), only);
+                    }
+                }
+                // The input's own doc comment is for us; the model reads DESCRIPTION.
+            }
+            fields.values_mut().for_each(prune);
+        }
+        Value::Array(items) => items.iter_mut().for_each(prune),
+        _ => {}
+    }
+}
+
+fn read_input<T: Tool>(input: Value) -> Result<T::Input, Trouble> {
+    serde_json::from_value(input).map_err(|error| {
+        Trouble::Refused(format!("InputValidationError: {} cannot be called like this: {error}.", T::NAME))
+    })
+}

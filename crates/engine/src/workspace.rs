@@ -1,0 +1,127 @@
+//! Where a session works: its folder, the shell's current folder, the environment of commands, and which files the
+//! model has seen. Shared by the calls of a session; nothing here is held across an await.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// A session's working place.
+#[derive(Debug)]
+pub struct Workspace {
+    root: PathBuf,
+    /// Other folders that the session may use.
+    additional: Mutex<Vec<PathBuf>>,
+    /// Where long tool output is put.
+    spill: PathBuf,
+    cwd: Mutex<PathBuf>,
+    seen: Mutex<HashMap<PathBuf, Seen>>,
+    env: Mutex<BTreeMap<String, String>>,
+}
+
+/// A file as the model last saw it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// When it had been changed last.
+    pub modified: SystemTime,
+    /// How many bytes it had.
+    pub size: u64,
+    /// Its text, if it was short enough to keep; needed to tell the model what somebody else changed.
+    pub text: Option<Arc<str>>,
+}
+
+impl Workspace {
+    /// A workspace at `root`; long tool output goes below `spill`.
+    pub fn new(root: PathBuf, spill: PathBuf, env: BTreeMap<String, String>) -> Self {
+        Self {
+            cwd: Mutex::new(root.clone()),
+            additional: Mutex::default(),
+            seen: Mutex::default(),
+            env: Mutex::new(env),
+            root,
+            spill,
+        }
+    }
+
+    /// The folder that the session was started in.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The folder for long tool output. It may not exist yet.
+    pub fn spill(&self) -> &Path {
+        &self.spill
+    }
+
+    /// The shell's current folder.
+    pub fn cwd(&self) -> PathBuf {
+        open(&self.cwd).clone()
+    }
+
+    /// Moves the shell's current folder.
+    pub fn set_cwd(&self, to: PathBuf) {
+        *open(&self.cwd) = to;
+    }
+
+    /// Lets the session use another folder too.
+    pub fn add_directory(&self, folder: PathBuf) {
+        open(&self.additional).push(folder);
+    }
+
+    /// Whether a path lies in the session's folder or one of the additional ones. Purely by name.
+    pub fn contains(&self, path: &Path) -> bool {
+        path.starts_with(&self.root) || open(&self.additional).iter().any(|folder| path.starts_with(folder))
+    }
+
+    /// A path as the model wrote it, made absolute: relative to the current folder, `~` is the home folder.
+    pub fn resolve(&self, path: &str) -> PathBuf {
+        let path = match path.strip_prefix("~/") {
+            Some(rest) => match self.variable("HOME") {
+                Some(home) => PathBuf::from(home).join(rest),
+                None => PathBuf::from(path),
+            },
+            None => PathBuf::from(path),
+        };
+        if path.is_absolute() { path } else { self.cwd().join(path) }
+    }
+
+    /// The environment of commands.
+    pub fn environment(&self) -> BTreeMap<String, String> {
+        open(&self.env).clone()
+    }
+
+    /// One variable of it.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        open(&self.env).get(name).cloned()
+    }
+
+    /// Sets variables for later commands.
+    pub fn set_variables(&self, variables: BTreeMap<String, String>) {
+        open(&self.env).extend(variables);
+    }
+
+    /// Notes that the model has seen a file as it is now.
+    pub fn note_seen(&self, path: &Path, seen: Seen) {
+        open(&self.seen).insert(path.to_path_buf(), seen);
+    }
+
+    /// What the model last saw of a file.
+    pub fn seen(&self, path: &Path) -> Option<Seen> {
+        open(&self.seen).get(path).cloned()
+    }
+
+    /// Every file that the model has seen.
+    pub fn all_seen(&self) -> Vec<(PathBuf, Seen)> {
+        open(&self.seen).iter().map(|(path, seen)| (path.clone(), seen.clone())).collect()
+    }
+
+    /// Forgets a file.
+    pub fn forget(&self, path: &Path) {
+        open(&self.seen).remove(path);
+    }
+}
+
+/// Each of these locks guards one plain value; a panic elsewhere cannot leave it half changed.
+fn open<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
