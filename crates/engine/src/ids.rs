@@ -1,0 +1,14 @@
+//! Names for new things: the only place that draws random numbers.
+
+use uuid::Uuid;
+
+/// A fresh UUID, for messages, sessions and questions.
+pub fn uuid() -> String {
+    Uuid::new_v4().hyphenated().to_string()
+}
+
+/// A short name for a background task: a letter for its kind and eight random digits.
+pub fn task(kind: char) -> String {
+    let digits = Uuid::new_v4().simple().to_string();
+    format!("{kind}{}", &digits[..8])
+}
