@@ -1,8 +1,46 @@
-//! The agent.
+//! The agent: takes what a host says off a link, talks to a model, makes tool calls, and says what happened.
+//!
+//! It knows no terminal, no stdin and no flags: whoever holds the other end of the [`link`] is the host.
+//!
+//! The rooms, along the way of one prompt:
+//! - front door: [`link`] (a pair of channels), [`serve`](mod@serve) (the owner of a session), [`control`] (requests of the
+//!   host), [`ask`] (questions to the host), [`outbox`] (the way out), [`state`] (running, waiting, idle)
+//! - the turn: [`turn`] (the loop), [`verdict`] (pure: what next), [`gate`] and [`permission`] (may it?), [`workshop`] (which
+//!   calls run side by side), [`cost`], [`report`] (pure: the result frame)
+//! - what is said: [`conversation`] (transcript, history and host at once), [`context`] (prompt, surroundings), [`session`]
+//! - [`setup`]: options to meaning; [`knobs`]: what can be turned while it runs; [`toolbox`]: which tools there are
+//! - [`tools`] (one leaf each), [`tasks`] (background work), [`workspace`] (what the calls of a session share)
+//! - effects: [`clock`], [`ids`], [`files`]: only these touch time, randomness and disk
 
+pub mod agent;
+pub mod ask;
 pub mod clock;
+pub mod context;
+mod control;
+pub mod conversation;
+pub mod cost;
+mod engine;
 pub mod files;
+pub mod gate;
 pub mod ids;
+pub mod knobs;
+pub mod link;
+pub mod outbox;
+pub mod permission;
+pub mod report;
+mod serve;
+pub mod session;
+pub mod setup;
+pub mod state;
+mod task_news;
 pub mod tasks;
+pub mod toolbox;
 pub mod tools;
+pub mod turn;
+pub mod verdict;
+pub mod workshop;
 pub mod workspace;
+
+pub use engine::Engine;
+pub use serve::{Farewell, serve};
+pub use setup::Start;

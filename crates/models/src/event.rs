@@ -1,8 +1,8 @@
 //! What a reply consists of while it streams: the events of the Messages API, read once.
 
-use serde::Deserialize;
-use serde_json::Value;
-use whimbrel_wire::{Block, StopReason, Usage};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use whimbrel_wire::{Block, RawJson, StopReason, Usage};
 
 /// One event of a streamed reply.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +53,7 @@ pub enum Event {
 }
 
 /// What is added to a block.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum BlockDelta {
     /// More text.
@@ -89,4 +89,41 @@ pub enum BlockDelta {
     /// Something newer.
     #[serde(other)]
     Unknown,
+}
+
+impl Event {
+    /// The event as JSON in the form of the Messages API, for events that did not come as such.
+    pub fn raw(&self) -> Option<RawJson> {
+        let value = match self {
+            Self::MessageStart { id, model, usage } => json!({
+                "type": "message_start",
+                "message": {
+                    "id": id,
+                    "type": "message",
+                    "role": "assistant",
+                    "model": model,
+                    "content": [],
+                    "stop_reason": null,
+                    "stop_sequence": null,
+                    "usage": usage,
+                },
+            }),
+            Self::BlockStart { index, block } => {
+                json!({ "type": "content_block_start", "index": index, "content_block": block })
+            }
+            Self::BlockDelta { delta: BlockDelta::Unknown, .. } | Self::Unknown => return None,
+            Self::BlockDelta { index, delta } => {
+                json!({ "type": "content_block_delta", "index": index, "delta": delta })
+            }
+            Self::BlockStop { index } => json!({ "type": "content_block_stop", "index": index }),
+            Self::MessageDelta { stop_reason, stop_sequence, usage } => json!({
+                "type": "message_delta",
+                "delta": { "stop_reason": stop_reason, "stop_sequence": stop_sequence },
+                "usage": usage,
+            }),
+            Self::MessageStop => json!({ "type": "message_stop" }),
+            Self::Ping => json!({ "type": "ping" }),
+        };
+        RawJson::of(&value).ok()
+    }
 }

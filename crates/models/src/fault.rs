@@ -1,7 +1,8 @@
 //! What can go wrong between us and a model, sorted by what the caller can do about it.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use serde::Deserialize;
 use whimbrel_wire::message::FailureKind;
 
 /// A failed attempt at a reply.
@@ -23,7 +24,8 @@ pub struct Fault {
 }
 
 /// Kinds of failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FaultKind {
     /// There is no key, token or endpoint to ask with.
     NoCredentials,
@@ -71,6 +73,16 @@ impl Fault {
         Self { kind, status: None, message: message.into(), retry_after: None, should_retry: None, request_id: None }
     }
 
+    /// Adds what the headers of the answer say: how long to wait, whether to try again, the request's id.
+    pub fn with_headers<'a>(self, header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Self {
+        Self {
+            retry_after: retry_after(&header, now),
+            should_retry: header("x-should-retry").and_then(|word| word.trim().parse().ok()),
+            request_id: header("request-id").or_else(|| header("x-request-id")).map(str::to_owned),
+            ..self
+        }
+    }
+
     /// The kind as hosts know it, in the `error` field of an assistant message.
     pub fn failure(&self) -> FailureKind {
         match self.kind {
@@ -89,6 +101,53 @@ impl Fault {
             | FaultKind::NotAStream
             | FaultKind::Protocol
             | FaultKind::Script => FailureKind::Unknown,
+        }
+    }
+}
+
+/// How long to wait: `retry-after-ms`, or `retry-after` in seconds or as a date. What makes no sense counts as absent.
+fn retry_after<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Option<Duration> {
+    let number = |name| header(name).and_then(|text| text.trim().parse::<f64>().ok());
+    let seconds = number("retry-after-ms").map(|milliseconds| milliseconds / 1000.0).or_else(|| number("retry-after"));
+    match seconds {
+        Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        None => httpdate::parse_http_date(header("retry-after")?.trim()).ok()?.duration_since(now).ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_to_wait_is_read_in_every_form_and_nonsense_is_ignored() {
+        let now = httpdate::parse_http_date("Sun, 15 Nov 2026 10:00:00 GMT").unwrap();
+        let seconds = |s| Some(Duration::from_secs(s));
+        let table: &[(&str, &[(&str, &str)], Option<Duration>)] = &[
+            ("absent", &[], None),
+            ("seconds", &[("retry-after", "3")], seconds(3)),
+            ("zero", &[("retry-after", "0")], seconds(0)),
+            ("a fraction", &[("retry-after", "1.5")], Some(Duration::from_millis(1500))),
+            ("milliseconds win", &[("retry-after-ms", "250"), ("retry-after", "3")], Some(Duration::from_millis(250))),
+            ("a date", &[("retry-after", "Sun, 15 Nov 2026 10:00:07 GMT")], seconds(7)),
+            ("a date in the past", &[("retry-after", "Sun, 15 Nov 2026 09:00:00 GMT")], None),
+            ("negative", &[("retry-after", "-3")], None),
+            ("no number", &[("retry-after", "soon")], None),
+            ("not finite", &[("retry-after", "inf")], None),
+            ("absurd", &[("retry-after", "1e300")], None),
+        ];
+        for (name, headers, expected) in table {
+            let header = |wanted: &str| headers.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
+            assert_eq!(retry_after(header, now), *expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_provider_has_a_word_on_trying_again() {
+        for (word, expected) in [("true", Some(true)), ("false", Some(false)), ("perhaps", None)] {
+            let header = |name: &str| (name == "x-should-retry").then_some(word);
+            let fault = Fault::new(FaultKind::Server, "").with_headers(header, SystemTime::UNIX_EPOCH);
+            assert_eq!(fault.should_retry, expected, "{word}");
         }
     }
 }

@@ -24,6 +24,8 @@ pub struct Request {
     pub effort: Option<Effort>,
     /// Beta features asked for by the caller.
     pub betas: Vec<String>,
+    /// Optional fields and betas to leave out, because this provider has refused them.
+    pub omit: Vec<String>,
     /// The session, so that a provider can tie requests together.
     pub session_id: String,
     /// Whether [`crate::Delta::raw`] is wanted.
@@ -75,6 +77,29 @@ pub enum Effort {
     High,
     Xhigh,
     Max,
+}
+
+impl Request {
+    /// A request without thinking, effort, betas or session; set what else is wanted.
+    pub fn new(model: impl Into<String>, preamble: Arc<Preamble>, history: Snapshot) -> Self {
+        Self {
+            model: model.into(),
+            preamble,
+            history,
+            max_tokens: 32_000,
+            thinking: Thinking::Disabled,
+            effort: None,
+            betas: Vec::new(),
+            omit: Vec::new(),
+            session_id: String::new(),
+            raw_events: false,
+        }
+    }
+
+    /// Whether an optional field or beta is to be left out.
+    pub fn omits(&self, name: &str) -> bool {
+        self.omit.iter().any(|omitted| omitted == name)
+    }
 }
 
 impl Preamble {

@@ -129,7 +129,8 @@ mod tests {
 
     #[test]
     fn a_known_kind_with_a_wrong_shape_names_the_field() {
-        let error = decode(r#"{"type":"user","message":{"role":"user","content":"x"},"priority":"soon"}"#).unwrap_err();
+        let error = decode(r#"{"type":"user","message":{"role":"user","content":"x"},"priority":"soon"}"#)
+            .unwrap_err();
         let WireError::WrongShape { kind, field, line, .. } = error else { panic!("{error}") };
         assert_eq!((kind.as_str(), field.as_str()), ("user", "priority"));
         assert!(line.contains("soon"));

@@ -1,8 +1,13 @@
 //! What stands inside a message: content blocks, usage, stop reasons. The shapes are those of the Messages API.
 
+use std::fmt;
+
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
+
+use crate::lenient::{count, from_fields, or_default};
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -14,12 +19,43 @@ pub enum Role {
     Assistant,
 }
 
-/// One piece of a message. A kind that we do not know is kept whole in [`Block::Other`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum Block {
+/// Lists the kinds of block once: name on the wire, variant, fields. The public enum also keeps what it does not know;
+/// the private one is for reading, so that a known kind with a wrong shape is an error and not an unknown kind.
+macro_rules! blocks {
+    ($($(#[$note:meta])* $kind:literal => $variant:ident {
+        $($(#[$about:meta])* $field:ident: $type:ty,)*
+    },)*) => {
+        /// One piece of a message. A kind that we do not know is kept whole in [`Block::Other`].
+        #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+        #[serde(tag = "type")]
+        pub enum Block {
+            $($(#[$note])* #[serde(rename = $kind)] $variant { $($(#[$about])* $field: $type,)* },)*
+            /// Any other kind, kept as it came.
+            #[serde(untagged)]
+            Other(Map<String, Value>),
+        }
+
+        $(#[derive(Deserialize)]
+        struct $variant { $($(#[$about])* $field: $type,)* })*
+
+        impl Block {
+            fn from_fields(fields: Map<String, Value>) -> Result<Self, String> {
+                match fields.get("type").and_then(Value::as_str) {
+                    $(Some($kind) if has_known_source(&fields) => {
+                        let $variant { $($field,)* } = from_fields(fields)?;
+                        Ok(Self::$variant { $($field,)* })
+                    })*
+                    Some(_) => Ok(Self::Other(fields)),
+                    None => Err("type: missing, or not a text".into()),
+                }
+            }
+        }
+    };
+}
+
+blocks! {
     /// Plain text.
-    Text {
+    "text" => Text {
         /// The text.
         text: String,
         /// Sources, where the model cites.
@@ -27,7 +63,7 @@ pub enum Block {
         citations: Option<Value>,
     },
     /// The model's reasoning, signed so that it can be sent back.
-    Thinking {
+    "thinking" => Thinking {
         /// The reasoning text; may be empty when the provider hides it.
         thinking: String,
         /// Proof that the text came from the model.
@@ -35,12 +71,12 @@ pub enum Block {
         signature: String,
     },
     /// Reasoning that only the provider can read.
-    RedactedThinking {
+    "redacted_thinking" => RedactedThinking {
         /// Opaque data to send back unchanged.
         data: String,
     },
     /// A call that the model wants made.
-    ToolUse {
+    "tool_use" => ToolUse {
         /// Names the call; its result must carry the same id.
         id: String,
         /// The tool.
@@ -49,7 +85,7 @@ pub enum Block {
         input: Value,
     },
     /// The answer to a call.
-    ToolResult {
+    "tool_result" => ToolResult {
         /// The call that is answered.
         tool_use_id: String,
         /// What the model reads.
@@ -60,21 +96,30 @@ pub enum Block {
         is_error: Option<bool>,
     },
     /// A picture.
-    Image {
+    "image" => Image {
         /// Where its bytes are.
         source: Source,
     },
     /// A document, e.g. a PDF.
-    Document {
+    "document" => Document {
         /// Where its bytes are.
         source: Source,
         /// Its title.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<String>,
     },
-    /// Any other kind, kept as it came.
-    #[serde(untagged)]
-    Other(Map<String, Value>),
+}
+
+/// A picture or document from a kind of source that we do not know is, as a whole, of a kind that we do not know.
+fn has_known_source(fields: &Map<String, Value>) -> bool {
+    let kind = fields.get("source").and_then(|source| source.get("type")).and_then(Value::as_str);
+    kind.is_none_or(|kind| matches!(kind, "base64" | "url" | "text" | "file"))
+}
+
+impl<'de> Deserialize<'de> for Block {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::from_fields(Map::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
 }
 
 impl Block {
@@ -85,7 +130,7 @@ impl Block {
 }
 
 /// What a tool result holds: a plain string or blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ResultContent {
     /// Plain text.
@@ -131,7 +176,7 @@ pub enum Source {
 }
 
 /// The content of a message: a plain string or blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Content {
     /// Plain text.
@@ -161,6 +206,48 @@ impl Content {
                 texts.collect::<Vec<_>>().join("\n")
             }
         }
+    }
+}
+
+/// Reads a plain string or blocks, going by what comes: so an error tells which block is wrong.
+struct TextOrBlocks;
+
+impl<'de> Visitor<'de> for TextOrBlocks {
+    type Value = Content;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string or a list of content blocks")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Content, E> {
+        Ok(Content::Text(text.into()))
+    }
+
+    fn visit_string<E: serde::de::Error>(self, text: String) -> Result<Content, E> {
+        Ok(Content::Text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Content, A::Error> {
+        let mut blocks = Vec::new();
+        while let Some(block) = list.next_element()? {
+            blocks.push(block);
+        }
+        Ok(Content::Blocks(blocks))
+    }
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextOrBlocks)
+    }
+}
+
+impl<'de> Deserialize<'de> for ResultContent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match Content::deserialize(deserializer)? {
+            Content::Text(text) => Self::Text(text),
+            Content::Blocks(blocks) => Self::Blocks(blocks),
+        })
     }
 }
 
@@ -235,17 +322,6 @@ pub struct CacheCreation {
     pub ephemeral_5m_input_tokens: u64,
 }
 
-/// Reads a token count leniently: null, negative, fractional or absurd values become zero or the nearest count.
-fn count<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    let number = Option::<serde_json::Number>::deserialize(deserializer)?;
-    Ok(number.map_or(0, |n| n.as_u64().unwrap_or_else(|| n.as_f64().map_or(0, |f| f.max(0.0) as u64))))
-}
-
-/// Reads null as the default.
-fn or_default<'de, D: serde::Deserializer<'de>, T: Default + Deserialize<'de>>(d: D) -> Result<T, D::Error> {
-    Ok(Option::<T>::deserialize(d)?.unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -266,10 +342,33 @@ mod tests {
     }
 
     #[test]
+    fn a_known_kind_with_a_wrong_shape_is_an_error_that_names_the_field() {
+        for (block, field) in [
+            (json!({"type": "text", "text": 5}), "text"),
+            (json!({"type": "tool_use", "id": "t1", "name": "Bash"}), "input"),
+            (json!({"type": "image", "source": {"type": "base64", "data": "x"}}), "media_type"),
+            (json!({"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text"}]}), "content[0]"),
+            (json!({"text": "x"}), "type"),
+        ] {
+            let error = serde_json::from_value::<Block>(block).unwrap_err().to_string();
+            assert!(error.contains(field), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_picture_from_an_unknown_source_is_an_unknown_kind() {
+        let block =
+            json!({"type": "document", "source": {"type": "content", "content": "x"}, "context": "y"});
+        let Block::Other(fields) = serde_json::from_value(block.clone()).unwrap() else { panic!() };
+        assert_eq!(Value::Object(fields), block);
+    }
+
+    #[test]
     fn strange_usage_figures_are_never_an_error() {
-        let usage: Usage =
-            serde_json::from_value(json!({"input_tokens": -5, "output_tokens": 2.7, "cache_read_input_tokens": null}))
-                .unwrap();
+        let usage: Usage = serde_json::from_value(
+            json!({"input_tokens": -5, "output_tokens": 2.7, "cache_read_input_tokens": null}),
+        )
+        .unwrap();
         assert_eq!((usage.input_tokens, usage.output_tokens, usage.cache_read_input_tokens), (0, 2, 0));
     }
 

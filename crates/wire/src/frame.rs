@@ -1,21 +1,31 @@
 //! [`Frame`]: everything that can stand on a line, in either direction.
 
-use serde::ser::{Serialize, Serializer};
 use serde::Serialize as DeriveSerialize;
+use serde::ser::{Serialize, Serializer};
 
 use crate::codec::{Head, WireError, read};
 use crate::control::{Cancel, ControlRequest, ControlResponse};
 use crate::message::{Assistant, StreamEvent, ToolProgress, TurnResult, User};
 use crate::notice::{
-    ActiveGoal, AuthStatus, ConversationReset, EnvironmentUpdate, KeepAlive, PromptSuggestion, RateLimitEvent,
-    ToolUseSummary, TranscriptMirror,
+    ActiveGoal, AuthStatus, ConversationReset, EnvironmentUpdate, KeepAlive, PromptSuggestion,
+    RateLimitEvent, ToolUseSummary, TranscriptMirror,
 };
 use crate::raw::RawJson;
-use crate::system::System;
+use crate::system::{System, SystemEvent};
+
+/// Reads the body of a kind: by its own reader where it has one, as its type otherwise.
+macro_rules! body {
+    ($tag:literal, $body:ty, $line:ident) => {
+        read::<$body>($tag, $line)
+    };
+    ($tag:literal, $body:ty, $line:ident, $reader:path) => {
+        $reader($line)
+    };
+}
 
 /// Lists the kinds of frame once: tag on the wire, variant, type. Everything that goes by kind is made from this list.
 macro_rules! frames {
-    ($($tag:literal => $variant:ident($body:ty),)*) => {
+    ($($tag:literal => $variant:ident($body:ty) $(by $reader:path)?,)*) => {
         /// One line of the wire.
         #[derive(Debug, Clone, PartialEq)]
         #[expect(missing_docs, reason = "each variant is documented at the type it holds")]
@@ -36,7 +46,7 @@ macro_rules! frames {
 
             pub(crate) fn read(head: &Head<'_>, line: &str) -> Result<Self, WireError> {
                 match head.kind.as_ref() {
-                    $($tag => read::<$body>($tag, line).map(Self::$variant),)*
+                    $($tag => body!($tag, $body, line $(, $reader)?).map(Self::$variant),)*
                     _ => RawJson::parse(line).map(Self::Unknown).map_err(|error| WireError::not_json(line, &error)),
                 }
             }
@@ -45,6 +55,7 @@ macro_rules! frames {
         impl Serialize for Frame {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 match self {
+                    Self::System(System { event: SystemEvent::Other(raw), .. }) => raw.serialize(serializer),
                     $(Self::$variant(body) => Tagged { kind: $tag, body }.serialize(serializer),)*
                     Self::Unknown(raw) => raw.serialize(serializer),
                 }
@@ -68,7 +79,7 @@ frames! {
     "assistant" => Assistant(Assistant),
     "user" => User(User),
     "result" => Result(TurnResult),
-    "system" => System(System),
+    "system" => System(System) by System::from_line,
     "stream_event" => StreamEvent(StreamEvent),
     "tool_progress" => ToolProgress(ToolProgress),
     "tool_use_summary" => ToolUseSummary(ToolUseSummary),

@@ -15,7 +15,10 @@
 //! - [`permission`]: modes, rules, updates and verdicts
 //! - [`options`]: everything a caller can ask of a session
 //! - [`schema`]: the JSON Schema of all of the above
+//! - [`names`]: enums that are a list of names
 //! - [`raw`]: JSON that is passed on unread
+
+#![deny(missing_docs)]
 
 pub mod codec;
 pub mod content;
@@ -23,7 +26,9 @@ pub mod control;
 mod fit;
 pub mod frame;
 pub mod hook;
+mod lenient;
 pub mod message;
+pub mod names;
 pub mod notice;
 pub mod options;
 pub mod permission;

@@ -99,7 +99,7 @@ fn assistant() -> Role {
 }
 
 /// What kind of failure an [`Assistant`] message reports.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
     /// The key or token was refused.
@@ -127,6 +127,7 @@ pub enum FailureKind {
     /// The cloud provider's credentials failed.
     CloudCredentialError,
     /// None of the above.
+    #[default]
     Unknown,
     /// Anything newer.
     #[serde(untagged)]

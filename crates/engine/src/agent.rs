@@ -1,0 +1,51 @@
+//! An agent: one conversation and what it takes to carry it on. A session has one; a subagent is another.
+
+use whimbrel_wire::message::Denial;
+
+use crate::conversation::Conversation;
+use crate::cost::Spend;
+use crate::engine::Engine;
+use crate::knobs::KnobsReader;
+use crate::outbox::Outbox;
+use crate::workshop::Bench;
+
+use std::sync::Arc;
+
+use whimbrel_models::Preamble;
+
+/// One agent. A turn owns it while it runs.
+pub struct Agent {
+    /// What all sessions of the process share.
+    pub engine: Engine,
+    /// What was said.
+    pub conversation: Conversation,
+    /// System prompt and tools as the model sees them.
+    pub preamble: Arc<Preamble>,
+    /// Where tool calls are made.
+    pub bench: Bench,
+    /// What the host can turn.
+    pub knobs: KnobsReader,
+    /// The way to the host.
+    pub outbox: Outbox,
+    /// What it may spend.
+    pub limits: Limits,
+    /// What it has spent.
+    pub spend: Spend,
+    /// Calls that were not permitted in the turn at hand.
+    pub denials: Vec<Denial>,
+}
+
+/// Limits and switches that stay the same over a session.
+#[derive(Debug, Clone, Default)]
+pub struct Limits {
+    /// Model calls per turn.
+    pub max_turns: Option<u32>,
+    /// The output limit of one reply, if the caller set one.
+    pub max_output_tokens: Option<u64>,
+    /// How often a failed call is repeated.
+    pub max_retries: Option<u32>,
+    /// Whether the host wants the raw events of the stream.
+    pub partial_messages: bool,
+    /// Beta features of the provider.
+    pub betas: Vec<String>,
+}

@@ -1,0 +1,109 @@
+//! Questions to the host: may I use this tool, what does your hook say. Each waits for its own answer.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+use whimbrel_wire::RawJson;
+use whimbrel_wire::control::{Ask as Asked, Cancel, ControlRequest, Request, Response};
+
+use crate::ids;
+use crate::outbox::Outbox;
+
+/// The open questions of a session. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    outbox: Outbox,
+    open: Arc<Mutex<Open>>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    waiting: HashMap<String, oneshot::Sender<Answer>>,
+    /// Set once the host can no longer answer.
+    deaf: bool,
+}
+
+type Answer = Result<Option<RawJson>, String>;
+
+/// Why a question has no usable answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoAnswer {
+    /// The host answered with an error.
+    #[error("{0}")]
+    Failed(String),
+    /// The host's answer does not fit the question.
+    #[error("the host's answer does not fit: {0}")]
+    Misfit(String),
+    /// The host has closed its side, so nobody can be asked any more.
+    #[error("the host has closed its input and can no longer be asked")]
+    Deaf,
+    /// The question was taken back.
+    #[error("the question was taken back")]
+    Withdrawn,
+}
+
+impl Ask {
+    /// No questions yet.
+    pub fn new(outbox: Outbox) -> Self {
+        Self { outbox, open: Arc::default() }
+    }
+
+    /// Asks, and waits as long as it takes.
+    pub async fn ask<Q: Asked + Into<Request>>(&self, question: Q) -> Result<Q::Reply, NoAnswer> {
+        let request_id = ids::uuid();
+        let (sender, receiver) = oneshot::channel();
+        {
+            let mut open = self.open();
+            if open.deaf {
+                return Err(NoAnswer::Deaf);
+            }
+            open.waiting.insert(request_id.clone(), sender);
+        }
+        self.outbox.send(ControlRequest { request_id, request: question.into() }).await;
+        match receiver.await {
+            Ok(Ok(reply)) => {
+                let reply = reply.as_ref().map_or("null", RawJson::as_str);
+                serde_json::from_str(reply).map_err(|error| NoAnswer::Misfit(error.to_string()))
+            }
+            Ok(Err(error)) => Err(NoAnswer::Failed(error)),
+            Err(_) if self.open().deaf => Err(NoAnswer::Deaf),
+            Err(_) => Err(NoAnswer::Withdrawn),
+        }
+    }
+
+    /// Takes an answer in. One that nobody waits for, because it is late or unknown, is dropped.
+    pub fn answered(&self, response: Response) {
+        let (id, answer) = match response {
+            Response::Success { request_id, response, .. } => (request_id, Ok(response)),
+            Response::Error { request_id, error, .. } => (request_id, Err(error)),
+        };
+        if let Some(waiting) = self.open().waiting.remove(&id) {
+            let _ = waiting.send(answer);
+        }
+    }
+
+    /// How many questions are open.
+    pub fn pending(&self) -> usize {
+        self.open().waiting.len()
+    }
+
+    /// Takes all open questions back and tells the host so.
+    pub async fn withdraw_all(&self) {
+        let ids: Vec<String> = self.open().waiting.drain().map(|(id, _)| id).collect();
+        for request_id in ids {
+            self.outbox.send(Cancel { request_id }).await;
+        }
+    }
+
+    /// The host's input has ended: open questions fail, new ones fail at once.
+    pub fn close(&self) {
+        let mut open = self.open();
+        open.deaf = true;
+        open.waiting.clear();
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

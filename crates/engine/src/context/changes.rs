@@ -1,0 +1,48 @@
+//! Files that the model has read and that somebody else has changed since: told to the model with the next prompt.
+
+use std::path::Path;
+
+use similar::TextDiff;
+
+use crate::files;
+use crate::workspace::{Seen, Workspace};
+
+/// How much of a difference the model is shown.
+const SHOWN: usize = 4_000;
+
+/// What changed, as the model reads it; none if nothing did. What was told once is not told again.
+pub fn since_seen(workspace: &Workspace) -> Option<String> {
+    let mut news: Vec<String> = Vec::new();
+    for (path, seen) in workspace.all_seen() {
+        let Some(now) = files::look(&path) else {
+            workspace.forget(&path);
+            news.push(format!("{} has been deleted.", path.display()));
+            continue;
+        };
+        if (now.modified, now.size) == (seen.modified, seen.size) {
+            continue;
+        }
+        let text = files::read_small(&path);
+        news.extend(describe(&path, seen.text.as_deref(), text.as_deref()));
+        workspace.note_seen(&path, Seen { modified: now.modified, size: now.size, text: text.map(Into::into) });
+    }
+    news.sort();
+    (!news.is_empty()).then(|| {
+        format!("<system-reminder>\nChanged by somebody else since you read it:\n{}\n</system-reminder>", news.join("\n"))
+    })
+}
+
+fn describe(path: &Path, before: Option<&str>, after: Option<&str>) -> Option<String> {
+    let (Some(before), Some(after)) = (before, after) else {
+        return Some(format!("{} (read it again before you edit it)", path.display()));
+    };
+    if before == after {
+        return None;
+    }
+    let mut diff = TextDiff::from_lines(before, after).unified_diff().context_radius(1).to_string();
+    if let Some((cut, _)) = diff.char_indices().nth(SHOWN) {
+        diff.truncate(cut);
+        diff.push_str("\n(and more)");
+    }
+    Some(format!("{}:\n{diff}", path.display()))
+}

@@ -1,0 +1,21 @@
+//! The system prompt. Nothing in it depends on the machine or the day, so that it stays cached.
+
+use whimbrel_wire::options::SystemPrompt;
+
+/// Says who speaks; first in every prompt that is not replaced.
+const IDENTITY: &str = "You are an agent run by Whimbrel. You work on a person's computer through tools.";
+
+/// How to work.
+const CONDUCT: &str = include_str!("prompt.md");
+
+/// The system blocks for a choice of the caller. An absent choice is the default prompt; an empty text is no prompt.
+pub fn system(choice: Option<&SystemPrompt>, append: Option<&str>) -> Vec<String> {
+    let mut blocks = match choice {
+        None | Some(SystemPrompt::Preset { .. }) => vec![format!("{IDENTITY}\n\n{}", CONDUCT.trim())],
+        Some(SystemPrompt::Text(text)) => vec![text.clone()],
+        Some(SystemPrompt::File(_)) => Vec::new(),
+    };
+    blocks.extend(append.map(str::to_owned));
+    blocks.retain(|block| !block.trim().is_empty());
+    blocks
+}

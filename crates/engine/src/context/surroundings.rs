@@ -1,0 +1,36 @@
+//! Where and when the session works. It goes in front of the first prompt, not into the system prompt, so that the
+//! cached prefix is the same on every machine and every day.
+
+use std::path::Path;
+
+use crate::{clock, files};
+
+/// The surroundings as the model reads them.
+pub fn describe(cwd: &Path, model: &str, branch: Option<&str>) -> String {
+    let git = match branch {
+        Some(branch) => format!("a git repository, on {branch}"),
+        None => "not a git repository".into(),
+    };
+    format!(
+        "<system-reminder>\nWorking directory: {} ({git})\nPlatform: {} {}\nToday: {}\nModel: {model}\n</system-reminder>",
+        cwd.display(),
+        std::env::consts::OS,
+        std::env::consts::ARCH,
+        clock::today(),
+    )
+}
+
+/// The branch that is checked out at or above a folder, read from the repository itself; a commit's short hash if none.
+pub fn git_branch(cwd: &Path) -> Option<String> {
+    let git = cwd.ancestors().map(|folder| folder.join(".git")).find(|git| files::exists(git))?;
+    // In a worktree `.git` is a file that names the real folder.
+    let folder = match files::read_small(&git) {
+        Some(text) => cwd.join(text.strip_prefix("gitdir: ")?.trim()),
+        None => git,
+    };
+    let head = files::read_small(&folder.join("HEAD"))?;
+    match head.trim().strip_prefix("ref: refs/heads/") {
+        Some(branch) => Some(branch.to_owned()),
+        None => Some(head.trim().chars().take(8).collect()),
+    }
+}

@@ -1,0 +1,132 @@
+//! Control requests of the host: one match, request to answer.
+
+use whimbrel_models::Thinking;
+use whimbrel_wire::PROTOCOL_VERSION;
+use whimbrel_wire::control::{
+    AccountInfo, BinaryVersion, ControlResponse, Direction, Initialize, InitializeReply, InterruptReply, McpStatusReply,
+    ModelInfo, ModelList, Request, RewindFilesReply, SessionCost, SetModelReply, SetPermissionModeReply, TaskOutput,
+};
+use whimbrel_wire::options::SystemPrompt;
+use whimbrel_wire::permission::PermissionMode;
+use whimbrel_wire::system::Status;
+
+use crate::serve::Session;
+use crate::setup::absent;
+
+/// Answers one request.
+pub(crate) async fn answer(session: &mut Session, id: String, request: Request) -> ControlResponse {
+    match request {
+        Request::Initialize(initialize) => match begin(session, *initialize) {
+            Ok(reply) => ControlResponse::success(id, &reply),
+            Err(error) => ControlResponse::error(id, error),
+        },
+        Request::Interrupt(interrupt) => {
+            let cancelled = interrupt.cancel_queued.unwrap_or(false).then(|| session.drop_queue());
+            session.interrupt().await;
+            ControlResponse::success(id, &InterruptReply { still_queued: session.queued(), cancelled })
+        }
+        Request::SetPermissionMode(set) => set_mode(session, id, set.mode).await,
+        Request::SetModel(set) => {
+            let model = session.setup.model(&session.engine, set.model.as_deref());
+            session.knobs.send_modify(|knobs| knobs.model.clone_from(&model));
+            ControlResponse::success(id, &SetModelReply { model: Some(model) })
+        }
+        Request::SetMaxThinkingTokens(set) => {
+            let thinking = set.max_thinking_tokens.map(|budget| match budget {
+                0 => Thinking::Disabled,
+                budget => Thinking::Enabled { budget },
+            });
+            session.knobs.send_modify(|knobs| knobs.thinking = thinking);
+            ControlResponse::ok(id)
+        }
+        Request::StopTask(stop) => {
+            session.tasks.stop(&stop.task_id).await;
+            ControlResponse::ok(id)
+        }
+        Request::GetTaskOutput(get) => match session.tasks.output_text(&get.task_id) {
+            Some((output, total_bytes, truncated)) => {
+                ControlResponse::success(id, &TaskOutput { output, total_bytes, truncated })
+            }
+            None => ControlResponse::error(id, format!("There is no task {}.", get.task_id)),
+        },
+        Request::McpStatus(_) => ControlResponse::success(id, &McpStatusReply { mcp_servers: Vec::new() }),
+        Request::McpReconnect(ask) => no_server(id, &ask.server_name),
+        Request::McpToggle(ask) => no_server(id, &ask.server_name),
+        Request::RewindFiles(_) => ControlResponse::success(
+            id,
+            &RewindFilesReply {
+                can_rewind: false,
+                error: Some("File rewinding is not enabled.".into()),
+                ..RewindFilesReply::default()
+            },
+        ),
+        Request::ListModels(_) => ControlResponse::success(id, &ModelList { models: models(session) }),
+        Request::GetBinaryVersion(_) => {
+            ControlResponse::success(id, &BinaryVersion { version: PROTOCOL_VERSION.into(), build_time: None })
+        }
+        Request::Invalid { error, .. } => ControlResponse::error(id, error),
+        other => match other.direction() {
+            Some(Direction::ToHost) => {
+                ControlResponse::error(id, format!("\"{}\" is a question of the engine, not to it.", other.subtype()))
+            }
+            _ => ControlResponse::unsupported(id, other.subtype()),
+        },
+    }
+}
+
+fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeReply, String> {
+    if let Some(error) = absent::in_initialize(&initialize) {
+        return Err(error);
+    }
+    if !session.has_begun() {
+        if let Some(blocks) = initialize.system_prompt {
+            session.setup.system_prompt = Some(SystemPrompt::Text(blocks.join("\n\n")));
+        }
+        if initialize.append_system_prompt.is_some() {
+            session.setup.append_system_prompt = initialize.append_system_prompt;
+        }
+    }
+    let mode = session.knobs.borrow().mode;
+    let model = session.knobs.borrow().model.clone();
+    Ok(InitializeReply {
+        output_style: "default".into(),
+        available_output_styles: vec!["default".into()],
+        models: models(session),
+        account: AccountInfo {
+            api_key_source: Some(session.engine.providers().key_source(&model)),
+            ..AccountInfo::default()
+        },
+        pid: Some(std::process::id()),
+        claude_code_version: Some(PROTOCOL_VERSION.into()),
+        current_permission_mode: Some(mode),
+        hook_on_failure_supported: Some(false),
+        ..InitializeReply::default()
+    })
+}
+
+async fn set_mode(session: &mut Session, id: String, mode: PermissionMode) -> ControlResponse {
+    if mode == PermissionMode::BypassPermissions && !session.setup.may_bypass {
+        let text = "Permissions can only be bypassed in a session that was started with --allow-dangerously-skip-permissions.";
+        return ControlResponse::error_with_code(id, text, "bypass_not_launched");
+    }
+    session.knobs.send_modify(|knobs| knobs.mode = mode);
+    session.outbox.notify(Status { permission_mode: Some(mode), ..Status::default() }).await;
+    ControlResponse::success(id, &SetPermissionModeReply { mode })
+}
+
+fn models(session: &Session) -> Vec<ModelInfo> {
+    let listed = session.engine.catalog().listed();
+    listed
+        .map(|(value, model)| ModelInfo {
+            value: value.to_owned(),
+            display_name: model.display_name.to_owned(),
+            description: model.description.to_owned(),
+            resolved_model: Some(model.name.to_owned()),
+            ..ModelInfo::default()
+        })
+        .collect()
+}
+
+fn no_server(id: String, name: &str) -> ControlResponse {
+    ControlResponse::error(id, format!("Server not found: {name}"))
+}

@@ -1,0 +1,201 @@
+//! The conversation of one agent: whatever is said goes to the transcript, to the model's history and to the host.
+
+use serde_json::Value;
+use whimbrel_models::History;
+use whimbrel_models::fault::Fault;
+use whimbrel_wire::content::{Block, Content, ResultContent, Role};
+use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
+use whimbrel_wire::system::{Informational, SessionWritesLost};
+use whimbrel_wire::{RawJson, StopReason, Usage};
+
+use crate::ids;
+use crate::outbox::Outbox;
+use crate::session::{Entry, Log};
+use crate::workshop::Made;
+
+/// The model's name on messages that no model wrote.
+pub const SYNTHETIC: &str = "<synthetic>";
+
+/// A conversation.
+#[derive(Debug)]
+pub struct Conversation {
+    /// What the model is sent.
+    pub history: History,
+    log: Log,
+    outbox: Outbox,
+    last_assistant: Option<String>,
+}
+
+/// What the blocks of one reply share.
+#[derive(Debug, Clone, Default)]
+pub struct ReplyHead {
+    /// The provider's id of the reply.
+    pub id: String,
+    /// The model.
+    pub model: String,
+    /// Tokens as of the reply's beginning.
+    pub usage: Usage,
+}
+
+impl Conversation {
+    /// An empty conversation.
+    pub fn new(log: Log, outbox: Outbox) -> Self {
+        Self { history: History::new(), log, outbox, last_assistant: None }
+    }
+
+    /// The transcript's path, if one is kept.
+    pub fn transcript(&self) -> Option<&std::path::Path> {
+        self.log.path()
+    }
+
+    /// Tells the model something that the host need not see: surroundings, reminders.
+    pub fn brief(&mut self, text: &str) {
+        let block = Block::text(text);
+        self.history.push(Role::User, &block);
+        self.write_user(&ids::uuid(), &Content::Blocks(vec![block]), vec![("isMeta", true.into())]);
+    }
+
+    /// A prompt of the host.
+    pub fn prompt(&mut self, uuid: &str, content: &Content, mode: &str) {
+        for block in content.clone().into_blocks() {
+            self.history.push(Role::User, &block);
+        }
+        self.write_user(uuid, content, vec![("permissionMode", mode.into())]);
+    }
+
+    /// Something that the engine says to the model in the user's place, and shows to the host.
+    pub async fn note(&mut self, text: &str) {
+        let uuid = ids::uuid();
+        let content = Content::Blocks(vec![Block::text(text)]);
+        self.history.push(Role::User, &Block::text(text));
+        self.write_user(&uuid, &content, Vec::new());
+        let frame = User { is_synthetic: Some(true), ..self.user_frame(uuid, content) };
+        self.outbox.send(frame).await;
+    }
+
+    /// One block of the model's reply.
+    pub async fn reply(&mut self, head: &ReplyHead, block: Block, aborted: bool) {
+        self.history.push(Role::Assistant, &block);
+        let reply = Reply {
+            id: head.id.clone(),
+            kind: "message".into(),
+            role: Role::Assistant,
+            model: head.model.clone(),
+            content: vec![block],
+            stop_reason: None,
+            stop_sequence: None,
+            usage: head.usage.clone(),
+        };
+        let frame = Assistant { aborted: aborted.then_some(true), ..self.assistant_frame(reply) };
+        self.write_assistant(&frame);
+        self.outbox.send(frame).await;
+    }
+
+    /// The result of a tool call.
+    pub async fn tool_result(&mut self, made: Made) {
+        let Made { id, content, meta, failed, .. } = made;
+        let block = Block::ToolResult { tool_use_id: id, content: Some(not_empty(content)), is_error: Some(failed) };
+        self.history.push(Role::User, &block);
+        let uuid = ids::uuid();
+        let content = Content::Blocks(vec![block]);
+        let mut more = vec![("toolUseResult", meta.clone())];
+        more.extend(self.last_assistant.clone().map(|id| ("sourceToolAssistantUUID", Value::String(id))));
+        self.write_user(&uuid, &content, more);
+        let frame = User { tool_use_result: Some(meta), ..self.user_frame(uuid, content) };
+        self.outbox.send(frame).await;
+    }
+
+    /// Reports a failed API call to the host. The model never sees it.
+    pub async fn failure(&mut self, text: &str, kind: FailureKind, fault: Option<&Fault>) {
+        let reply = Reply {
+            id: ids::uuid(),
+            kind: "message".into(),
+            role: Role::Assistant,
+            model: SYNTHETIC.into(),
+            content: vec![Block::text(text)],
+            stop_reason: Some(StopReason::StopSequence),
+            stop_sequence: Some(String::new()),
+            usage: Usage::default(),
+        };
+        let request_id = fault.and_then(|fault| fault.request_id.clone());
+        let frame = Assistant { error: Some(kind), request_id, ..self.assistant_frame(reply) };
+        self.write_assistant(&frame);
+        self.outbox.send(frame).await;
+    }
+
+    /// Tells the host, once, that the transcript could not be written.
+    pub async fn report_losses(&mut self) {
+        let Some(error) = self.log.take_loss() else { return };
+        let code = match error.raw_os_error() {
+            Some(code) if code == nix::errno::Errno::ENOSPC as i32 => Some("ENOSPC"),
+            Some(code) if code == nix::errno::Errno::EDQUOT as i32 => Some("EDQUOT"),
+            _ => None,
+        };
+        match code {
+            Some(code) => {
+                let session = self.outbox.session().to_owned();
+                self.outbox
+                    .notify(SessionWritesLost {
+                        error_code: code.into(),
+                        lost: vec!["transcript".into()],
+                        transcript_session_ids: Some(vec![session]),
+                    })
+                    .await;
+            }
+            None => {
+                let content = format!("The transcript cannot be written ({error}); this session cannot be resumed later.");
+                self.outbox.notify(Informational { content, level: "warning".into(), ..Informational::default() }).await;
+            }
+        }
+    }
+
+    fn user_frame(&self, uuid: String, content: Content) -> User {
+        let session_id = self.outbox.session().to_owned();
+        User { uuid: Some(uuid), session_id, ..User::prompt(content) }
+    }
+
+    fn assistant_frame(&self, message: Reply) -> Assistant {
+        Assistant {
+            message,
+            parent_tool_use_id: None,
+            uuid: ids::uuid(),
+            session_id: self.outbox.session().to_owned(),
+            error: None,
+            request_id: None,
+            aborted: None,
+            user_message_uuid: None,
+            user_message_uuids: None,
+            resume_reason: None,
+            supersedes: None,
+            agent_id: None,
+            subagent_type: None,
+            task_description: None,
+            timestamp: None,
+            context_usage: None,
+            usage_report: None,
+        }
+    }
+
+    fn write_user(&mut self, uuid: &str, content: &Content, more: Vec<(&'static str, Value)>) {
+        let said = Said { role: Role::User, content: content.clone() };
+        if let Ok(message) = RawJson::of(&said) {
+            self.log.append(Entry { kind: "user", uuid, message, more });
+        }
+    }
+
+    fn write_assistant(&mut self, frame: &Assistant) {
+        if let Ok(message) = RawJson::of(&frame.message) {
+            let more = frame.request_id.iter().map(|id| ("requestId", Value::String(id.clone()))).collect();
+            self.log.append(Entry { kind: "assistant", uuid: &frame.uuid, message, more });
+        }
+        self.last_assistant = Some(frame.uuid.clone());
+    }
+}
+
+/// Providers refuse an empty result.
+fn not_empty(content: ResultContent) -> ResultContent {
+    match content {
+        ResultContent::Text(text) if text.is_empty() => ResultContent::Text("(no output)".into()),
+        other => other,
+    }
+}

@@ -1,0 +1,67 @@
+//! What a session has spent: tokens and dollars, per model and for the turn at hand.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use whimbrel_models::catalog::Catalog;
+use whimbrel_wire::Usage;
+use whimbrel_wire::message::ModelUsage;
+
+/// The spend of one session.
+#[derive(Debug, Clone, Default)]
+pub struct Spend {
+    /// Tokens of the turn at hand.
+    pub turn: Usage,
+    /// Time spent waiting for the model in the turn at hand.
+    pub turn_api: Duration,
+    /// Everything so far, by model.
+    pub models: BTreeMap<String, ModelUsage>,
+}
+
+impl Spend {
+    /// Begins a new turn; the totals stay.
+    pub fn begin_turn(&mut self) {
+        self.turn = Usage::default();
+        self.turn_api = Duration::ZERO;
+    }
+
+    /// Adds one reply.
+    pub fn add(&mut self, catalog: &Catalog, model: &str, usage: &Usage, waited: Duration) {
+        self.turn_api += waited;
+        sum(&mut self.turn, usage);
+        let info = catalog.lookup(model);
+        let entry = self.models.entry(model.to_owned()).or_insert_with(|| ModelUsage {
+            context_window: info.as_ref().map_or(0, |info| info.context_window),
+            max_output_tokens: info.as_ref().map_or(0, |info| info.max_output_tokens),
+            ..ModelUsage::default()
+        });
+        entry.input_tokens += usage.input_tokens;
+        entry.output_tokens += usage.output_tokens;
+        entry.cache_read_input_tokens += usage.cache_read_input_tokens;
+        entry.cache_creation_input_tokens += usage.cache_creation_input_tokens;
+        entry.web_search_requests += usage.server_tool_use.web_search_requests;
+        match info {
+            Some(info) => entry.cost_usd += info.price(usage),
+            None => entry.cost_basis = Some("unknown".into()),
+        }
+    }
+
+    /// Dollars so far.
+    pub fn dollars(&self) -> f64 {
+        self.models.values().map(|model| model.cost_usd).sum()
+    }
+}
+
+fn sum(total: &mut Usage, more: &Usage) {
+    total.input_tokens += more.input_tokens;
+    total.output_tokens += more.output_tokens;
+    total.cache_creation_input_tokens += more.cache_creation_input_tokens;
+    total.cache_read_input_tokens += more.cache_read_input_tokens;
+    total.server_tool_use.web_search_requests += more.server_tool_use.web_search_requests;
+    total.server_tool_use.web_fetch_requests += more.server_tool_use.web_fetch_requests;
+    total.cache_creation.ephemeral_1h_input_tokens += more.cache_creation.ephemeral_1h_input_tokens;
+    total.cache_creation.ephemeral_5m_input_tokens += more.cache_creation.ephemeral_5m_input_tokens;
+    if !more.service_tier.is_empty() {
+        total.service_tier.clone_from(&more.service_tier);
+    }
+}

@@ -1,0 +1,60 @@
+//! What all sessions of a process share: the way to the models, the catalog, the tools.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use whimbrel_models::catalog::Catalog;
+use whimbrel_models::providers::Providers;
+use whimbrel_models::{Preamble, ToolSpec};
+
+use crate::tools::{self, AnyTool};
+
+/// The shared part of an engine. Cheap to clone; one serves any number of sessions.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    providers: Providers,
+    catalog: Catalog,
+    tools: Vec<Arc<dyn AnyTool>>,
+    /// Preambles in use, so that sessions with the same prompt and tools share one.
+    preambles: Mutex<Vec<Weak<Preamble>>>,
+}
+
+impl Engine {
+    /// An engine that asks these providers.
+    pub fn new(providers: Providers) -> Self {
+        let shared =
+            Shared { providers, catalog: Catalog::default(), tools: tools::all(), preambles: Mutex::default() };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The way to the models.
+    pub fn providers(&self) -> &Providers {
+        &self.shared.providers
+    }
+
+    /// What is known about models.
+    pub fn catalog(&self) -> &Catalog {
+        &self.shared.catalog
+    }
+
+    /// The built-in tools.
+    pub fn tools(&self) -> &[Arc<dyn AnyTool>] {
+        &self.shared.tools
+    }
+
+    /// A preamble with this prompt and these tools; one that another session uses already, if it is the same.
+    pub fn preamble(&self, system: Vec<String>, tools: Vec<ToolSpec>) -> Arc<Preamble> {
+        let fresh = Preamble::new(system, tools);
+        let mut known = self.shared.preambles.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|preamble| preamble.strong_count() > 0);
+        let same = known.iter().filter_map(Weak::upgrade).find(|preamble| preamble.json() == fresh.json());
+        same.unwrap_or_else(|| {
+            let fresh = Arc::new(fresh);
+            known.push(Arc::downgrade(&fresh));
+            fresh
+        })
+    }
+}

@@ -1,0 +1,24 @@
+//! What a host can turn while a session runs. Written only by `control`; a turn reads a snapshot at each step.
+
+use tokio::sync::watch;
+use whimbrel_models::{Effort, Thinking};
+use whimbrel_wire::permission::PermissionMode;
+
+/// The settings that can change in the middle of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Knobs {
+    /// The model, by its full name.
+    pub model: String,
+    /// The permission mode.
+    pub mode: PermissionMode,
+    /// What was asked of thinking; none means the model's own default.
+    pub thinking: Option<Thinking>,
+    /// How hard the model tries.
+    pub effort: Option<Effort>,
+}
+
+/// The writing end.
+pub type KnobsWriter = watch::Sender<Knobs>;
+
+/// The reading end.
+pub type KnobsReader = watch::Receiver<Knobs>;

@@ -1,0 +1,42 @@
+//! The way out: stamps ids on what the engine says and hands it to the host.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::Frame;
+use whimbrel_wire::system::{System, SystemEvent};
+
+use crate::ids;
+
+/// Sends frames to the host. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Outbox {
+    session: Arc<str>,
+    frames: mpsc::Sender<Frame>,
+    stop: CancellationToken,
+}
+
+impl Outbox {
+    /// An outbox of a session. When the host's end is gone, `stop` fires: nobody is left to work for.
+    pub fn new(session: Arc<str>, frames: mpsc::Sender<Frame>, stop: CancellationToken) -> Self {
+        Self { session, frames, stop }
+    }
+
+    /// The session's id.
+    pub fn session(&self) -> &str {
+        &self.session
+    }
+
+    /// Sends a frame; waits while the host is slow.
+    pub async fn send(&self, frame: impl Into<Frame>) {
+        if self.frames.send(frame.into()).await.is_err() {
+            self.stop.cancel();
+        }
+    }
+
+    /// Sends a `system` notice.
+    pub async fn notify(&self, event: impl Into<SystemEvent>) {
+        self.send(System { event: event.into(), uuid: ids::uuid(), session_id: self.session.to_string() }).await;
+    }
+}

@@ -1,0 +1,110 @@
+//! The `result` frame that ends every turn, pure.
+
+use std::time::Duration;
+
+use whimbrel_wire::message::{Denial, Origin, Outcome, TerminalReason, TurnResult};
+
+use crate::cost::Spend;
+use crate::turn::Ending;
+use crate::verdict::End;
+
+/// What a result is made of.
+pub struct Report<'a> {
+    /// How the turn went.
+    pub ending: Ending,
+    /// What it cost.
+    pub spend: &'a Spend,
+    /// Calls that were not permitted.
+    pub denials: Vec<Denial>,
+    /// How long it took.
+    pub took: Duration,
+    /// What started it, when it was not a prompt.
+    pub origin: Option<Origin>,
+    /// The limit on model calls, for the error text.
+    pub max_turns: Option<u32>,
+    /// Which result of the session this is, from 0.
+    pub index: u32,
+    /// The session.
+    pub session_id: String,
+    /// The message's own id.
+    pub uuid: String,
+}
+
+/// The result frame of a turn.
+pub fn report(report: Report<'_>) -> TurnResult {
+    let Report { ending, spend, denials, took, origin, max_turns, index, session_id, uuid } = report;
+    let (subtype, is_error, terminal, error) = classify(ending.end, max_turns);
+    let succeeded = subtype == Outcome::Success;
+    TurnResult {
+        subtype,
+        is_error,
+        duration_ms: millis(took),
+        duration_api_ms: millis(spend.turn_api),
+        num_turns: ending.num_turns,
+        result: succeeded.then_some(ending.text),
+        errors: (!succeeded).then(|| error.into_iter().collect()),
+        stop_reason: ending.stop_reason,
+        session_id,
+        total_cost_usd: spend.dollars(),
+        usage: spend.turn.clone(),
+        model_usage: spend.models.clone(),
+        permission_denials: denials,
+        structured_output: None,
+        terminal_reason: Some(terminal),
+        api_error_status: ending.fault.and_then(|fault| fault.status).filter(|_| is_error),
+        origin,
+        ttft_ms: ending.first_token.map(millis),
+        queued_turn_count: None,
+        result_index: Some(index),
+        user_message_uuid: None,
+        user_message_uuids: None,
+        local_command: None,
+        startup_failure_reason: None,
+        deferred_tool_use: None,
+        uuid,
+    }
+}
+
+/// The result of a session that could not be started.
+pub fn not_started(error: String, session_id: String, uuid: String) -> TurnResult {
+    let ending = Ending {
+        end: End::AbortedStreaming,
+        text: String::new(),
+        stop_reason: None,
+        fault: None,
+        num_turns: 0,
+        first_token: None,
+    };
+    let result = report(Report {
+        ending,
+        spend: &Spend::default(),
+        denials: Vec::new(),
+        took: Duration::ZERO,
+        origin: None,
+        max_turns: None,
+        index: 0,
+        session_id,
+        uuid,
+    });
+    TurnResult { errors: Some(vec![error]), terminal_reason: Some(TerminalReason::TurnSetupFailed), ..result }
+}
+
+fn classify(end: End, max_turns: Option<u32>) -> (Outcome, bool, TerminalReason, Option<String>) {
+    let interrupted = || Some("The turn was interrupted.".to_owned());
+    match end {
+        End::Done => (Outcome::Success, false, TerminalReason::Completed, None),
+        End::Refused => (Outcome::Success, true, TerminalReason::ModelError, None),
+        End::ApiFailure => (Outcome::Success, true, TerminalReason::ApiError, None),
+        End::OutputLimit => (Outcome::Success, true, TerminalReason::ModelError, None),
+        End::AbortedStreaming => (Outcome::ErrorDuringExecution, true, TerminalReason::AbortedStreaming, interrupted()),
+        End::AbortedTools => (Outcome::ErrorDuringExecution, true, TerminalReason::AbortedTools, interrupted()),
+        End::MaxTurns => {
+            let text = format!("Reached the maximum number of turns ({}).", max_turns.unwrap_or_default());
+            (Outcome::ErrorMaxTurns, true, TerminalReason::MaxTurns, Some(text))
+        }
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

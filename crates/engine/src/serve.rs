@@ -1,0 +1,403 @@
+//! The owner of a session: one task that takes everything off the inbox and starts turns.
+//!
+//! "Input finished" and "stop" are different facts. When the host finishes its input the session goes on until nothing
+//! runs and nothing is queued; only the link's stop token ends it at once.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::future::BoxFuture;
+use serde_json::Map;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::control::{ControlRequest, ControlResponse};
+use whimbrel_wire::message::{Origin, TurnResult, User};
+use whimbrel_wire::system::{Init, WireErrorNotice};
+use whimbrel_wire::{Frame, PROTOCOL_VERSION, Role, WireError};
+
+use crate::agent::Agent;
+use crate::ask::Ask;
+use crate::context::{changes, prompt, surroundings};
+use crate::conversation::Conversation;
+use crate::cost::Spend;
+use crate::engine::Engine;
+use crate::gate::{Asks, Gate};
+use crate::knobs::KnobsWriter;
+use crate::link::Link;
+use crate::outbox::Outbox;
+use crate::report::{self, Report, report};
+use crate::session::Log;
+use crate::session::log::Identity;
+use crate::setup::{Setup, SetupError, Start};
+use crate::state::StateSign;
+use crate::tasks::{TaskEvent, Tasks};
+use crate::tools::Call;
+use crate::turn::{self, Ending};
+use crate::workshop::Bench;
+use crate::{clock, control, ids, task_news};
+
+/// How long an interrupted turn may take to wind up when the session is stopped.
+const WIND_UP: Duration = Duration::from_millis(1500);
+
+/// How long background commands may go on after the input has finished and the last turn has ended.
+const BACKGROUND_GRACE: Duration = Duration::from_secs(5);
+
+/// How a session ended.
+#[derive(Debug, Clone, Default)]
+pub struct Farewell {
+    /// The last result, if there was one.
+    pub last_result: Option<TurnResult>,
+    /// Why the session never began, if it did not.
+    pub not_started: Option<SetupError>,
+}
+
+/// Serves a session until it is over.
+pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
+    let setup = match Setup::resolve(&engine, &start) {
+        Ok(setup) => setup,
+        Err(error) => return refuse(link, error).await,
+    };
+    let (news_sender, mut news) = mpsc::unbounded_channel();
+    let mut session = Session::new(engine, setup, &link, news_sender);
+    let mut input_open = true;
+    loop {
+        session.start_turn_if_due().await;
+        if !input_open && session.is_idle() && session.tasks.running() == 0 {
+            break;
+        }
+        let waits_only_for_tasks = !input_open && session.is_idle();
+        let wake = tokio::select! {
+            biased;
+            () = link.stop.cancelled() => Wake::Stop,
+            line = link.incoming.recv(), if input_open => line.map_or(Wake::InputFinished, |line| Wake::Host(Box::new(line))),
+            Some(event) = news.recv() => Wake::Task(event),
+            ended = turn_end(&mut session.running) => Wake::TurnEnded(Box::new(ended)),
+            () = tokio::time::sleep(BACKGROUND_GRACE), if waits_only_for_tasks => Wake::GraceOver,
+        };
+        match wake {
+            Wake::Host(line) => session.hear(*line).await,
+            Wake::InputFinished => {
+                input_open = false;
+                session.ask.close();
+            }
+            Wake::Task(event) => session.task_news(event).await,
+            Wake::TurnEnded(ended) => session.end_turn(*ended).await,
+            Wake::GraceOver => session.tasks.shutdown().await,
+            Wake::Stop => {
+                session.stop().await;
+                break;
+            }
+        }
+    }
+    session.tasks.shutdown().await;
+    Farewell { last_result: session.last_result, not_started: None }
+}
+
+/// Whatever can wake a session.
+enum Wake {
+    Host(Box<Result<Frame, WireError>>),
+    InputFinished,
+    Task(TaskEvent),
+    TurnEnded(Box<(Agent, Ending)>),
+    GraceOver,
+    Stop,
+}
+
+/// A session that is being served.
+pub(crate) struct Session {
+    pub(crate) engine: Engine,
+    pub(crate) setup: Setup,
+    pub(crate) outbox: Outbox,
+    pub(crate) ask: Ask,
+    pub(crate) knobs: KnobsWriter,
+    pub(crate) tasks: Tasks,
+    state: StateSign,
+    /// The agent, while no turn owns it. Made with the first turn, so that `initialize` can still shape it.
+    agent: Option<Agent>,
+    running: Option<Running>,
+    queue: VecDeque<Due>,
+    results: u32,
+    last_result: Option<TurnResult>,
+}
+
+/// A turn under way.
+struct Running {
+    turn: BoxFuture<'static, (Agent, Ending)>,
+    cancel: CancellationToken,
+    started: Instant,
+    origin: Option<Origin>,
+}
+
+/// Something that is due for a turn.
+pub(crate) enum Due {
+    /// The host said something.
+    Prompt(Box<User>),
+    /// Something happened that the model should know of.
+    News(String),
+}
+
+/// Ends when the turn under way ends; never, if there is none.
+async fn turn_end(running: &mut Option<Running>) -> (Agent, Ending) {
+    match running {
+        Some(running) => (&mut running.turn).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Tells the host why there is no session.
+async fn refuse(link: Link, error: SetupError) -> Farewell {
+    let result = report::not_started(error.to_string(), ids::uuid(), ids::uuid());
+    // A host that is gone does not need the reason.
+    let _ = link.outgoing.send(Frame::Result(result.clone())).await;
+    Farewell { last_result: Some(result), not_started: Some(error) }
+}
+
+impl Session {
+    fn new(engine: Engine, setup: Setup, link: &Link, news: mpsc::UnboundedSender<TaskEvent>) -> Self {
+        let outbox = Outbox::new(setup.session.as_str().into(), link.outgoing.clone(), link.stop.clone());
+        Self {
+            ask: Ask::new(outbox.clone()),
+            knobs: watch::Sender::new(setup.knobs.clone()),
+            tasks: Tasks::new(news),
+            state: StateSign::new(outbox.clone(), setup.state_wanted),
+            agent: None,
+            running: None,
+            queue: VecDeque::new(),
+            results: 0,
+            last_result: None,
+            outbox,
+            setup,
+            engine,
+        }
+    }
+
+    /// Whether no turn runs and none is due.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running.is_none() && self.queue.is_empty()
+    }
+
+    /// Whether the session has begun: from then on its prompt and tools are fixed.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.agent.is_some() || self.running.is_some()
+    }
+
+    /// Takes in one line of the host.
+    async fn hear(&mut self, line: Result<Frame, WireError>) {
+        match line {
+            Ok(Frame::User(user)) if user.message.role == Role::User => self.queue.push_back(Due::Prompt(Box::new(user))),
+            Ok(Frame::User(_)) => self.complain("a \"user\" line must have the role \"user\"").await,
+            Ok(Frame::ControlRequest(ControlRequest { request_id, request })) => {
+                let response = control::answer(self, request_id, request).await;
+                self.outbox.send(response).await;
+            }
+            Ok(Frame::ControlResponse(ControlResponse { response })) => self.ask.answered(response),
+            Ok(Frame::EnvironmentUpdate(update)) => self.setup.workspace.set_variables(update.variables),
+            Ok(Frame::KeepAlive(_) | Frame::ControlCancel(_) | Frame::Unknown(_)) => {}
+            Ok(other) => self.complain(&format!("a \"{}\" line is not for the engine", other.kind())).await,
+            Err(error) => self.complain(&error.to_string()).await,
+        }
+    }
+
+    async fn complain(&self, message: &str) {
+        self.outbox.notify(WireErrorNotice { message: message.to_owned(), line: None }).await;
+    }
+
+    async fn task_news(&mut self, event: TaskEvent) {
+        for notice in task_news::notices(&event) {
+            self.outbox.notify(notice).await;
+        }
+        if let Some(text) = task_news::for_model(&event) {
+            self.queue.push_back(Due::News(text));
+        }
+    }
+
+    /// Starts a turn if none runs and something is due. Everything that waits becomes one turn.
+    async fn start_turn_if_due(&mut self) {
+        if self.running.is_some() || self.queue.is_empty() {
+            return;
+        }
+        let due: Vec<Due> = self.queue.drain(..).collect();
+        let mut agent = match self.agent.take() {
+            Some(agent) => agent,
+            None => self.new_agent(),
+        };
+        let only_news = due.iter().all(|due| matches!(due, Due::News(_)));
+        let asks = due.iter().any(|due| !matches!(due, Due::Prompt(user) if user.should_query == Some(false)));
+        if asks {
+            self.state.running().await;
+            self.outbox.notify(self.init()).await;
+        }
+        if let Some(changed) = changes::since_seen(&self.setup.workspace) {
+            agent.conversation.brief(&changed);
+        }
+        for due in due {
+            self.say(&mut agent, due).await;
+        }
+        if !asks {
+            self.agent = Some(agent);
+            return;
+        }
+        agent.spend.begin_turn();
+        agent.denials.clear();
+        let cancel = CancellationToken::new();
+        agent.bench.call.cancel = cancel.clone();
+        let token = cancel.clone();
+        self.running = Some(Running {
+            turn: Box::pin(async move {
+                let ending = turn::run(&mut agent, &token).await;
+                (agent, ending)
+            }),
+            cancel,
+            started: clock::monotonic(),
+            origin: only_news.then(|| Origin { kind: "task-notification".into(), details: Map::new() }),
+        });
+    }
+
+    async fn say(&self, agent: &mut Agent, due: Due) {
+        match due {
+            Due::News(text) => agent.conversation.note(&text).await,
+            Due::Prompt(mut user) => {
+                let uuid = user.uuid.get_or_insert_with(ids::uuid).clone();
+                let mode = self.knobs.borrow().mode.to_string();
+                agent.conversation.prompt(&uuid, &user.message.content, &mode);
+                if self.setup.replay_user_messages {
+                    user.is_replay = Some(true);
+                    user.session_id = self.outbox.session().to_owned();
+                    self.outbox.send(*user).await;
+                }
+            }
+        }
+    }
+
+    /// Ends a turn with its result.
+    async fn end_turn(&mut self, (mut agent, ending): (Agent, Ending)) {
+        let Some(running) = self.running.take() else { return };
+        let result = report(Report {
+            ending,
+            spend: &agent.spend,
+            denials: std::mem::take(&mut agent.denials),
+            took: clock::monotonic() - running.started,
+            origin: running.origin,
+            max_turns: agent.limits.max_turns,
+            index: self.results,
+            session_id: self.outbox.session().to_owned(),
+            uuid: ids::uuid(),
+        });
+        self.results += 1;
+        self.agent = Some(agent);
+        self.outbox.send(result.clone()).await;
+        self.last_result = Some(result);
+        if self.queue.is_empty() {
+            self.state.idle().await;
+        }
+    }
+
+    /// Interrupts the turn under way, if there is one, and takes open questions back.
+    pub(crate) async fn interrupt(&mut self) {
+        if let Some(running) = &self.running {
+            running.cancel.cancel();
+            self.ask.withdraw_all().await;
+        }
+    }
+
+    /// Drops what waits for a turn; gives the ids of the messages.
+    pub(crate) fn drop_queue(&mut self) -> Vec<String> {
+        self.queue.drain(..).filter_map(Due::uuid).collect()
+    }
+
+    /// The ids of the messages that wait for a turn.
+    pub(crate) fn queued(&self) -> Vec<String> {
+        self.queue
+            .iter()
+            .filter_map(|due| match due {
+                Due::Prompt(user) => user.uuid.clone(),
+                Due::News(_) => None,
+            })
+            .collect()
+    }
+
+    /// Stops at once: the turn winds up, its result goes out if the host still listens.
+    async fn stop(&mut self) {
+        self.queue.clear();
+        self.ask.close();
+        if let Some(running) = &self.running {
+            running.cancel.cancel();
+        }
+        if let Ok(ended) = tokio::time::timeout(WIND_UP, turn_end(&mut self.running)).await {
+            // The host may have stopped reading.
+            let _ = tokio::time::timeout(WIND_UP, self.end_turn(ended)).await;
+        }
+    }
+
+    fn init(&self) -> Init {
+        let knobs = self.knobs.borrow();
+        Init {
+            cwd: self.setup.workspace.root().display().to_string(),
+            tools: self.setup.toolbox.names(),
+            model: knobs.model.clone(),
+            permission_mode: knobs.mode,
+            api_key_source: self.engine.providers().key_source(&knobs.model),
+            claude_code_version: PROTOCOL_VERSION.into(),
+            output_style: "default".into(),
+            betas: (!self.setup.limits.betas.is_empty()).then(|| self.setup.limits.betas.clone()),
+            ..Init::default()
+        }
+    }
+
+    fn new_agent(&self) -> Agent {
+        let Setup { workspace, place, session, toolbox, .. } = &self.setup;
+        let branch = surroundings::git_branch(workspace.root());
+        let identity = Identity {
+            session: session.clone(),
+            cwd: workspace.root().display().to_string(),
+            git_branch: branch.clone().unwrap_or_default(),
+            entrypoint: self.setup.entrypoint.clone(),
+        };
+        let log = Log::new(identity, place.as_ref().map(|place| place.transcript(session)));
+        let mut conversation = Conversation::new(log, self.outbox.clone());
+        let model = self.knobs.borrow().model.clone();
+        conversation.brief(&surroundings::describe(workspace.root(), &model, branch.as_deref()));
+        let system = prompt::system(self.setup.system_prompt.as_ref(), self.setup.append_system_prompt.as_deref());
+        Agent {
+            engine: self.engine.clone(),
+            conversation,
+            preamble: self.engine.preamble(system, toolbox.specs()),
+            bench: Bench {
+                toolbox: Arc::clone(toolbox),
+                gate: self.gate(),
+                call: Call {
+                    id: String::new(),
+                    workspace: Arc::clone(workspace),
+                    tasks: self.tasks.clone(),
+                    cancel: CancellationToken::new(),
+                },
+            },
+            knobs: self.knobs.subscribe(),
+            outbox: self.outbox.clone(),
+            limits: self.setup.limits.clone(),
+            spend: Spend::default(),
+            denials: Vec::new(),
+        }
+    }
+
+    fn gate(&self) -> Gate {
+        Gate {
+            knobs: self.knobs.subscribe(),
+            asks: if self.setup.host_answers { Asks::Host(self.ask.clone()) } else { Asks::Nobody },
+            allowed: Arc::clone(&self.setup.allowed),
+            denied: Arc::clone(&self.setup.denied),
+            workspace: Arc::clone(&self.setup.workspace),
+            state: self.state.clone(),
+        }
+    }
+}
+
+impl Due {
+    fn uuid(self) -> Option<String> {
+        match self {
+            Self::Prompt(user) => user.uuid,
+            Self::News(_) => None,
+        }
+    }
+}

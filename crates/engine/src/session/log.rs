@@ -1,0 +1,118 @@
+//! One session's transcript: an append-only tree of lines, each naming its parent. Nothing is ever edited.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::Value;
+use whimbrel_wire::{PROTOCOL_VERSION, RawJson};
+
+use crate::files::Appender;
+use crate::clock;
+
+/// What every line of a session shares.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// The session.
+    pub session: String,
+    /// Where it works.
+    pub cwd: String,
+    /// The branch checked out there, if any.
+    pub git_branch: String,
+    /// How the engine was started (`sdk-ts`, `sdk-py`, `cli`, ...).
+    pub entrypoint: String,
+}
+
+/// A transcript that is being written.
+#[derive(Debug)]
+pub struct Log {
+    identity: Identity,
+    file: Option<Appender>,
+    leaf: Option<String>,
+    /// Set once a write has failed; told to the host once.
+    lost: Option<std::io::Error>,
+    told: bool,
+}
+
+/// A line of the conversation.
+#[derive(Debug)]
+pub struct Entry<'a> {
+    /// `user` or `assistant`.
+    pub kind: &'static str,
+    /// Its id; the same as on the wire.
+    pub uuid: &'a str,
+    /// The message.
+    pub message: RawJson,
+    /// Further fields.
+    pub more: Vec<(&'static str, Value)>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Line<'a> {
+    parent_uuid: Option<&'a str>,
+    is_sidechain: bool,
+    user_type: &'static str,
+    cwd: &'a str,
+    session_id: &'a str,
+    version: &'static str,
+    git_branch: &'a str,
+    entrypoint: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    message: RawJson,
+    uuid: &'a str,
+    timestamp: String,
+    #[serde(flatten)]
+    more: serde_json::Map<String, Value>,
+}
+
+impl Log {
+    /// A transcript at `path`, made with its first line; none keeps nothing on disk.
+    pub fn new(identity: Identity, path: Option<PathBuf>) -> Self {
+        Self { identity, file: path.map(Appender::new), leaf: None, lost: None, told: false }
+    }
+
+    /// The file, if there is one.
+    pub fn path(&self) -> Option<&std::path::Path> {
+        self.file.as_ref().map(Appender::path)
+    }
+
+    /// Appends a line below the last one.
+    pub fn append(&mut self, entry: Entry<'_>) {
+        let line = Line {
+            parent_uuid: self.leaf.as_deref(),
+            is_sidechain: false,
+            user_type: "external",
+            cwd: &self.identity.cwd,
+            session_id: &self.identity.session,
+            version: PROTOCOL_VERSION,
+            git_branch: &self.identity.git_branch,
+            entrypoint: &self.identity.entrypoint,
+            kind: entry.kind,
+            message: entry.message,
+            uuid: entry.uuid,
+            timestamp: clock::timestamp(),
+            more: entry.more.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+        };
+        if let Some(file) = &mut self.file {
+            let written = serde_json::to_vec(&line).map_err(std::io::Error::other).and_then(|mut bytes| {
+                bytes.push(b'\n');
+                file.append(&bytes)
+            });
+            if let Err(error) = written {
+                self.lost = Some(error);
+            }
+        }
+        self.leaf = Some(entry.uuid.to_owned());
+    }
+
+    /// The first failed write, once: the host must be told that the transcript has a gap.
+    pub fn take_loss(&mut self) -> Option<std::io::Error> {
+        if self.told {
+            return None;
+        }
+        let loss = self.lost.take()?;
+        self.told = true;
+        Some(loss)
+    }
+}

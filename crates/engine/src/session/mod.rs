@@ -1,0 +1,9 @@
+//! What is kept of a session on disk.
+//!
+//! Rooms: [`place`] (where transcripts lie), [`log`] (one session's transcript, append only).
+
+pub mod log;
+pub mod place;
+
+pub use log::{Entry, Log};
+pub use place::Place;

@@ -1,0 +1,39 @@
+//! What this version does not have yet. Asking for it is an error that says so: nothing is silently left out.
+
+use whimbrel_wire::control::Initialize;
+use whimbrel_wire::options::Options;
+
+/// The first option that cannot be honoured, in words.
+pub fn in_options(options: &Options) -> Option<String> {
+    let rule = |list: &[String]| list.iter().find(|rule| rule.contains('(')).cloned();
+    let rows = [
+        (options.resume.is_some() || options.continue_conversation, "resuming a session (--resume, --continue)"),
+        (options.fork_session || options.resume_session_at.is_some(), "forking a session"),
+        (options.json_schema.is_some(), "structured output (--json-schema)"),
+        (options.max_budget_usd.is_some() || options.task_budget.is_some(), "a budget (--max-budget-usd, --task-budget)"),
+        (!options.mcp_servers.is_empty(), "MCP servers (--mcp-config)"),
+        (options.settings.is_some(), "settings (--settings)"),
+        (options.managed_settings.is_some(), "managed settings (--managed-settings)"),
+        (options.agent.is_some() || !options.agents.is_empty(), "agent definitions (--agent, --agents)"),
+        (!options.plugins.is_empty(), "plugins (--plugin-dir)"),
+        (options.session_mirror, "a session mirror (--session-mirror)"),
+    ];
+    let absent = rows.iter().find(|(asked, _)| *asked).map(|(_, what)| (*what).to_owned());
+    absent.or_else(|| rule(&options.disallowed_tools).map(|rule| format!("a deny rule with a pattern ({rule})"))).map(sentence)
+}
+
+/// The first part of an `initialize` that cannot be honoured, in words.
+pub fn in_initialize(initialize: &Initialize) -> Option<String> {
+    let rows = [
+        (initialize.hooks.as_ref().is_some_and(|hooks| !hooks.is_empty()), "hooks"),
+        (initialize.sdk_mcp_servers.as_ref().is_some_and(|servers| !servers.is_empty()), "in-process MCP servers"),
+        (initialize.json_schema.is_some(), "structured output"),
+        (initialize.agents.as_ref().is_some_and(|agents| !agents.is_empty()), "agent definitions"),
+        (initialize.plugins.as_ref().is_some_and(|plugins| !plugins.is_empty()), "plugins"),
+    ];
+    rows.iter().find(|(asked, _)| *asked).map(|(_, what)| sentence((*what).to_owned()))
+}
+
+fn sentence(what: String) -> String {
+    format!("This version of Whimbrel does not have {what} yet. Leave it out, or use a newer version.")
+}

@@ -1,0 +1,8 @@
+//! From what was asked to what it means: options and environment are resolved once, before the first turn.
+//!
+//! Rooms: [`resolve`] (options to [`Setup`]), [`absent`] (what this version does not have yet, and says so).
+
+pub mod absent;
+pub mod resolve;
+
+pub use resolve::{Setup, SetupError, Start};

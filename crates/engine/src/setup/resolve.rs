@@ -1,0 +1,250 @@
+//! Options and environment to a [`Setup`].
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use whimbrel_models::Thinking;
+use whimbrel_wire::options::{self, Options, PermissionPrompt, SystemPrompt};
+use whimbrel_wire::permission::PermissionMode;
+
+use crate::agent::Limits;
+use crate::engine::Engine;
+use crate::knobs::Knobs;
+use crate::session::Place;
+use crate::setup::absent;
+use crate::state::Wanted;
+use crate::toolbox::Toolbox;
+use crate::workspace::Workspace;
+use crate::{files, ids};
+
+/// How a session is started.
+#[derive(Debug, Clone, Default)]
+pub struct Start {
+    /// What was asked for.
+    pub options: Options,
+    /// The environment: of the engine itself, and of the commands it runs.
+    pub env: BTreeMap<String, String>,
+}
+
+/// Everything a session needs to know, resolved.
+pub struct Setup {
+    /// The session's id.
+    pub session: String,
+    /// Where it works.
+    pub workspace: Arc<Workspace>,
+    /// Where its transcript is kept; none keeps nothing.
+    pub place: Option<Place>,
+    /// The model that is used when the host asks for the default.
+    pub default_model: String,
+    /// The knobs as they stand at the start.
+    pub knobs: Knobs,
+    /// The tools.
+    pub toolbox: Arc<Toolbox>,
+    /// Tools allowed by name.
+    pub allowed: Arc<[String]>,
+    /// Tools denied by name.
+    pub denied: Arc<[String]>,
+    /// Whether the host answers permission questions.
+    pub host_answers: bool,
+    /// Whether the session may be switched to `bypassPermissions`.
+    pub may_bypass: bool,
+    /// The system prompt that was asked for.
+    pub system_prompt: Option<SystemPrompt>,
+    /// What is added to it.
+    pub append_system_prompt: Option<String>,
+    /// Limits and switches.
+    pub limits: Limits,
+    /// Whether the host wants to see the state.
+    pub state_wanted: Wanted,
+    /// Whether user messages are echoed.
+    pub replay_user_messages: bool,
+    /// How the engine was started.
+    pub entrypoint: String,
+}
+
+/// Why a session cannot be started.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SetupError {
+    /// Something that this version does not have.
+    #[error("{0}")]
+    Absent(String),
+    /// An option makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl Setup {
+    /// Resolves what was asked for.
+    pub fn resolve(engine: &Engine, start: &Start) -> Result<Self, SetupError> {
+        let Start { options, env } = start;
+        if let Some(text) = absent::in_options(options) {
+            return Err(SetupError::Absent(text));
+        }
+        let session = session_id(options)?;
+        let root = working_directory(options)?;
+        let place = place(options, env, &root);
+        let spill = spill(place.as_ref(), env, &session);
+        let workspace = Workspace::new(root, spill, env.clone());
+        for folder in &options.additional_directories {
+            workspace.add_directory(files::canonical(&workspace.resolve(&folder.to_string_lossy())));
+        }
+        let mode = mode(options, env)?;
+        let default_model = default_model(engine, options, env);
+        let denied: Arc<[String]> = options.disallowed_tools.clone().into();
+        Ok(Self {
+            knobs: Knobs { model: default_model.clone(), mode, thinking: thinking(options), effort: effort(options) },
+            toolbox: Arc::new(Toolbox::pick(engine.tools(), options.tools.as_ref(), &denied)),
+            allowed: options.allowed_tools.clone().into(),
+            denied,
+            host_answers: match &options.permission_prompt_tool {
+                None => false,
+                Some(PermissionPrompt::Stdio) => true,
+                Some(PermissionPrompt::Mcp(name)) => {
+                    let text = format!("--permission-prompt-tool {name}: only \"stdio\" is known in this version.");
+                    return Err(SetupError::Absent(text));
+                }
+            },
+            may_bypass: options.allow_dangerously_skip_permissions || mode == PermissionMode::BypassPermissions,
+            system_prompt: system_prompt(options)?,
+            append_system_prompt: options.append_system_prompt.clone(),
+            limits: limits(options, env)?,
+            state_wanted: state_wanted(env),
+            replay_user_messages: options.replay_user_messages,
+            entrypoint: env.get("CLAUDE_CODE_ENTRYPOINT").cloned().unwrap_or_else(|| "cli".into()),
+            session,
+            workspace: Arc::new(workspace),
+            place,
+            default_model,
+        })
+    }
+
+    /// The full name of a model that the host named, or the default.
+    pub fn model(&self, engine: &Engine, name: Option<&str>) -> String {
+        match name {
+            None | Some("" | "default") => self.default_model.clone(),
+            Some(name) => engine.catalog().resolve_alias(name),
+        }
+    }
+}
+
+fn session_id(options: &Options) -> Result<String, SetupError> {
+    match &options.session_id {
+        None => Ok(ids::uuid()),
+        Some(id) if uuid::Uuid::try_parse(id).is_ok() => Ok(id.clone()),
+        Some(id) => Err(SetupError::Invalid(format!("--session-id must be a UUID, but is {id:?}."))),
+    }
+}
+
+fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
+    let folder = match &options.cwd {
+        Some(folder) => folder.clone(),
+        None => std::env::current_dir()
+            .map_err(|error| SetupError::Invalid(format!("The working directory is gone: {error}.")))?,
+    };
+    let folder = files::canonical(&folder);
+    if !files::is_folder(&folder) {
+        return Err(SetupError::Invalid(format!("The working directory {} does not exist.", folder.display())));
+    }
+    Ok(folder)
+}
+
+fn place(options: &Options, env: &BTreeMap<String, String>, cwd: &Path) -> Option<Place> {
+    if options.persist_session == Some(false) {
+        return None;
+    }
+    let config = match env.get("CLAUDE_CONFIG_DIR") {
+        Some(folder) => PathBuf::from(folder),
+        None => PathBuf::from(env.get("HOME")?).join(".claude"),
+    };
+    Some(Place::new(&config, cwd))
+}
+
+/// Where long tool output goes: beside the transcript, or to the temporary folder when none is kept.
+fn spill(place: Option<&Place>, env: &BTreeMap<String, String>, session: &str) -> PathBuf {
+    match place {
+        Some(place) => place.tool_results(session),
+        None => PathBuf::from(env.get("TMPDIR").map_or("/tmp", String::as_str)).join(format!("whimbrel-{session}")),
+    }
+}
+
+fn mode(options: &Options, env: &BTreeMap<String, String>) -> Result<PermissionMode, SetupError> {
+    let mode = options.permission_mode.unwrap_or(PermissionMode::Default);
+    let as_root = nix::unistd::Uid::effective().is_root() && !env.contains_key("IS_SANDBOX");
+    if mode == PermissionMode::BypassPermissions && as_root {
+        return Err(SetupError::Invalid(
+            "Permissions cannot be bypassed as root: a mistake would have the whole machine. Run as another user, or set IS_SANDBOX=1 where the machine is disposable.".into(),
+        ));
+    }
+    Ok(mode)
+}
+
+fn default_model(engine: &Engine, options: &Options, env: &BTreeMap<String, String>) -> String {
+    let named = options.model.as_deref().or_else(|| env.get("ANTHROPIC_MODEL").map(String::as_str));
+    match named {
+        None | Some("" | "default") => engine.catalog().default_model().to_owned(),
+        Some(name) => engine.catalog().resolve_alias(name),
+    }
+}
+
+fn thinking(options: &Options) -> Option<Thinking> {
+    match (options.max_thinking_tokens, &options.thinking) {
+        (Some(0), _) | (None, Some(options::Thinking::Disabled)) => Some(Thinking::Disabled),
+        (Some(budget), _) => Some(Thinking::Enabled { budget }),
+        (None, Some(options::Thinking::Adaptive { .. })) => Some(Thinking::Adaptive),
+        (None, Some(options::Thinking::Enabled { budget_tokens, .. })) => {
+            Some(budget_tokens.map_or(Thinking::Adaptive, |budget| Thinking::Enabled { budget }))
+        }
+        (None, None) => None,
+    }
+}
+
+fn effort(options: &Options) -> Option<whimbrel_models::Effort> {
+    use whimbrel_models::Effort;
+    options.effort.map(|effort| match effort {
+        options::Effort::Low => Effort::Low,
+        options::Effort::Medium => Effort::Medium,
+        options::Effort::High => Effort::High,
+        options::Effort::Xhigh => Effort::Xhigh,
+        options::Effort::Max => Effort::Max,
+    })
+}
+
+fn system_prompt(options: &Options) -> Result<Option<SystemPrompt>, SetupError> {
+    match &options.system_prompt {
+        Some(SystemPrompt::File(path)) => match files::read_text(path) {
+            Ok(text) => Ok(Some(SystemPrompt::Text(text))),
+            Err(error) => {
+                Err(SetupError::Invalid(format!("The system prompt file {} cannot be read: {error}.", path.display())))
+            }
+        },
+        other => Ok(other.clone()),
+    }
+}
+
+fn limits(options: &Options, env: &BTreeMap<String, String>) -> Result<Limits, SetupError> {
+    let number = |name: &str| -> Result<Option<u64>, SetupError> {
+        env.get(name)
+            .map(|text| text.trim().parse())
+            .transpose()
+            .map_err(|_| SetupError::Invalid(format!("{name} must be a whole number.")))
+    };
+    Ok(Limits {
+        max_turns: options.max_turns,
+        max_output_tokens: number("CLAUDE_CODE_MAX_OUTPUT_TOKENS")?,
+        max_retries: number("CLAUDE_CODE_MAX_RETRIES")?.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
+        partial_messages: options.include_partial_messages,
+        betas: options.betas.clone(),
+    })
+}
+
+fn state_wanted(env: &BTreeMap<String, String>) -> Wanted {
+    let set = |name: &str| env.get(name).is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
+    if set("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS") {
+        Wanted::ByCaller
+    } else if set("CLAUDE_CODE_SDK_READS_SESSION_STATE") {
+        Wanted::BySdk
+    } else {
+        Wanted::Never
+    }
+}

@@ -1,0 +1,45 @@
+//! The tools of one session: which ones there are, and how they are found by name.
+
+use std::sync::Arc;
+
+use whimbrel_models::ToolSpec;
+use whimbrel_wire::options::ToolSet;
+
+use crate::tools::AnyTool;
+
+/// The tools of a session.
+#[derive(Clone)]
+pub struct Toolbox {
+    tools: Vec<Arc<dyn AnyTool>>,
+}
+
+impl Toolbox {
+    /// Picks from all tools what the options ask for, less what is denied by name.
+    pub fn pick(all: &[Arc<dyn AnyTool>], wanted: Option<&ToolSet>, denied: &[String]) -> Self {
+        let asked_for = |tool: &Arc<dyn AnyTool>| match wanted {
+            None | Some(ToolSet::Default) => true,
+            Some(ToolSet::List(names)) => names.iter().any(|name| answers_to(tool.as_ref(), name)),
+        };
+        let refused = |tool: &Arc<dyn AnyTool>| denied.iter().any(|name| answers_to(tool.as_ref(), name));
+        Self { tools: all.iter().filter(|tool| asked_for(tool) && !refused(tool)).cloned().collect() }
+    }
+
+    /// Finds a tool by its name or an older one.
+    pub fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
+        self.tools.iter().find(|tool| answers_to(tool.as_ref(), name)).cloned()
+    }
+
+    /// The names, in order.
+    pub fn names(&self) -> Vec<String> {
+        self.tools.iter().map(|tool| tool.name().to_owned()).collect()
+    }
+
+    /// The tools as the model sees them.
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        self.tools.iter().map(|tool| tool.spec()).collect()
+    }
+}
+
+fn answers_to(tool: &dyn AnyTool, name: &str) -> bool {
+    tool.name() == name || tool.aliases().contains(&name)
+}

@@ -1,0 +1,325 @@
+//! One turn, from a prompt to its end: ask, record, judge, act, and round again.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use whimbrel_models::assemble::{Assembly, Finished};
+use whimbrel_models::call::{Call, Retry, Step, Timing};
+use whimbrel_models::retry::Policy;
+use whimbrel_models::{Delta, Event, Fault, FaultKind, Request};
+use whimbrel_wire::message::{FailureKind, StreamEvent};
+use whimbrel_wire::system::{ApiRetry, PermissionDenied, Status};
+use whimbrel_wire::{Block, RawJson, StopReason};
+
+use crate::agent::Agent;
+use crate::clock;
+use crate::conversation::ReplyHead;
+use crate::gate::Refuser;
+use crate::ids;
+use crate::verdict::{self, End, Happened, Next, Nudge, Situation};
+use crate::workshop::{Made, Wanted, Workshop};
+
+/// How a turn went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ending {
+    /// How it ended.
+    pub end: End,
+    /// The model's last text.
+    pub text: String,
+    /// Why the model stopped last.
+    pub stop_reason: Option<StopReason>,
+    /// What failed, if the model did.
+    pub fault: Option<Fault>,
+    /// One, plus one for each tool result.
+    pub num_turns: u32,
+    /// From the start of the turn to the first event of the first reply.
+    pub first_token: Option<Duration>,
+}
+
+/// Runs a turn. The prompt is already in the conversation.
+pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
+    let mut ending =
+        Ending { end: End::Done, text: String::new(), stop_reason: None, fault: None, num_turns: 1, first_token: None };
+    let mut now =
+        Situation { event: Happened::Failed, aborted: false, model_calls: 0, max_turns: agent.limits.max_turns, recoveries: 0 };
+    let mut next = Next::Ask;
+    let mut workshop = Workshop::new(agent.bench.clone());
+    let started = clock::monotonic();
+    loop {
+        match next {
+            Next::Ask | Next::Nudge(_) => {
+                if let Next::Nudge(nudge) = next {
+                    now.recoveries += 1;
+                    agent.conversation.note(nudge_text(nudge)).await;
+                }
+                workshop = Workshop::new(agent.bench.clone());
+                now.model_calls += 1;
+                let heard = listen(agent, &mut workshop, cancel).await;
+                ending.first_token = ending.first_token.or_else(|| heard.first_event.map(|at| at - started));
+                now.event = heard.happened(workshop.calls());
+                ending.absorb(heard);
+            }
+            Next::Act => {
+                let stop = act(agent, &mut workshop, &mut ending.num_turns, cancel).await;
+                now.event = Happened::Acted { stop };
+            }
+            Next::End(end) => {
+                ending.end = end;
+                wind_up(agent, workshop, &mut ending).await;
+                return ending;
+            }
+        }
+        now.aborted = cancel.is_cancelled();
+        next = verdict::next(&now);
+    }
+}
+
+/// What came of one model call.
+struct Heard {
+    stop: Option<StopReason>,
+    fault: Option<Fault>,
+    /// Whether the fault left whole blocks behind.
+    cut: bool,
+    text: Option<String>,
+    first_event: Option<std::time::Instant>,
+}
+
+impl Heard {
+    fn happened(&self, calls: usize) -> Happened {
+        match &self.fault {
+            Some(_) if !self.cut => Happened::Failed,
+            _ => Happened::Replied { stop: if self.cut { None } else { self.stop.clone() }, calls },
+        }
+    }
+}
+
+impl Ending {
+    fn absorb(&mut self, heard: Heard) {
+        if let Some(text) = heard.text {
+            self.text = text;
+        }
+        self.stop_reason = heard.stop;
+        self.fault = heard.fault;
+    }
+}
+
+/// Asks the model once and records what it says as it says it. Harmless tool calls begin meanwhile.
+async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &CancellationToken) -> Heard {
+    let mut heard = Heard { stop: None, fault: None, cut: false, text: None, first_event: None };
+    let knobs = agent.knobs.borrow().clone();
+    let (model, name) = match agent.engine.providers().resolve(&knobs.model) {
+        Ok(found) => found,
+        Err(fault) => return Heard { fault: Some(fault), ..heard },
+    };
+    let request = request(agent, name);
+    if agent.limits.partial_messages {
+        agent.outbox.notify(Status { status: Some("requesting".into()), ..Status::default() }).await;
+    }
+    let began = clock::monotonic();
+    let mut call = Call::new(model, request, policy(agent), Timing::default());
+    let mut assembly = Assembly::default();
+    loop {
+        let step = tokio::select! {
+            biased;
+            () = cancel.cancelled() => break,
+            () = workshop.work(), if workshop.is_busy() => continue,
+            step = call.next() => step,
+        };
+        match step {
+            None => break,
+            Some(Ok(Step::Delta(delta))) => {
+                heard.first_event.get_or_insert_with(clock::monotonic);
+                match take(agent, &mut assembly, workshop, delta).await {
+                    Ok(Some(text)) => heard.text = Some(text),
+                    Ok(None) => {}
+                    Err(fault) => {
+                        heard.fault = Some(fault);
+                        break;
+                    }
+                }
+            }
+            Some(Ok(Step::Retry(retry))) => {
+                assembly = Assembly::default();
+                announce(agent, &retry).await;
+            }
+            Some(Ok(Step::Cut(fault))) => {
+                heard.cut = true;
+                heard.fault = Some(fault);
+            }
+            Some(Err(fault)) => heard.fault = Some(fault),
+        }
+    }
+    heard.stop = assembly.stop_reason.clone();
+    if cancel.is_cancelled()
+        && let Some(text) = assembly.open_text()
+    {
+        agent.conversation.reply(&head(&assembly), Block::text(text), true).await;
+    }
+    if !assembly.id.is_empty() {
+        agent.spend.add(agent.engine.catalog(), &knobs.model, &assembly.usage, clock::monotonic() - began);
+    }
+    heard
+}
+
+/// Takes one event in: to the host as it is if it wants that, to the conversation when a block is complete.
+async fn take(
+    agent: &mut Agent,
+    assembly: &mut Assembly,
+    workshop: &mut Workshop,
+    delta: Delta,
+) -> Result<Option<String>, Fault> {
+    let mut text = None;
+    if let Some(finished) = assembly.take(&delta.event)? {
+        text = record(agent, assembly, workshop, finished).await;
+    }
+    if let Some(event) = delta.raw
+        && delta.event != Event::Ping
+    {
+        pass_on(agent, event).await;
+    }
+    Ok(text)
+}
+
+/// Records a complete block; a tool call goes to the workshop. Gives the text, if it is one.
+async fn record(agent: &mut Agent, assembly: &Assembly, workshop: &mut Workshop, finished: Finished) -> Option<String> {
+    let Finished { mut block, bad_input } = finished;
+    let mut text = None;
+    let mut wanted = None;
+    match &mut block {
+        Block::Text { text: said, .. } => text = Some(said.clone()),
+        Block::ToolUse { id, name, input } => {
+            workshop.make_unique(id);
+            wanted = Some(Wanted { id: id.clone(), tool: name.clone(), input: input.clone(), bad_input });
+        }
+        _ => {}
+    }
+    // Providers refuse empty text when it is sent back.
+    if text.as_deref() != Some("") {
+        agent.conversation.reply(&head(assembly), block, false).await;
+    }
+    if let Some(wanted) = wanted {
+        workshop.take(wanted);
+    }
+    text
+}
+
+/// Makes the calls that are left; says whether a denial stops the turn.
+async fn act(agent: &mut Agent, workshop: &mut Workshop, num_turns: &mut u32, cancel: &CancellationToken) -> bool {
+    let mut stop = false;
+    workshop.reply_complete();
+    while !stop {
+        let made = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return false,
+            made = workshop.next() => made,
+        };
+        let Some(made) = made else { break };
+        *num_turns += 1;
+        stop = settle(agent, made).await;
+    }
+    stop
+}
+
+/// Records one result; says whether it stops the turn.
+async fn settle(agent: &mut Agent, made: Made) -> bool {
+    let mut stop = false;
+    if let Some(refused) = &made.denial {
+        stop = refused.stop;
+        agent.denials.push(refused.denial.clone());
+        if refused.by != Refuser::Host {
+            let notice = PermissionDenied {
+                tool_name: refused.denial.tool_name.clone(),
+                tool_use_id: refused.denial.tool_use_id.clone(),
+                message: refused.message.clone(),
+                ..PermissionDenied::default()
+            };
+            agent.outbox.notify(notice).await;
+        }
+    }
+    agent.conversation.tool_result(made).await;
+    stop
+}
+
+/// Leaves the conversation in order: every call has a result, and an abort or a failure is on record.
+async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
+    for made in workshop.abandon() {
+        settle(agent, made).await;
+    }
+    match ending.end {
+        End::AbortedStreaming => agent.conversation.note("[Request interrupted by user]").await,
+        End::AbortedTools => agent.conversation.note("[Request interrupted by user for tool use]").await,
+        End::ApiFailure => {
+            let fault = ending.fault.clone().unwrap_or_else(|| Fault::new(FaultKind::Cut, "The reply broke off."));
+            ending.text = failure_text(&fault);
+            agent.conversation.failure(&ending.text, fault.failure(), Some(&fault)).await;
+            ending.fault = Some(fault);
+        }
+        End::OutputLimit => {
+            ending.text = "The reply hit the output limit again and again. Ask for less at a time, or raise CLAUDE_CODE_MAX_OUTPUT_TOKENS.".into();
+            agent.conversation.failure(&ending.text, FailureKind::MaxOutputTokens, None).await;
+        }
+        End::Refused if ending.text.is_empty() => ending.text = "The model declined to answer.".into(),
+        End::Done | End::MaxTurns | End::Refused => {}
+    }
+    agent.conversation.report_losses().await;
+}
+
+fn request(agent: &mut Agent, model: String) -> Request {
+    let knobs = agent.knobs.borrow().clone();
+    let catalog = agent.engine.catalog();
+    let max_tokens = agent.limits.max_output_tokens.unwrap_or_else(|| catalog.max_output_tokens(&model));
+    Request {
+        thinking: knobs.thinking.unwrap_or_else(|| catalog.default_thinking(&model, max_tokens)),
+        effort: knobs.effort,
+        max_tokens,
+        model,
+        preamble: agent.preamble.clone(),
+        history: agent.conversation.history.ask(),
+        betas: agent.limits.betas.clone(),
+        session_id: agent.outbox.session().to_owned(),
+        raw_events: agent.limits.partial_messages,
+    }
+}
+
+fn policy(agent: &Agent) -> Policy {
+    let default = Policy::default();
+    Policy { max_retries: agent.limits.max_retries.unwrap_or(default.max_retries), ..default }
+}
+
+async fn announce(agent: &Agent, retry: &Retry) {
+    let notice = ApiRetry {
+        attempt: retry.attempt,
+        max_retries: retry.max_retries,
+        retry_delay_ms: u64::try_from(retry.delay.as_millis()).unwrap_or(u64::MAX),
+        error_status: retry.status,
+        error: retry.failure.clone(),
+        ..ApiRetry::default()
+    };
+    agent.outbox.notify(notice).await;
+}
+
+async fn pass_on(agent: &Agent, event: RawJson) {
+    let session_id = agent.outbox.session().to_owned();
+    let frame = StreamEvent { event, parent_tool_use_id: None, session_id, uuid: ids::uuid(), ttft_ms: None };
+    agent.outbox.send(frame).await;
+}
+
+fn head(assembly: &Assembly) -> ReplyHead {
+    ReplyHead { id: assembly.id.clone(), model: assembly.model.clone(), usage: assembly.usage.clone() }
+}
+
+fn failure_text(fault: &Fault) -> String {
+    match fault.status {
+        Some(status) => format!("API Error: {status} {}", fault.message),
+        None => format!("API Error: {}", fault.message),
+    }
+}
+
+fn nudge_text(nudge: Nudge) -> &'static str {
+    match nudge {
+        Nudge::OutputLimit => {
+            "Your reply was cut off by the output limit. Go on exactly where it stopped, without repeating anything; do the rest in smaller pieces."
+        }
+        Nudge::Cut => "The connection broke in the middle of your reply. Go on exactly where it stopped, without repeating anything.",
+    }
+}

@@ -1,0 +1,242 @@
+//! The workshop: makes the tool calls of one reply. Calls that cannot disturb each other run side by side, the others
+//! in order; each call gets exactly one result.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use serde_json::Value;
+use whimbrel_wire::content::ResultContent;
+use whimbrel_wire::message::Denial;
+
+use crate::gate::{Gate, Permit, Refuser};
+use crate::toolbox::Toolbox;
+use crate::tools::{AnyTool, Call, Done, Trouble};
+
+/// A call that the model wants made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted {
+    /// The id of the call.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// Its input.
+    pub input: Value,
+    /// Why the input cannot be used, if it cannot.
+    pub bad_input: Option<String>,
+}
+
+/// A call that has been answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Made {
+    /// The id of the call.
+    pub id: String,
+    /// What the model reads.
+    pub content: ResultContent,
+    /// What the host gets beside it.
+    pub meta: Value,
+    /// Whether the call failed.
+    pub failed: bool,
+    /// Set when the call was not permitted.
+    pub denial: Option<Refused>,
+}
+
+/// A call that was not permitted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refused {
+    /// What was refused.
+    pub denial: Denial,
+    /// Why.
+    pub message: String,
+    /// Who refused.
+    pub by: Refuser,
+    /// Whether the whole turn stops.
+    pub stop: bool,
+}
+
+/// What every call of a session needs. Cheap to clone.
+#[derive(Clone)]
+pub struct Bench {
+    /// The tools.
+    pub toolbox: Arc<Toolbox>,
+    /// The gate before them.
+    pub gate: Gate,
+    /// What surrounds a call; its id is filled in for each.
+    pub call: Call,
+}
+
+/// The calls of one reply.
+pub struct Workshop {
+    bench: Bench,
+    waiting: VecDeque<(Wanted, Pace)>,
+    running: FuturesUnordered<BoxFuture<'static, Made>>,
+    /// Calls that have begun and have no result yet.
+    begun: Vec<Wanted>,
+    /// Results that nobody has taken yet.
+    done: VecDeque<Made>,
+    /// Every id of the reply.
+    ids: HashSet<String>,
+    alone: bool,
+    streaming: bool,
+}
+
+/// How a call goes with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    Together,
+    Alone,
+}
+
+impl Workshop {
+    /// An empty workshop; the reply still streams.
+    pub fn new(bench: Bench) -> Self {
+        Self {
+            bench,
+            waiting: VecDeque::new(),
+            running: FuturesUnordered::new(),
+            begun: Vec::new(),
+            done: VecDeque::new(),
+            ids: HashSet::new(),
+            alone: false,
+            streaming: true,
+        }
+    }
+
+    /// Takes a call in. A harmless one begins at once, even while the reply still streams.
+    pub fn take(&mut self, wanted: Wanted) {
+        let pace = self.pace(&wanted);
+        self.waiting.push_back((wanted, pace));
+        self.begin();
+    }
+
+    /// The reply is complete: everything may begin.
+    pub fn reply_complete(&mut self) {
+        self.streaming = false;
+        self.begin();
+    }
+
+    /// Makes the id of a call its own: two calls of one reply must not share a result.
+    pub fn make_unique(&mut self, id: &mut String) {
+        let mut nth = 2;
+        let given = id.clone();
+        while !self.ids.insert(id.clone()) {
+            *id = format!("{given}_{nth}");
+            nth += 1;
+        }
+    }
+
+    /// How many calls the reply has, whatever became of them.
+    pub fn calls(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether a call is running.
+    pub fn is_busy(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Lets running calls go on while the reply streams; their results wait until [`Workshop::next`] takes them.
+    pub async fn work(&mut self) {
+        if let Some(made) = self.running.next().await {
+            self.finish(made);
+        }
+    }
+
+    /// The next result; none when every call has been answered.
+    pub async fn next(&mut self) -> Option<Made> {
+        if self.done.is_empty() {
+            self.work().await;
+        }
+        self.done.pop_front()
+    }
+
+    /// Stops everything and answers the calls that have no result.
+    pub fn abandon(mut self) -> Vec<Made> {
+        self.running.clear();
+        let waiting = self.waiting.iter().map(|(wanted, _)| wanted);
+        let cut_off: Vec<Made> = self.begun.iter().chain(waiting).map(interrupted).collect();
+        self.done.into_iter().chain(cut_off).collect()
+    }
+
+    fn finish(&mut self, made: Made) {
+        self.begun.retain(|wanted| wanted.id != made.id);
+        self.done.push_back(made);
+        self.alone = false;
+        self.begin();
+    }
+
+    /// Begins calls from the front of the queue as long as they may run beside what runs already.
+    fn begin(&mut self) {
+        while let Some((_, pace)) = self.waiting.front() {
+            let may = match pace {
+                Pace::Together => !self.alone,
+                Pace::Alone => self.running.is_empty() && !self.streaming,
+            };
+            if !may {
+                return;
+            }
+            self.alone = *pace == Pace::Alone;
+            if let Some((wanted, _)) = self.waiting.pop_front() {
+                self.begun.push(wanted.clone());
+                self.running.push(Box::pin(make(self.bench.clone(), wanted)));
+            }
+        }
+    }
+
+    /// A call that cannot be understood harms nobody: it only gets its error.
+    fn pace(&self, wanted: &Wanted) -> Pace {
+        let tool = self.bench.toolbox.find(&wanted.tool);
+        match tool.map(|tool| tool.touches(&wanted.input)) {
+            Some(Ok(touches)) if !touches.is_harmless() => Pace::Alone,
+            _ => Pace::Together,
+        }
+    }
+}
+
+/// Makes one call: find the tool, pass the gate, do the work.
+async fn make(bench: Bench, wanted: Wanted) -> Made {
+    if let Some(why) = &wanted.bad_input {
+        return failed(&wanted.id, &Trouble::Refused(format!("InputValidationError: {why}")));
+    }
+    let Some(tool) = bench.toolbox.find(&wanted.tool) else {
+        let names = bench.toolbox.names().join(", ");
+        let text = format!("No such tool available: {}. The tools are: {names}.", wanted.tool);
+        return failed(&wanted.id, &Trouble::Refused(text));
+    };
+    match bench.gate.pass(tool.as_ref(), &wanted.id, wanted.input.clone()).await {
+        Ok(Permit::Go(input)) => work(tool.as_ref(), &bench.call, &wanted.id, input).await,
+        Ok(Permit::No { message, stop, by }) => denied(wanted, message, stop, by),
+        Err(trouble) => failed(&wanted.id, &trouble),
+    }
+}
+
+async fn work(tool: &dyn AnyTool, call: &Call, id: &str, input: Value) -> Made {
+    let call = Call { id: id.to_owned(), ..call.clone() };
+    match tool.run(input, call).await {
+        Ok(Done { content, meta }) => Made { id: id.to_owned(), content, meta, failed: false, denial: None },
+        Err(trouble) => failed(id, &trouble),
+    }
+}
+
+fn failed(id: &str, trouble: &Trouble) -> Made {
+    Made {
+        id: id.to_owned(),
+        content: ResultContent::Text(trouble.for_model()),
+        meta: Value::String(format!("Error: {}", trouble.reason())),
+        failed: true,
+        denial: None,
+    }
+}
+
+fn denied(wanted: Wanted, message: String, stop: bool, by: Refuser) -> Made {
+    let made = failed(&wanted.id, &Trouble::Failed(message.clone()));
+    let denial = Denial { tool_name: wanted.tool, tool_use_id: wanted.id, tool_input: wanted.input };
+    Made { denial: Some(Refused { denial, message, by, stop }), ..made }
+}
+
+/// The result of a call that was stopped before it had one.
+fn interrupted(wanted: &Wanted) -> Made {
+    failed(&wanted.id, &Trouble::Failed("Interrupted by the user before it finished; what it did so far stays done.".into()))
+}

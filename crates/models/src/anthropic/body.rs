@@ -1,0 +1,181 @@
+//! Requests in the form of the Messages API, pure. Whatever stays the same stands first, so that the bytes of one
+//! request begin with those of the request before.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::request::{Effort, Request, Thinking};
+
+/// The least that a provider takes as a limit for thinking.
+const LEAST_THINKING: u64 = 1024;
+
+const INTERLEAVED_THINKING: &str = "interleaved-thinking-2025-05-14";
+const EFFORT: &str = "effort-2025-11-24";
+const LONG_CONTEXT: &str = "context-1m-2025-08-07";
+
+/// The suffix that asks for the long context window of a model. It is no part of the model's name.
+const LONG_CONTEXT_SUFFIX: &str = "[1m]";
+
+/// The body in pieces that are sent one after the other. Sealed history is shared, not copied.
+pub fn render(request: &Request) -> Vec<Bytes> {
+    let parts = request.history.parts();
+    let mut pieces = Vec::with_capacity(parts.len() + 2);
+    pieces.push(Bytes::from(head(request)));
+    pieces.extend(parts.iter().cloned());
+    pieces.push(Bytes::from_static(b"]}"));
+    pieces
+}
+
+/// The whole body as one value, for tests and scripts.
+pub fn value(request: &Request) -> Value {
+    serde_json::from_slice(&render(request).concat()).unwrap_or_default()
+}
+
+/// The beta features that a request asks for, each once.
+pub fn betas(request: &Request) -> Vec<&str> {
+    let mut betas = vec![INTERLEAVED_THINKING];
+    betas.extend(request.effort.map(|_| EFFORT));
+    betas.extend(request.model.ends_with(LONG_CONTEXT_SUFFIX).then_some(LONG_CONTEXT));
+    for beta in request.betas.iter().map(|beta| beta.trim()).filter(|beta| !beta.is_empty()) {
+        if !betas.contains(&beta) {
+            betas.push(beta);
+        }
+    }
+    betas.retain(|beta| !request.omits(beta));
+    betas
+}
+
+fn head(request: &Request) -> String {
+    let preamble = request.preamble.json();
+    let mut head = String::with_capacity(preamble.len() + 512);
+    let model = request.model.trim_end_matches(LONG_CONTEXT_SUFFIX);
+    head += &format!(r#"{{"model":{},"max_tokens":{},"#, Value::from(model), request.max_tokens);
+    if !request.session_id.is_empty() && !request.omits("metadata") {
+        let user = format!("whimbrel_session_{}", request.session_id);
+        head += &format!(r#""metadata":{{"user_id":{}}},"#, Value::from(user));
+    }
+    head += &thinking(request.thinking, request.max_tokens);
+    if let Some(effort) = request.effort {
+        head += &format!(r#""output_config":{{"effort":"{}"}},"#, word(effort));
+    }
+    head += r#""stream":true,"#;
+    head += preamble;
+    head += r#""messages":["#;
+    head
+}
+
+/// A limit for thinking must lie below the output limit; where there is no room for that, the model does not think.
+fn thinking(thinking: Thinking, max_tokens: u64) -> String {
+    match thinking {
+        Thinking::Enabled { budget } if budget > 0 && max_tokens > LEAST_THINKING => {
+            let budget = budget.clamp(LEAST_THINKING, max_tokens - 1);
+            format!(r#""thinking":{{"type":"enabled","budget_tokens":{budget}}},"#)
+        }
+        Thinking::Adaptive => r#""thinking":{"type":"adaptive"},"#.to_owned(),
+        Thinking::Enabled { .. } | Thinking::Disabled => String::new(),
+    }
+}
+
+fn word(effort: Effort) -> &'static str {
+    match effort {
+        Effort::Low => "low",
+        Effort::Medium => "medium",
+        Effort::High => "high",
+        Effort::Xhigh => "xhigh",
+        Effort::Max => "max",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use whimbrel_wire::{Block, RawJson, Role};
+
+    use super::*;
+    use crate::history::History;
+    use crate::request::{Preamble, ToolSpec};
+
+    fn request(history: &mut History) -> Request {
+        let input_schema = RawJson::parse(r#"{"type":"object"}"#).unwrap();
+        let tools = vec![ToolSpec { name: "Bash".into(), description: "runs".into(), input_schema }];
+        Request {
+            max_tokens: 32_000,
+            session_id: "s1".into(),
+            ..Request::new("claude-x", Arc::new(Preamble::new(vec!["Be brief.".into()], tools)), history.ask())
+        }
+    }
+
+    fn asked(text: &str) -> History {
+        let mut history = History::new();
+        history.push(Role::User, &Block::text(text));
+        history
+    }
+
+    #[test]
+    fn a_request_has_all_its_parts_in_a_stable_order() {
+        let request = Request {
+            thinking: Thinking::Enabled { budget: 40_000 },
+            effort: Some(Effort::Low),
+            ..request(&mut asked("hi"))
+        };
+        let mark = json!({"type": "ephemeral"});
+        let expected = json!({
+            "model": "claude-x",
+            "max_tokens": 32000,
+            "metadata": {"user_id": "whimbrel_session_s1"},
+            "thinking": {"type": "enabled", "budget_tokens": 31999},
+            "output_config": {"effort": "low"},
+            "stream": true,
+            "system": [{"type": "text", "text": "Be brief.", "cache_control": mark}],
+            "tools": [{"name": "Bash", "description": "runs", "input_schema": {"type": "object"}}],
+            "messages": [{"role": "user", "content": [{"type": "text", "text": "hi", "cache_control": mark}]}],
+        });
+        assert_eq!(value(&request).to_string(), expected.to_string());
+    }
+
+    #[test]
+    fn thinking_fits_the_output_limit() {
+        let table = [
+            ("off", Thinking::Disabled, 32_000, Value::Null),
+            ("as much as useful", Thinking::Adaptive, 32_000, json!({"type": "adaptive"})),
+            ("within", Thinking::Enabled { budget: 3000 }, 32_000, json!({"type": "enabled", "budget_tokens": 3000})),
+            ("above", Thinking::Enabled { budget: 9000 }, 5000, json!({"type": "enabled", "budget_tokens": 4999})),
+            ("below the least", Thinking::Enabled { budget: 1 }, 5000, json!({"type": "enabled", "budget_tokens": 1024})),
+            ("none at all", Thinking::Enabled { budget: 0 }, 5000, Value::Null),
+            ("no room", Thinking::Enabled { budget: 9000 }, 1024, Value::Null),
+        ];
+        for (name, thinking, max_tokens, expected) in table {
+            let request = Request { thinking, max_tokens, ..request(&mut asked("hi")) };
+            assert_eq!(value(&request)["thinking"], expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn betas_are_listed_once_and_what_was_refused_is_left_out() {
+        let mut request = request(&mut asked("hi"));
+        assert_eq!(betas(&request), [INTERLEAVED_THINKING]);
+        request.betas = vec!["new-1".into(), " ".into(), "new-1".into(), INTERLEAVED_THINKING.into()];
+        request.effort = Some(Effort::High);
+        request.model = "claude-x[1m]".into();
+        assert_eq!(betas(&request), [INTERLEAVED_THINKING, EFFORT, LONG_CONTEXT, "new-1"]);
+        assert_eq!(value(&request)["model"], "claude-x");
+        request.omit = vec![INTERLEAVED_THINKING.into(), "metadata".into()];
+        assert_eq!(betas(&request), [EFFORT, LONG_CONTEXT, "new-1"]);
+        assert_eq!(value(&request)["metadata"], Value::Null);
+    }
+
+    #[test]
+    fn the_bytes_of_a_request_begin_like_those_of_the_request_before() {
+        let bare = |request: &Request| {
+            let text = String::from_utf8(render(request).concat()).unwrap();
+            text.replace(crate::request::CACHE_MARK, "").trim_end_matches("]}]}").to_owned()
+        };
+        let mut history = asked("one");
+        let first = bare(&request(&mut history));
+        history.push(Role::Assistant, &Block::text("two"));
+        history.push(Role::User, &Block::text("three"));
+        assert!(bare(&request(&mut history)).starts_with(&first));
+    }
+}

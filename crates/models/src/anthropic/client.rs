@@ -1,0 +1,182 @@
+//! Asking over HTTP: address, headers, and what comes back made into events.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use ::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+
+use super::read::{self, Raw};
+use super::{body, refusal};
+use crate::fault::{Fault, FaultKind};
+use crate::http::{Door, Response};
+use crate::model::{Delta, Model};
+use crate::reply::{Dialect, Reply};
+use crate::request::Request;
+
+const DEFAULT_BASE: &str = "https://api.anthropic.com";
+const VERSION: &str = "2023-06-01";
+const BETA: &str = "anthropic-beta";
+
+/// What is read of an answer that is an error.
+const ERROR_LIMIT: usize = 64 * 1024;
+/// The largest reply that may come whole.
+const WHOLE_LIMIT: usize = 32 << 20;
+
+/// The Messages API at one address, with one key.
+pub struct Anthropic {
+    door: Door,
+    url: String,
+    headers: HeaderMap,
+    key: Key,
+}
+
+/// Where the key comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    ApiKey,
+    AuthToken,
+    None,
+}
+
+impl Anthropic {
+    /// Goes by `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN` (which wins), `ANTHROPIC_BASE_URL` and
+    /// `ANTHROPIC_CUSTOM_HEADERS` (`Name: value`, one per line).
+    pub fn from_env(get: impl Fn(&str) -> Option<String>, door: Door) -> Self {
+        let get = |name| get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let mut headers = HeaderMap::new();
+        headers.insert("anthropic-version", HeaderValue::from_static(VERSION));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("whimbrel/", env!("CARGO_PKG_VERSION"))));
+        let key = credentials(&get, &mut headers);
+        headers.extend(get("ANTHROPIC_CUSTOM_HEADERS").iter().flat_map(|lines| custom_headers(lines)));
+        let base = get("ANTHROPIC_BASE_URL").unwrap_or_else(|| DEFAULT_BASE.to_owned());
+        Self { door, url: address(&base), headers, key }
+    }
+
+    /// Which variable gave the key: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
+    pub fn key_source(&self) -> &'static str {
+        match self.key {
+            Key::ApiKey => "ANTHROPIC_API_KEY",
+            Key::AuthToken => "ANTHROPIC_AUTH_TOKEN",
+            Key::None => "none",
+        }
+    }
+
+    fn headers(&self, request: &Request) -> HeaderMap {
+        let mut headers = self.headers.clone();
+        let own = headers.remove(BETA);
+        let own = own.as_ref().and_then(|value| value.to_str().ok());
+        let betas = body::betas(request).into_iter().chain(own).collect::<Vec<_>>().join(",");
+        if let Ok(value) = HeaderValue::from_str(&betas)
+            && !betas.is_empty()
+        {
+            headers.insert(BETA, value);
+        }
+        headers
+    }
+}
+
+impl Model for Anthropic {
+    fn ask(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {
+        if self.key == Key::None {
+            return stream::iter([Err(no_credentials())]).boxed();
+        }
+        let (door, url, headers) = (self.door.clone(), self.url.clone(), self.headers(&request));
+        stream::once(async move {
+            let answer = door.post(&url, headers, body::render(&request)).await?;
+            let raw = if request.raw_events { Raw::Keep } else { Raw::Drop };
+            events(answer, raw).await
+        })
+        .try_flatten()
+        .boxed()
+    }
+}
+
+/// The answer as events, in whichever form it came.
+async fn events(answer: Response, raw: Raw) -> Result<BoxStream<'static, Result<Delta, Fault>>, Fault> {
+    if answer.status != 200 {
+        return Err(refused(answer).await);
+    }
+    match answer.media_type().as_deref() {
+        None | Some("text/event-stream") => Ok(Reply::new(answer.chunks(), raw).boxed()),
+        Some("application/json") => {
+            let whole = read::whole(&answer.whole(WHOLE_LIMIT).await?)?;
+            let events = whole.events(usize::MAX).into_iter();
+            Ok(stream::iter(events.map(move |event| Ok(raw.with(event)))).boxed())
+        }
+        Some(media) => {
+            let why = format!("it is {media}");
+            let beginning = answer.beginning(ERROR_LIMIT).await;
+            Err(read::not_a_stream(&String::from_utf8_lossy(&beginning), &why))
+        }
+    }
+}
+
+async fn refused(answer: Response) -> Fault {
+    let status = answer.status;
+    let headers = answer.headers.clone();
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(place) = header("location").filter(|_| (300..400).contains(&status)) {
+        let message = format!("The server sends us on to {place}; set ANTHROPIC_BASE_URL to the right address.");
+        return Fault { status: Some(status), ..Fault::new(FaultKind::InvalidRequest, message) };
+    }
+    let body = answer.beginning(ERROR_LIMIT).await;
+    refusal::of_status(status, &body).with_headers(header, SystemTime::now())
+}
+
+impl Raw {
+    fn with(self, event: crate::event::Event) -> Delta {
+        let raw = if self == Self::Keep { event.raw() } else { None };
+        Delta { event, raw }
+    }
+}
+
+impl Dialect for Raw {
+    fn read(&mut self, name: &str, data: &str, out: &mut impl FnMut(Delta)) -> Result<(), Fault> {
+        out(read::read(name, data, *self)?);
+        Ok(())
+    }
+}
+
+fn credentials(get: impl Fn(&str) -> Option<String>, headers: &mut HeaderMap) -> Key {
+    let secret = |text: &str| {
+        let mut value = HeaderValue::from_str(text).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    };
+    if let Some(token) = get("ANTHROPIC_AUTH_TOKEN").and_then(|token| secret(&format!("Bearer {token}"))) {
+        headers.insert(AUTHORIZATION, token);
+        Key::AuthToken
+    } else if let Some(key) = get("ANTHROPIC_API_KEY").and_then(|key| secret(&key)) {
+        headers.insert("x-api-key", key);
+        Key::ApiKey
+    } else {
+        Key::None
+    }
+}
+
+/// Lines that are no header are left out.
+fn custom_headers(lines: &str) -> Vec<(HeaderName, HeaderValue)> {
+    let header = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        Some((name.trim().parse().ok()?, value.trim().parse().ok()?))
+    };
+    lines.lines().filter_map(header).collect()
+}
+
+fn address(base: &str) -> String {
+    let base = base.trim_end_matches('/');
+    format!("{}/v1/messages?beta=true", base.strip_suffix("/v1").unwrap_or(base))
+}
+
+fn no_credentials() -> Fault {
+    Fault::new(
+        FaultKind::NoCredentials,
+        "There is no key to ask a model with. Set ANTHROPIC_API_KEY, or ANTHROPIC_AUTH_TOKEN (with ANTHROPIC_BASE_URL \
+         for another server), or use OPENAI_BASE_URL with `--model openai:NAME`.",
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,316 @@
+//! Events of the Messages API, text to meaning, pure. An event is parsed once, straight into its fields.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use whimbrel_wire::{Block, RawJson, StopReason, Usage};
+
+use super::refusal;
+use crate::event::{BlockDelta, Event};
+use crate::fault::{Fault, FaultKind};
+use crate::model::Delta;
+use crate::replay::Whole;
+
+/// Whether the text of an event is kept beside its meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Raw {
+    /// It is kept.
+    Keep,
+    /// It is dropped.
+    Drop,
+}
+
+/// The fields of all events together. An event has a few of them.
+#[derive(Deserialize)]
+struct Fields<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(default)]
+    index: usize,
+    #[serde(borrow)]
+    delta: Option<Piece<'a>>,
+    #[serde(borrow)]
+    content_block: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+}
+
+/// The fields of all deltas together.
+#[derive(Deserialize)]
+struct Piece<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
+    text: Option<String>,
+    thinking: Option<String>,
+    signature: Option<String>,
+    partial_json: Option<String>,
+    citation: Option<Value>,
+    stop_reason: Option<StopReason>,
+    stop_sequence: Option<String>,
+}
+
+/// The beginning of a reply.
+#[derive(Deserialize)]
+struct Opening<'a> {
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+}
+
+/// Reads one event. An `error` event is the fault that it tells of; an event of an unknown kind is not read.
+pub fn read(name: &str, data: &str, raw: Raw) -> Result<Delta, Fault> {
+    let event = match serde_json::from_str::<Fields<'_>>(data) {
+        Ok(fields) => meaning(name, data, fields)?,
+        // A newer kind may use a field for something else.
+        Err(error) => match kind(data) {
+            Some(kind) if !KNOWN.contains(&kind.as_str()) => Event::Unknown,
+            _ => return Err(nonsense(data, &error)),
+        },
+    };
+    let raw = match raw {
+        Raw::Keep => one_line(data),
+        Raw::Drop => None,
+    };
+    Ok(Delta { event, raw })
+}
+
+const KNOWN: [&str; 8] = [
+    "message_start",
+    "content_block_start",
+    "content_block_delta",
+    "content_block_stop",
+    "message_delta",
+    "message_stop",
+    "ping",
+    "error",
+];
+
+fn meaning(name: &str, data: &str, fields: Fields<'_>) -> Result<Event, Fault> {
+    let kind = if fields.kind.is_empty() { name } else { &fields.kind };
+    Ok(match kind {
+        "content_block_delta" => Event::BlockDelta { index: fields.index, delta: addition(fields.delta) },
+        "content_block_start" => Event::BlockStart { index: fields.index, block: block(fields.content_block, data)? },
+        "content_block_stop" => Event::BlockStop { index: fields.index },
+        "message_start" => opening(fields.message),
+        "message_delta" => {
+            let (stop_reason, stop_sequence) = fields.delta.map_or((None, None), |end| (end.stop_reason, end.stop_sequence));
+            Event::MessageDelta { stop_reason, stop_sequence, usage: usage(fields.usage) }
+        }
+        "message_stop" => Event::MessageStop,
+        "ping" => Event::Ping,
+        "error" => return Err(refusal::in_stream(data)),
+        _ => Event::Unknown,
+    })
+}
+
+fn addition(piece: Option<Piece<'_>>) -> BlockDelta {
+    let Some(piece) = piece else { return BlockDelta::Unknown };
+    match &*piece.kind {
+        "text_delta" => BlockDelta::Text { text: piece.text.unwrap_or_default() },
+        "thinking_delta" => BlockDelta::Thinking { thinking: piece.thinking.unwrap_or_default() },
+        "signature_delta" => BlockDelta::Signature { signature: piece.signature.unwrap_or_default() },
+        "input_json_delta" => BlockDelta::InputJson { partial_json: piece.partial_json.unwrap_or_default() },
+        "citations_delta" => BlockDelta::Citation { citation: piece.citation.unwrap_or_default() },
+        _ => BlockDelta::Unknown,
+    }
+}
+
+fn opening(message: Option<&RawValue>) -> Event {
+    let read = message.and_then(|message| serde_json::from_str::<Opening<'_>>(message.get()).ok());
+    match read {
+        None => Event::MessageStart { id: String::new(), model: String::new(), usage: Usage::default() },
+        Some(opening) => Event::MessageStart {
+            id: opening.id.unwrap_or_default(),
+            model: opening.model.unwrap_or_default(),
+            usage: usage(opening.usage),
+        },
+    }
+}
+
+/// Figures that cannot be read are no reason to lose a reply.
+fn usage(raw: Option<&RawValue>) -> Usage {
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+}
+
+fn block(raw: Option<&RawValue>, data: &str) -> Result<Block, Fault> {
+    let missing = || Fault::new(FaultKind::Protocol, format!("A block of the reply has no content: {}", beginning(data)));
+    let raw = raw.ok_or_else(missing)?.get();
+    let block = serde_json::from_str(raw).map_err(|error| nonsense(data, &error))?;
+    Ok(match block {
+        Block::Other(fields) => completed(fields),
+        block => block,
+    })
+}
+
+/// A block of a kind that we know may begin without its empty fields.
+fn completed(fields: serde_json::Map<String, Value>) -> Block {
+    let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
+    match (text("type").as_deref(), text("id"), text("name")) {
+        (Some("text"), ..) => Block::text(text("text").unwrap_or_default()),
+        (Some("thinking"), ..) => Block::Thinking {
+            thinking: text("thinking").unwrap_or_default(),
+            signature: text("signature").unwrap_or_default(),
+        },
+        (Some("tool_use"), Some(id), Some(name)) => {
+            Block::ToolUse { id, name, input: fields.get("input").cloned().unwrap_or_default() }
+        }
+        _ => Block::Other(fields),
+    }
+}
+
+/// A reply that came whole, although a stream was asked for.
+pub(super) fn whole(body: &[u8]) -> Result<Whole, Fault> {
+    let text = String::from_utf8_lossy(body);
+    let value: Value = serde_json::from_str(&text).map_err(|error| not_a_stream(&text, &error.to_string()))?;
+    if value["type"] == "error" || value["error"].is_object() {
+        return Err(refusal::in_stream(&text));
+    }
+    serde_json::from_value(value).map_err(|error| not_a_stream(&text, &error.to_string()))
+}
+
+/// The answer is something else than a reply.
+pub(super) fn not_a_stream(body: &str, why: &str) -> Fault {
+    let message = format!("The server's answer is not a reply of a model ({why}): {}", beginning(body));
+    Fault::new(FaultKind::NotAStream, message)
+}
+
+fn kind(data: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Kind {
+        #[serde(rename = "type")]
+        kind: String,
+    }
+    serde_json::from_str::<Kind>(data).ok().map(|read| read.kind)
+}
+
+fn nonsense(data: &str, error: &serde_json::Error) -> Fault {
+    Fault::new(FaultKind::Protocol, format!("An event of the reply cannot be read ({error}): {}", beginning(data)))
+}
+
+/// The first words of a text, on one line.
+fn beginning(text: &str) -> String {
+    let mut words: String = text.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if words.len() < text.len() {
+        words.push('…');
+    }
+    words
+}
+
+/// Raw events travel on as lines, so line breaks between tokens are taken out.
+fn one_line(data: &str) -> Option<RawJson> {
+    RawJson::parse(if data.contains('\n') { data.replace('\n', " ") } else { data.to_owned() }).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(data: &Value) -> Event {
+        read("", &data.to_string(), Raw::Drop).unwrap().event
+    }
+
+    #[test]
+    fn every_kind_of_event_is_read() {
+        let start = json!({"type": "message_start", "message": {"id": "m", "model": "x", "usage": {"input_tokens": 3}}});
+        let usage = Usage { input_tokens: 3, ..Usage::default() };
+        let text = |text: &str| BlockDelta::Text { text: text.into() };
+        let table = [
+            (start, Event::MessageStart { id: "m".into(), model: "x".into(), usage }),
+            (
+                json!({"type": "content_block_start", "index": 2, "content_block": {"type": "text", "text": ""}}),
+                Event::BlockStart { index: 2, block: Block::text("") },
+            ),
+            (
+                json!({"type": "content_block_delta", "index": 2, "delta": {"type": "text_delta", "text": "a\n\"b\""}}),
+                Event::BlockDelta { index: 2, delta: text("a\n\"b\"") },
+            ),
+            (
+                json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"a"}}),
+                Event::BlockDelta { index: 0, delta: BlockDelta::InputJson { partial_json: "{\"a".into() } },
+            ),
+            (
+                json!({"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "s"}}),
+                Event::BlockDelta { index: 0, delta: BlockDelta::Signature { signature: "s".into() } },
+            ),
+            (json!({"type": "content_block_stop", "index": 2}), Event::BlockStop { index: 2 }),
+            (
+                json!({"type": "message_delta", "delta": {"stop_reason": "moon_phase"}, "usage": {"output_tokens": 9}}),
+                Event::MessageDelta {
+                    stop_reason: Some(StopReason::Other("moon_phase".into())),
+                    stop_sequence: None,
+                    usage: Usage { output_tokens: 9, ..Usage::default() },
+                },
+            ),
+            (json!({"type": "message_stop"}), Event::MessageStop),
+            (json!({"type": "ping"}), Event::Ping),
+        ];
+        for (data, expected) in table {
+            assert_eq!(event(&data), expected, "{data}");
+        }
+    }
+
+    #[test]
+    fn what_is_newer_than_we_are_is_passed_on_unread() {
+        for data in [
+            json!({"type": "brand_new", "index": 1}),
+            json!({"type": "brand_new", "index": "one", "delta": [1, 2]}),
+        ] {
+            let delta = read("", &data.to_string(), Raw::Keep).unwrap();
+            assert_eq!((delta.event, delta.raw), (Event::Unknown, RawJson::of(&data).ok()));
+        }
+        let delta = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "smell_delta", "smell": 1}});
+        assert_eq!(event(&delta), Event::BlockDelta { index: 0, delta: BlockDelta::Unknown });
+    }
+
+    #[test]
+    fn strange_figures_never_lose_a_reply() {
+        for usage in [json!(null), json!("many"), json!({"output_tokens": -3}), json!({"output_tokens": "x"})] {
+            let data = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage});
+            let Event::MessageDelta { usage, .. } = event(&data) else { panic!("{data}") };
+            assert_eq!(usage, Usage::default());
+        }
+    }
+
+    #[test]
+    fn a_block_may_begin_without_its_empty_fields() {
+        let table = [
+            (json!({"type": "text"}), Block::text("")),
+            (json!({"type": "thinking"}), Block::Thinking { thinking: String::new(), signature: String::new() }),
+            (
+                json!({"type": "tool_use", "id": "t", "name": "Bash"}),
+                Block::ToolUse { id: "t".into(), name: "Bash".into(), input: Value::Null },
+            ),
+        ];
+        for (block, expected) in table {
+            let data = json!({"type": "content_block_start", "index": 0, "content_block": block});
+            assert_eq!(event(&data), Event::BlockStart { index: 0, block: expected });
+        }
+    }
+
+    #[test]
+    fn the_name_counts_where_the_data_has_no_type() {
+        assert_eq!(read("message_stop", "{}", Raw::Drop).unwrap().event, Event::MessageStop);
+    }
+
+    #[test]
+    fn text_that_is_no_event_is_a_fault_of_the_protocol() {
+        for data in ["", "[DONE]", "{\"type\":\"content_block_delta\",\"index\":-1}", "{\"type\":\"content_block_start\"}"] {
+            assert_eq!(read("", data, Raw::Drop).unwrap_err().kind, FaultKind::Protocol, "{data}");
+        }
+    }
+
+    #[test]
+    fn a_raw_event_stays_on_one_line() {
+        let delta = read("", "{\"type\":\n\"ping\"}", Raw::Keep).unwrap();
+        assert_eq!(delta.raw.unwrap().as_str(), "{\"type\": \"ping\"}");
+    }
+}

@@ -1,0 +1,290 @@
+//! The one door to the network: who may be reached and how, proxies, TLS, time and size limits.
+//!
+//! Nothing is set up before it is needed: a process that only talks to an `http://` address never reads a root
+//! certificate, and one that never asks has no client at all.
+
+mod sending;
+mod trouble;
+
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use ::http::HeaderMap;
+use ::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderValue};
+use bytes::{Bytes, BytesMut};
+use futures::stream::{Stream, StreamExt};
+use http_body::Body as _;
+use reqwest::{Client, ClientBuilder, NoProxy, Proxy, Url};
+
+use crate::fault::{Fault, FaultKind};
+
+pub use sending::Pieces;
+
+/// The way out, shared by all sessions of a process. Cloning shares the connections.
+#[derive(Clone)]
+pub struct Door {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    route: Route,
+    limits: Limits,
+    plain: OnceLock<Client>,
+    secure: OnceLock<Client>,
+}
+
+/// How the network is reached, as the environment says.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Route {
+    http_proxy: Option<String>,
+    https_proxy: Option<String>,
+    no_proxy: String,
+    /// A PEM file with further root certificates.
+    extra_roots: Option<String>,
+}
+
+/// Limits of time and size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// The longest time for making a connection, TLS included.
+    pub connect: Duration,
+    /// The longest time in which the server takes nothing of a request.
+    pub write: Duration,
+    /// The most bytes an answer may have, decompressed.
+    pub decoded: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(30), write: Duration::from_secs(60), decoded: 256 << 20 }
+    }
+}
+
+/// The proxy never stands between us and this machine.
+const NEVER_PROXIED: &str = "localhost,127.0.0.0/8,::1";
+
+impl Door {
+    /// A door that goes by `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY` (also in lower case) and
+    /// `NODE_EXTRA_CA_CERTS`.
+    pub fn from_env(get: impl Fn(&str) -> Option<String>) -> Self {
+        Self::with_limits(get, Limits::default())
+    }
+
+    /// The same, with limits of your own.
+    pub fn with_limits(get: impl Fn(&str) -> Option<String>, limits: Limits) -> Self {
+        let inner = Inner { route: route(get), limits, plain: OnceLock::new(), secure: OnceLock::new() };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Sends a request and waits for the head of the answer, whatever its status.
+    pub async fn post(
+        &self,
+        url: &str,
+        mut headers: HeaderMap,
+        body: impl Into<Pieces>,
+    ) -> Result<Response, Fault> {
+        let url = Url::parse(url)
+            .map_err(|error| Fault::new(FaultKind::InvalidRequest, format!("{url:?} is no address: {error}.")))?;
+        let host = url.host_str().unwrap_or_default().to_owned();
+        // Compressed events would only arrive later and cost more; what comes compressed all the same is read.
+        headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
+        let (body, progress) = body.into().sending();
+        let request = self.client(&url)?.post(url).headers(headers).body(reqwest::Body::wrap(body));
+        let answer = tokio::select! {
+            answer = request.send() => answer.map_err(|error| trouble::sending(&host, &error))?,
+            () = progress.stuck(self.inner.limits.write) => {
+                return Err(Fault::new(FaultKind::Stalled, format!("{host} accepted the connection but does not read the request.")));
+            }
+        };
+        Ok(Response::new(answer, host, self.inner.limits.decoded))
+    }
+
+    /// The client for an address: without TLS where none is needed.
+    fn client(&self, url: &Url) -> Result<&Client, Fault> {
+        let Inner { route, limits, plain, secure } = &*self.inner;
+        let cell = if route.needs_tls(url.scheme()) { secure } else { plain };
+        if let Some(client) = cell.get() {
+            return Ok(client);
+        }
+        let builder = route.builder(limits)?;
+        let builder = if route.needs_tls(url.scheme()) { route.trust(builder)? } else { without_tls(builder)? };
+        let client = builder.build().map_err(|error| trouble::setting_up(&error))?;
+        Ok(cell.get_or_init(|| client))
+    }
+}
+
+fn route(get: impl Fn(&str) -> Option<String>) -> Route {
+    let any = |names: &[&str]| names.iter().find_map(|name| get(name).filter(|value| !value.trim().is_empty()));
+    let all = any(&["ALL_PROXY", "all_proxy"]);
+    Route {
+        http_proxy: any(&["HTTP_PROXY", "http_proxy"]).or_else(|| all.clone()),
+        https_proxy: any(&["HTTPS_PROXY", "https_proxy"]).or(all),
+        no_proxy: any(&["NO_PROXY", "no_proxy"])
+            .map_or_else(|| NEVER_PROXIED.to_owned(), |list| format!("{NEVER_PROXIED},{list}")),
+        extra_roots: any(&["NODE_EXTRA_CA_CERTS"]),
+    }
+}
+
+impl Route {
+    fn needs_tls(&self, scheme: &str) -> bool {
+        scheme == "https" || self.http_proxy.as_deref().is_some_and(|proxy| proxy.starts_with("https:"))
+    }
+
+    fn builder(&self, limits: &Limits) -> Result<ClientBuilder, Fault> {
+        let mut builder = Client::builder()
+            .no_proxy()
+            // A redirect would carry the key to whoever is named there.
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(limits.connect)
+            .http2_keep_alive_interval(Duration::from_secs(20))
+            .http2_keep_alive_timeout(Duration::from_secs(20));
+        for (address, kind) in [(&self.http_proxy, Scheme::Http), (&self.https_proxy, Scheme::Https)] {
+            if let Some(address) = address {
+                builder = builder.proxy(proxy(address, kind)?.no_proxy(NoProxy::from_string(&self.no_proxy)));
+            }
+        }
+        Ok(builder)
+    }
+
+    /// Trusts the roots of the system, and those of the extra file.
+    fn trust(&self, builder: ClientBuilder) -> Result<ClientBuilder, Fault> {
+        let Some(path) = &self.extra_roots else { return Ok(builder) };
+        let unusable = |why: String| {
+            Fault::new(FaultKind::Certificate, format!("NODE_EXTRA_CA_CERTS ({path}) cannot be used: {why}."))
+        };
+        let pem = std::fs::read(path).map_err(|error| unusable(error.to_string()))?;
+        let roots = reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| unusable(error.to_string()))?;
+        Ok(builder.tls_certs_merge(roots))
+    }
+}
+
+enum Scheme {
+    Http,
+    Https,
+}
+
+fn proxy(address: &str, scheme: Scheme) -> Result<Proxy, Fault> {
+    match scheme {
+        Scheme::Http => Proxy::http(address),
+        Scheme::Https => Proxy::https(address),
+    }
+    // The address may hold a password, so it is not repeated.
+    .map_err(|_| Fault::new(FaultKind::InvalidRequest, "The proxy named in the environment is no valid address."))
+}
+
+/// Keeps the client from reading the system's root certificates: it gets a TLS setup that trusts nobody.
+fn without_tls(builder: ClientBuilder) -> Result<ClientBuilder, Fault> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Fault::new(FaultKind::Certificate, error.to_string()))?
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    Ok(builder.tls_backend_preconfigured(tls))
+}
+
+/// An answer whose head has arrived.
+pub struct Response {
+    /// The HTTP status.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    body: Chunks,
+}
+
+impl Response {
+    fn new(answer: reqwest::Response, host: String, limit: u64) -> Self {
+        let (head, body) = ::http::Response::<reqwest::Body>::from(answer).into_parts();
+        Self { status: head.status.as_u16(), headers: head.headers, body: Chunks { body, host, left: limit } }
+    }
+
+    /// A header as text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The media type without its parameters, in lower case.
+    pub fn media_type(&self) -> Option<String> {
+        let value = self.headers.get(CONTENT_TYPE)?.to_str().ok()?;
+        Some(value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+    }
+
+    /// The body as it arrives.
+    pub fn chunks(self) -> Chunks {
+        self.body
+    }
+
+    /// The body's beginning, up to a limit; what a failing connection had brought until then.
+    pub async fn beginning(self, limit: usize) -> Bytes {
+        let mut chunks = self.chunks();
+        let mut text = BytesMut::new();
+        while let Some(Ok(chunk)) = chunks.next().await {
+            text.extend_from_slice(&chunk);
+            if text.len() >= limit {
+                text.truncate(limit);
+                break;
+            }
+        }
+        text.freeze()
+    }
+
+    /// The whole body; one that is larger than the limit is a fault.
+    pub async fn whole(self, limit: usize) -> Result<Bytes, Fault> {
+        let mut chunks = self.chunks();
+        chunks.left = chunks.left.min(limit as u64);
+        let mut text = BytesMut::new();
+        while let Some(chunk) = chunks.next().await {
+            text.extend_from_slice(&chunk?);
+        }
+        Ok(text.freeze())
+    }
+}
+
+/// The body of an answer, decompressed, in the pieces it arrives in.
+pub struct Chunks {
+    body: reqwest::Body,
+    host: String,
+    left: u64,
+}
+
+impl Chunks {
+    /// Reads what is left so that the connection can be used again; gives up soon.
+    pub fn finish(mut self) {
+        let rest = async move { while let Some(Ok(_)) = self.next().await {} };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(tokio::time::timeout(Duration::from_secs(2), rest));
+        }
+    }
+}
+
+impl Stream for Chunks {
+    type Item = Result<Bytes, Fault>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        loop {
+            let frame = match ready!(Pin::new(&mut this.body).poll_frame(context)) {
+                None => return Poll::Ready(None),
+                Some(Err(error)) => return Poll::Ready(Some(Err(trouble::receiving(&this.host, &error)))),
+                Some(Ok(frame)) => frame,
+            };
+            // Trailers say nothing to us.
+            let Ok(chunk) = frame.into_data() else { continue };
+            if chunk.is_empty() {
+                continue;
+            }
+            return Poll::Ready(Some(match this.left.checked_sub(chunk.len() as u64) {
+                Some(left) => {
+                    this.left = left;
+                    Ok(chunk)
+                }
+                None => Err(trouble::too_large(&this.host)),
+            }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! What went wrong on the line, told as a fault: by what can be done about it, and without addresses or keys.
+
+use std::error::Error;
+
+use crate::fault::{Fault, FaultKind};
+
+/// The request did not reach the server, or no answer began.
+pub(super) fn sending(host: &str, error: &reqwest::Error) -> Fault {
+    if let Some(why) = distrust(error) {
+        return Fault::new(FaultKind::Certificate, format!("The certificate of {host} is not trusted: {why}."));
+    }
+    let why = root_cause(error);
+    let message = if error.is_connect() && error.is_timeout() {
+        format!("Could not connect to {host} in time.")
+    } else if error.is_connect() {
+        format!("Could not connect to {host}: {why}.")
+    } else {
+        format!("The connection to {host} broke before an answer came: {why}.")
+    };
+    let kind = if error.is_builder() { FaultKind::InvalidRequest } else { FaultKind::Connection };
+    Fault::new(kind, message)
+}
+
+/// The answer broke off.
+pub(super) fn receiving(host: &str, error: &reqwest::Error) -> Fault {
+    let why = root_cause(error);
+    Fault::new(FaultKind::Cut, format!("The connection to {host} broke in the middle of the answer: {why}."))
+}
+
+/// No client could be made, for want of root certificates as a rule.
+pub(super) fn setting_up(error: &reqwest::Error) -> Fault {
+    Fault::new(FaultKind::Certificate, format!("Secure connections cannot be set up: {}.", root_cause(error)))
+}
+
+/// The answer is larger than any reply can be. Trying again would only bring it again.
+pub(super) fn too_large(host: &str) -> Fault {
+    let mut fault = Fault::new(FaultKind::Protocol, format!("The answer of {host} is too large."));
+    fault.should_retry = Some(false);
+    fault
+}
+
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| {
+        // An io::Error hides what it wraps from `source`.
+        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        wrapped.map(|error| error as &(dyn Error + 'static)).or_else(|| error.source())
+    })
+}
+
+fn root_cause(error: &reqwest::Error) -> String {
+    chain(error).last().map(ToString::to_string).unwrap_or_default()
+}
+
+fn distrust(error: &reqwest::Error) -> Option<String> {
+    chain(error).find_map(|error| match error.downcast_ref::<rustls::Error>()? {
+        rustls::Error::InvalidCertificate(why) => Some(why.to_string()),
+        rustls::Error::NoCertificatesPresented => Some("it shows none".to_owned()),
+        _ => None,
+    })
+}

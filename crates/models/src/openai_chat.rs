@@ -1,1 +1,0 @@
-//! The Chat Completions dialect.

@@ -1,0 +1,7 @@
+//! The Chat Completions dialect.
+
+mod chunk;
+mod raw;
+mod refusal;
+mod request;
+mod stream;

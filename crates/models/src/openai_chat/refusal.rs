@@ -1,0 +1,151 @@
+//! What an endpoint means when it refuses, pure. Providers share the outline of their error objects; the kinds, codes
+//! and phrases differ.
+
+use serde_json::Value;
+
+use crate::fault::{Fault, FaultKind};
+
+/// An answer with an error status, or an error object in a stream, as far as it could be read.
+struct Refusal {
+    status: Option<u16>,
+    /// Type and code, in the provider's words.
+    words: Vec<String>,
+    message: String,
+}
+
+/// Whether a JSON value is an error and not an answer.
+pub(super) fn is_error(value: &Value) -> bool {
+    let named = match &value["error"] {
+        Value::Null => false,
+        Value::Object(fields) => !fields.is_empty(),
+        Value::String(text) => !text.is_empty(),
+        Value::Bool(failed) => *failed,
+        Value::Number(_) | Value::Array(_) => true,
+    };
+    named || value["object"] == "error" || value["type"] == "error"
+}
+
+/// The fault for an error object where an answer should be.
+pub(super) fn inside_stream(value: &Value) -> Fault {
+    let refusal = Refusal::read(None, value);
+    Fault { status: refusal.status, ..Fault::new(refusal.kind(FaultKind::Server), refusal.message) }
+}
+
+/// The fault for an answer with an error status.
+pub(super) fn of_status(status: u16, body: &str) -> Fault {
+    let value = serde_json::from_str(body).unwrap_or(Value::Null);
+    let mut refusal = Refusal::read(Some(status), &value);
+    if refusal.message.is_empty() {
+        refusal.message = plain(status, body);
+    }
+    Fault { status: Some(status), ..Fault::new(refusal.kind(FaultKind::InvalidRequest), refusal.message) }
+}
+
+/// The body if it is a line of text, else only the status: nobody reads a page of HTML in an error.
+fn plain(status: u16, body: &str) -> String {
+    let line = body.trim();
+    if line.is_empty() || line.starts_with('<') || line.starts_with('{') {
+        return format!("The model's endpoint answered with status {status}.");
+    }
+    line.lines().next().unwrap_or(line).chars().take(500).collect()
+}
+
+impl Refusal {
+    fn read(status: Option<u16>, value: &Value) -> Self {
+        // Some (LiteLLM, older vLLM) do not wrap the error, some (Google) wrap it in a list.
+        let value = value.get(0).unwrap_or(value);
+        let error = if value["error"].is_object() { &value["error"] } else { value };
+        let code = &error["code"];
+        let number = code.as_u64().or_else(|| code.as_str()?.parse().ok()).and_then(|code| u16::try_from(code).ok());
+        let words = [&error["type"], code, &value["code"]].into_iter().filter_map(Value::as_str);
+        Self {
+            status: status.or(number.filter(|code| (400..600).contains(code))),
+            words: words.map(str::to_ascii_lowercase).collect(),
+            message: message(value, error),
+        }
+    }
+
+    /// The kind of the fault, or `otherwise`:
+    /// 1. what the type or code says; 2. what the message says; 3. what the status says.
+    fn kind(&self, otherwise: FaultKind) -> FaultKind {
+        let said = self.message.to_ascii_lowercase();
+        let by_word = || self.words.iter().find_map(|word| of_word(word));
+        by_word().or_else(|| self.of_message(&said)).or_else(|| self.status.and_then(of_code)).unwrap_or(otherwise)
+    }
+
+    fn of_message(&self, said: &str) -> Option<FaultKind> {
+        let says = |phrases: &[&str]| phrases.iter().any(|phrase| said.contains(phrase));
+        // Where waiting is asked for, the same words speak of a rate.
+        let may_wait = self.status == Some(429);
+        if says(OUT_OF_MONEY) {
+            Some(FaultKind::Billing)
+        } else if says(OUT_OF_ALLOWANCE) {
+            Some(FaultKind::SpendLimit)
+        } else if !may_wait && says(TOO_LONG) {
+            Some(FaultKind::PromptTooLong)
+        } else if !may_wait && said.contains("model") && says(NO_SUCH_MODEL) {
+            Some(FaultKind::ModelNotFound)
+        } else {
+            None
+        }
+    }
+}
+
+const OUT_OF_MONEY: &[&str] = &["exceeded your current quota", "insufficient balance", "insufficient credits"];
+
+const OUT_OF_ALLOWANCE: &[&str] = &["billing hard limit", "reached your usage limit", "spending limit"];
+
+const TOO_LONG: &[&str] = &[
+    "maximum context length",
+    "context length exceeded",
+    "exceeds the context length",
+    "greater than the context length",
+    "context window",
+    "exceeds the available context size",
+    "exceeded model token limit",
+    "prompt is too long",
+    "maximum prompt length",
+    "input token count exceeds",
+];
+
+const NO_SUCH_MODEL: &[&str] =
+    &["not found", "does not exist", "not exist", "not a valid model", "invalid model", "unknown model", "no such model"];
+
+/// Types and codes that say what is wrong, whatever the status.
+fn of_word(word: &str) -> Option<FaultKind> {
+    Some(match word {
+        "context_length_exceeded" | "exceed_context_size_error" => FaultKind::PromptTooLong,
+        "insufficient_quota" | "exceeded_current_quota_error" | "billing_not_active" => FaultKind::Billing,
+        "billing_hard_limit_reached" | "usage_limit_reached" => FaultKind::SpendLimit,
+        "model_not_found" | "not_found_model" => FaultKind::ModelNotFound,
+        "rate_limit_exceeded" | "rate_limit_error" | "rate_limit_reached_error" => FaultKind::RateLimit,
+        "engine_overloaded_error" | "overloaded_error" | "slow_down" => FaultKind::Overloaded,
+        "invalid_api_key" | "authentication_error" | "invalid_authentication_error" => FaultKind::Authentication,
+        _ => return None,
+    })
+}
+
+fn of_code(status: u16) -> Option<FaultKind> {
+    Some(match status {
+        401 => FaultKind::Authentication,
+        402 => FaultKind::Billing,
+        403 => FaultKind::Forbidden,
+        404 => FaultKind::ModelNotFound,
+        413 => FaultKind::TooLarge,
+        429 => FaultKind::RateLimit,
+        503 | 529 => FaultKind::Overloaded,
+        400..500 => FaultKind::InvalidRequest,
+        500..600 => FaultKind::Server,
+        _ => return None,
+    })
+}
+
+/// What was said, wherever it stands; with what an upstream provider said (OpenRouter), where that is told.
+fn message(value: &Value, error: &Value) -> String {
+    let said = [&error["message"], &value["error"], &value["message"], &value["detail"], &value["detail"][0]["msg"]];
+    let said = said.into_iter().find_map(Value::as_str).unwrap_or_default();
+    match error["metadata"]["raw"].as_str() {
+        Some(upstream) if !upstream.is_empty() => format!("{said}: {upstream}"),
+        _ => said.to_owned(),
+    }
+}

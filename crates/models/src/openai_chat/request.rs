@@ -1,0 +1,569 @@
+//! A request in the Chat Completions dialect, pure. The messages stand last and are written the same way each time,
+//! so that the provider's cache finds the beginning of the conversation again.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use whimbrel_wire::{Block, ResultContent, Role, Source};
+
+use crate::history::Message;
+use crate::request::{Effort, Request, ToolSpec};
+
+/// The body of the HTTP request. `messages` is the request's history, read back.
+pub(super) fn body(request: &Request, messages: &[Message]) -> serde_json::Result<Vec<u8>> {
+    let system = request.preamble.system.join("\n\n");
+    let opening = (!system.is_empty()).then_some(Said::System { content: system });
+    let reasoning = Reasoning::of(&request.model);
+    let limit = Some(request.max_tokens);
+    let new_limit = is_openai_reasoner(&request.model);
+    serde_json::to_vec(&Body {
+        model: &request.model,
+        stream: true,
+        stream_options: json!({ "include_usage": true }),
+        max_tokens: limit.filter(|_| !new_limit),
+        max_completion_tokens: limit.filter(|_| new_limit),
+        reasoning_effort: request.effort.and_then(|effort| reasoning_effort(&request.model, effort)),
+        tools: request.preamble.tools.iter().map(tool).collect(),
+        messages: opening.into_iter().chain(messages.iter().flat_map(|message| said(message, reasoning))).collect(),
+    })
+}
+
+/// The ids of all calls in a conversation: new calls must have others.
+pub(super) fn call_ids(messages: &[Message]) -> impl Iterator<Item = &str> {
+    messages.iter().flat_map(|message| &message.content).filter_map(|block| match block {
+        Block::ToolUse { id, .. } => Some(id.as_str()),
+        _ => None,
+    })
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    stream_options: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
+    messages: Vec<Said<'a>>,
+}
+
+/// One message of the dialect.
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+enum Said<'a> {
+    System {
+        content: String,
+    },
+    User {
+        content: Content<'a>,
+    },
+    Assistant {
+        content: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_content: Option<String>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<Value>,
+    },
+    Tool {
+        tool_call_id: &'a str,
+        content: String,
+    },
+}
+
+/// Plain text wherever it will do: many local servers take nothing else.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(String),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    Text { text: Cow<'a, str> },
+    ImageUrl { image_url: Address<'a> },
+    File { file: File<'a> },
+}
+
+#[derive(Serialize)]
+struct Address<'a> {
+    url: Cow<'a, str>,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    filename: &'a str,
+    file_data: String,
+}
+
+/// What becomes of the reasoning before a call, when the conversation goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reasoning {
+    /// It goes back with the call: Kimi and DeepSeek insist on it.
+    SentBack,
+    /// It stays here: OpenAI's own models refuse the field, and never sent any.
+    LeftOut,
+}
+
+impl Reasoning {
+    fn of(model: &str) -> Self {
+        let openai = is_openai_reasoner(model) || gpt_version(bare_name(model)).is_some();
+        if openai { Self::LeftOut } else { Self::SentBack }
+    }
+}
+
+/// Whether the name is that of one of OpenAI's reasoning models (o1, o3, o4, gpt-5 and later), which want their
+/// output limit under another name. A vendor before a slash does not count.
+fn is_openai_reasoner(model: &str) -> bool {
+    let name = bare_name(model);
+    let o_series = name.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    o_series || gpt_version(name).is_some_and(|version| version >= (5, 0))
+}
+
+/// The effort as the model takes it; nothing for models that refuse the field.
+fn reasoning_effort(model: &str, effort: Effort) -> Option<&'static str> {
+    let name = bare_name(model);
+    let deaf = ["o1-mini", "o1-preview"].iter().any(|start| name.starts_with(start)) || name.contains("-chat");
+    let listens = is_openai_reasoner(model) && !deaf || name.starts_with("gpt-oss");
+    let beyond_high = gpt_version(name).is_some_and(|version| version >= (5, 2));
+    listens.then_some(match effort {
+        Effort::Low => "low",
+        Effort::Medium => "medium",
+        Effort::Xhigh | Effort::Max if beyond_high => "xhigh",
+        Effort::High | Effort::Xhigh | Effort::Max => "high",
+    })
+}
+
+fn bare_name(model: &str) -> &str {
+    model.rsplit('/').next().unwrap_or(model)
+}
+
+/// `gpt-5.2-codex` is (5, 2).
+fn gpt_version(name: &str) -> Option<(u32, u32)> {
+    let mut numbers = name.strip_prefix("gpt-")?.split(|c: char| !c.is_ascii_digit() && c != '.').next()?.split('.');
+    let major = numbers.next()?.parse().ok()?;
+    Some((major, numbers.next().and_then(|minor| minor.parse().ok()).unwrap_or(0)))
+}
+
+fn tool(spec: &ToolSpec) -> Value {
+    let mut parameters: Map<String, Value> = spec.input_schema.read().unwrap_or_default();
+    // A schema without parameters is refused unless it says so.
+    parameters.entry("type").or_insert_with(|| json!("object"));
+    parameters.entry("properties").or_insert_with(|| json!({}));
+    json!({
+        "type": "function",
+        "function": { "name": spec.name, "description": spec.description, "parameters": parameters },
+    })
+}
+
+fn said(message: &Message, reasoning: Reasoning) -> Vec<Said<'_>> {
+    match message.role {
+        Role::User => said_by_user(&message.content),
+        Role::Assistant => said_by_assistant(&message.content, reasoning).into_iter().collect(),
+    }
+}
+
+/// Results become messages of their own, in front; what a tool message cannot hold follows in a user message.
+fn said_by_user(blocks: &[Block]) -> Vec<Said<'_>> {
+    let mut said = Vec::new();
+    let mut parts = Vec::new();
+    for block in blocks {
+        if let Block::ToolResult { tool_use_id, content, is_error } = block {
+            let attached = attachments(tool_use_id, content.as_ref());
+            let content = result_text(content.as_ref(), *is_error == Some(true), !attached.is_empty());
+            said.push(Said::Tool { tool_call_id: tool_use_id, content });
+            parts.extend(attached);
+        } else {
+            parts.extend(part(block));
+        }
+    }
+    if !parts.is_empty() {
+        said.push(Said::User { content: Content::of(parts) });
+    }
+    said
+}
+
+/// A message that would be empty is left out: providers refuse it.
+fn said_by_assistant(blocks: &[Block], reasoning: Reasoning) -> Option<Said<'_>> {
+    let text = joined(blocks.iter().filter_map(text_of));
+    let content = (!text.is_empty()).then_some(text);
+    let tool_calls: Vec<Value> = blocks.iter().filter_map(call).collect();
+    if tool_calls.is_empty() {
+        return content.map(|text| Said::Assistant { content: Some(text), reasoning_content: None, tool_calls });
+    }
+    let thoughts = joined(blocks.iter().filter_map(thought));
+    let sent_back = reasoning == Reasoning::SentBack && !thoughts.is_empty();
+    Some(Said::Assistant { content, reasoning_content: sent_back.then_some(thoughts), tool_calls })
+}
+
+/// Reasoning that came in this dialect: it carries no signature.
+fn thought(block: &Block) -> Option<&str> {
+    match block {
+        Block::Thinking { thinking, signature } if signature.is_empty() => Some(thinking),
+        _ => None,
+    }
+}
+
+fn call(block: &Block) -> Option<Value> {
+    match block {
+        Block::ToolUse { id, name, input } => Some(json!({
+            "id": id,
+            "type": "function",
+            "function": { "name": name, "arguments": input.to_string() },
+        })),
+        _ => None,
+    }
+}
+
+fn text_of(block: &Block) -> Option<&str> {
+    match block {
+        Block::Text { text, .. } => Some(text),
+        _ => None,
+    }
+}
+
+fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// What the model reads of a result. The dialect has no mark for errors and refuses empty text, so words say it.
+fn result_text(content: Option<&ResultContent>, failed: bool, attached: bool) -> String {
+    let text = match content {
+        None => String::new(),
+        Some(ResultContent::Text(text)) => text.clone(),
+        Some(ResultContent::Blocks(blocks)) => joined(blocks.iter().filter_map(text_of)),
+    };
+    let text = match (text.is_empty(), attached) {
+        (true, true) => "(see the attachment below)".to_owned(),
+        (true, false) => "(no output)".to_owned(),
+        (false, _) => text,
+    };
+    let says_so = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
+    if failed && !says_so { format!("Error: {text}") } else { text }
+}
+
+/// The pictures and documents of a result, each group under a line that says whose they are.
+fn attachments<'a>(id: &str, content: Option<&'a ResultContent>) -> Vec<Part<'a>> {
+    let Some(ResultContent::Blocks(blocks)) = content else { return Vec::new() };
+    let mut parts: Vec<_> = blocks.iter().filter(|block| text_of(block).is_none()).filter_map(part).collect();
+    if !parts.is_empty() {
+        parts.insert(0, Part::Text { text: format!("Attached to the result of call {id}:").into() });
+    }
+    parts
+}
+
+impl<'a> Content<'a> {
+    fn of(parts: Vec<Part<'a>>) -> Self {
+        let texts: Option<Vec<&str>> = parts
+            .iter()
+            .map(|part| match part {
+                Part::Text { text } => Some(&**text),
+                Part::ImageUrl { .. } | Part::File { .. } => None,
+            })
+            .collect();
+        match texts {
+            Some(texts) => Self::Text(texts.join("\n")),
+            None => Self::Parts(parts),
+        }
+    }
+}
+
+/// A block of a user's message as a part; nothing for blocks that only another dialect knows.
+fn part(block: &Block) -> Option<Part<'_>> {
+    match block {
+        Block::Text { text, .. } if text.is_empty() => None,
+        Block::Text { text, .. } => Some(Part::Text { text: text.into() }),
+        Block::Image { source } => Some(picture(source)),
+        Block::Document { source, title } => Some(document(source, title.as_deref())),
+        Block::Thinking { .. }
+        | Block::RedactedThinking { .. }
+        | Block::ToolUse { .. }
+        | Block::ToolResult { .. }
+        | Block::Other(_) => None,
+    }
+}
+
+fn picture(source: &Source) -> Part<'_> {
+    match source {
+        Source::Base64 { media_type, data } => {
+            Part::ImageUrl { image_url: Address { url: data_url(media_type, data).into() } }
+        }
+        Source::Url { url } => Part::ImageUrl { image_url: Address { url: url.into() } },
+        Source::Text { data, .. } => Part::Text { text: data.into() },
+        Source::File { file_id } => out_of_reach("picture", file_id),
+    }
+}
+
+fn document<'a>(source: &'a Source, title: Option<&'a str>) -> Part<'a> {
+    match source {
+        Source::Base64 { media_type, data } => Part::File {
+            file: File { filename: title.unwrap_or("document.pdf"), file_data: data_url(media_type, data) },
+        },
+        Source::Text { data, .. } => Part::Text { text: data.into() },
+        Source::Url { url } => Part::Text { text: format!("(a document at {url})").into() },
+        Source::File { file_id } => out_of_reach("document", file_id),
+    }
+}
+
+fn data_url(media_type: &str, data: &str) -> String {
+    format!("data:{media_type};base64,{data}")
+}
+
+fn out_of_reach(what: &str, file_id: &str) -> Part<'static> {
+    Part::Text { text: format!("(a {what} that is out of reach here: {file_id})").into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use whimbrel_wire::RawJson;
+
+    use super::*;
+    use crate::history::History;
+    use crate::request::{Preamble, Thinking};
+
+    fn request(model: &str, history: &mut History) -> Request {
+        let bash = ToolSpec {
+            name: "Bash".into(),
+            description: "Runs a command".into(),
+            input_schema: RawJson::parse(r#"{"type":"object","properties":{"z":{"type":"string"},"a":{}}}"#).unwrap(),
+        };
+        let now = ToolSpec {
+            name: "Now".into(),
+            description: "The time".into(),
+            input_schema: RawJson::parse(r#"{"type":"object"}"#).unwrap(),
+        };
+        Request {
+            model: model.into(),
+            preamble: Arc::new(Preamble::new(vec!["Be kind.".into(), "Be short.".into()], vec![bash, now])),
+            history: history.ask(),
+            max_tokens: 4096,
+            thinking: Thinking::Adaptive,
+            effort: Some(Effort::Max),
+            betas: vec!["context-1m-2025-08-07".into()],
+            session_id: "s".into(),
+            raw_events: false,
+        }
+    }
+
+    fn text_of_body(request: &Request) -> String {
+        String::from_utf8(body(request, &request.history.messages()).unwrap()).unwrap()
+    }
+
+    fn value(model: &str, blocks: &[(Role, Value)]) -> Value {
+        let mut history = History::new();
+        for (role, block) in blocks {
+            history.push(*role, &serde_json::from_value(block.clone()).unwrap());
+        }
+        serde_json::from_str(&text_of_body(&request(model, &mut history))).unwrap()
+    }
+
+    /// The messages after the system prompt.
+    fn messages(model: &str, blocks: &[(Role, Value)]) -> Value {
+        Value::Array(value(model, blocks)["messages"].as_array().unwrap()[1..].to_vec())
+    }
+
+    #[test]
+    fn a_request_is_written_with_its_messages_last() {
+        let mut history = History::new();
+        history.push(Role::User, &Block::text("hi"));
+        assert_eq!(
+            text_of_body(&request("kimi-k2", &mut history)),
+            concat!(
+                r#"{"model":"kimi-k2","stream":true,"stream_options":{"include_usage":true},"max_tokens":4096,"tools":["#,
+                r#"{"type":"function","function":{"name":"Bash","description":"Runs a command","#,
+                r#""parameters":{"type":"object","properties":{"z":{"type":"string"},"a":{}}}}},"#,
+                r#"{"type":"function","function":{"name":"Now","description":"The time","#,
+                r#""parameters":{"type":"object","properties":{}}}}],"#,
+                r#""messages":[{"role":"system","content":"Be kind.\n\nBe short."},{"role":"user","content":"hi"}]}"#,
+            )
+        );
+    }
+
+    #[test]
+    fn what_was_sent_once_is_a_byte_prefix_of_all_that_follows() {
+        let mut history = History::new();
+        let mut before = String::new();
+        for turn in 0..20 {
+            history.push(Role::User, &Block::text(format!("question {turn} {}", "x".repeat(9_000))));
+            let now = text_of_body(&request("kimi-k2-thinking", &mut history));
+            assert!(now.starts_with(&before), "turn {turn}");
+            before = now.strip_suffix("]}").unwrap().to_owned();
+            history.push(Role::Assistant, &Block::Thinking { thinking: "hm".into(), signature: String::new() });
+            let input = json!({ "z": turn, "a": [1.5, null] });
+            history.push(Role::Assistant, &Block::ToolUse { id: format!("c{turn}"), name: "Bash".into(), input });
+            let content = Some(ResultContent::Text("done".into()));
+            history.push(Role::User, &Block::ToolResult { tool_use_id: format!("c{turn}"), content, is_error: None });
+            history.push(Role::Assistant, &Block::text("ok"));
+        }
+    }
+
+    #[test]
+    fn each_kind_of_message_has_its_form() {
+        use Role::{Assistant, User};
+        let picture = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}});
+        let shown = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}});
+        let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"z": "ls", "a": 1}});
+        let called = |id: &str| json!({"id": id, "type": "function", "function": {"name": "Bash", "arguments": r#"{"z":"ls","a":1}"#}});
+        let thinking = |signature: &str| json!({"type": "thinking", "thinking": "hm", "signature": signature});
+        let rows: Vec<(&str, Vec<(Role, Value)>, Value)> = vec![
+            (
+                "texts of one side are joined",
+                vec![(User, json!({"type": "text", "text": "one"})), (User, json!({"type": "text", "text": "two"}))],
+                json!([{"role": "user", "content": "one\ntwo"}]),
+            ),
+            (
+                "a picture is a data URL",
+                vec![(User, json!({"type": "text", "text": "look"})), (User, picture.clone())],
+                json!([{"role": "user", "content": [{"type": "text", "text": "look"}, shown]}]),
+            ),
+            (
+                "a picture at an address stays there",
+                vec![(User, json!({"type": "image", "source": {"type": "url", "url": "https://x.test/a.png"}}))],
+                json!([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://x.test/a.png"}}]}]),
+            ),
+            (
+                "a PDF is a file, a text document is text",
+                vec![
+                    (User, json!({"type": "document", "title": "a.pdf", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBE"}})),
+                    (User, json!({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "words"}})),
+                ],
+                json!([{"role": "user", "content": [
+                    {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBE"}},
+                    {"type": "text", "text": "words"},
+                ]}]),
+            ),
+            (
+                "a call keeps its id, and its reasoning goes back",
+                vec![(User, json!({"type": "text", "text": "go"})), (Assistant, thinking("")), (Assistant, call("c1"))],
+                json!([
+                    {"role": "user", "content": "go"},
+                    {"role": "assistant", "content": null, "reasoning_content": "hm", "tool_calls": [called("c1")]},
+                ]),
+            ),
+            (
+                "signed reasoning came from elsewhere and stays here",
+                vec![(Assistant, thinking("sig")), (Assistant, json!({"type": "text", "text": "well"})), (Assistant, call("c1"))],
+                json!([{"role": "assistant", "content": "well", "tool_calls": [called("c1")]}]),
+            ),
+            (
+                "reasoning without a call is not sent, nor an empty message",
+                vec![(Assistant, thinking("")), (User, json!({"type": "text", "text": "go"})), (Assistant, thinking("")), (Assistant, json!({"type": "text", "text": "well"}))],
+                json!([{"role": "user", "content": "go"}, {"role": "assistant", "content": "well"}]),
+            ),
+            (
+                "results come right after their calls, what else was said after them",
+                vec![
+                    (Assistant, call("c1")),
+                    (Assistant, call("c2")),
+                    (User, json!({"type": "tool_result", "tool_use_id": "c1", "content": "a.txt"})),
+                    (User, json!({"type": "text", "text": "and hurry"})),
+                    (User, json!({"type": "tool_result", "tool_use_id": "c2", "content": [{"type": "text", "text": "x"}, {"type": "text", "text": "y"}]})),
+                ],
+                json!([
+                    {"role": "assistant", "content": null, "tool_calls": [called("c1"), called("c2")]},
+                    {"role": "tool", "tool_call_id": "c1", "content": "a.txt"},
+                    {"role": "tool", "tool_call_id": "c2", "content": "x\ny"},
+                    {"role": "user", "content": "and hurry"},
+                ]),
+            ),
+            (
+                "an error says that it is one, once",
+                vec![
+                    (User, json!({"type": "tool_result", "tool_use_id": "c1", "content": "no such file", "is_error": true})),
+                    (User, json!({"type": "tool_result", "tool_use_id": "c2", "content": "ERROR: boom", "is_error": true})),
+                    (User, json!({"type": "tool_result", "tool_use_id": "c3", "is_error": true})),
+                    (User, json!({"type": "tool_result", "tool_use_id": "c4", "content": ""})),
+                ],
+                json!([
+                    {"role": "tool", "tool_call_id": "c1", "content": "Error: no such file"},
+                    {"role": "tool", "tool_call_id": "c2", "content": "ERROR: boom"},
+                    {"role": "tool", "tool_call_id": "c3", "content": "Error: (no output)"},
+                    {"role": "tool", "tool_call_id": "c4", "content": "(no output)"},
+                ]),
+            ),
+            (
+                "a picture in a result follows in a user message",
+                vec![(User, json!({"type": "tool_result", "tool_use_id": "c1", "content": [picture]}))],
+                json!([
+                    {"role": "tool", "tool_call_id": "c1", "content": "(see the attachment below)"},
+                    {"role": "user", "content": [{"type": "text", "text": "Attached to the result of call c1:"}, shown]},
+                ]),
+            ),
+            (
+                "blocks of another provider are left out",
+                vec![
+                    (Assistant, json!({"type": "redacted_thinking", "data": "zz"})),
+                    (Assistant, json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}})),
+                    (Assistant, json!({"type": "text", "text": "found"})),
+                ],
+                json!([{"role": "assistant", "content": "found"}]),
+            ),
+        ];
+        for (name, blocks, expected) in rows {
+            assert_eq!(messages("kimi-k2", &blocks), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn openai_models_get_no_reasoning_back() {
+        let blocks = [
+            (Role::Assistant, json!({"type": "thinking", "thinking": "hm"})),
+            (Role::Assistant, json!({"type": "tool_use", "id": "c", "name": "Now", "input": {}})),
+        ];
+        for (model, sent_back) in [("gpt-4o", false), ("o3", false), ("gpt-oss:20b", true), ("deepseek-chat", true)] {
+            assert_eq!(messages(model, &blocks)[0].get("reasoning_content").is_some(), sent_back, "{model}");
+        }
+    }
+
+    #[test]
+    fn the_model_name_decides_on_the_limit_and_the_effort() {
+        let old = "max_tokens";
+        let new = "max_completion_tokens";
+        for (model, limit, effort) in [
+            ("gpt-4o", old, None),
+            ("gpt-4.1-mini", old, None),
+            ("o1", new, Some("high")),
+            ("o1-mini", new, None),
+            ("o3-mini-2025-01-31", new, Some("high")),
+            ("o4-mini", new, Some("high")),
+            ("openai/o3", new, Some("high")),
+            ("gpt-5", new, Some("high")),
+            ("gpt-5.2-codex", new, Some("xhigh")),
+            ("openai/gpt-5-mini", new, Some("high")),
+            ("gpt-5-chat-latest", new, None),
+            ("gpt-oss:120b", old, Some("high")),
+            ("openai/gpt-oss-20b", old, Some("high")),
+            ("kimi-k2-thinking", old, None),
+            ("olmo-3", old, None),
+            ("qwen3:8b", old, None),
+        ] {
+            let body = value(model, &[]);
+            assert_eq!(body[limit], 4096, "{model}");
+            assert!(body.get(if limit == old { new } else { old }).is_none(), "{model}");
+            assert_eq!(body.get("reasoning_effort").and_then(Value::as_str), effort, "{model}");
+        }
+        assert_eq!(reasoning_effort("gpt-5", Effort::Low), Some("low"));
+        assert_eq!(reasoning_effort("gpt-5", Effort::Medium), Some("medium"));
+    }
+
+    #[test]
+    fn the_ids_of_earlier_calls_are_found() {
+        let message = Message {
+            role: Role::Assistant,
+            content: vec![
+                Block::text("x"),
+                Block::ToolUse { id: "c1".into(), name: "Now".into(), input: json!({}) },
+            ],
+        };
+        assert_eq!(call_ids(&[message]).collect::<Vec<_>>(), ["c1"]);
+    }
+}

@@ -1,0 +1,529 @@
+//! Streams as the providers send them, and the replies that they mean.
+
+use serde_json::{Value, json};
+use whimbrel_wire::{Block, StopReason, Usage};
+
+use super::*;
+use crate::assemble::Assembly;
+
+/// A reply after translation and assembly.
+#[derive(Debug, PartialEq)]
+struct Reply {
+    blocks: Vec<Block>,
+    stop: StopReason,
+    /// Input, read from the cache, output.
+    tokens: (u64, u64, u64),
+}
+
+fn translate(lines: &[&str]) -> Result<Vec<Event>, Fault> {
+    let mut translation = Translation::new("seed", []);
+    let mut events = Vec::new();
+    for line in lines {
+        events.extend(translation.take(line)?);
+    }
+    events.extend(translation.end()?);
+    Ok(events)
+}
+
+fn assemble(events: &[Event]) -> Reply {
+    let mut assembly = Assembly::default();
+    let finished = events.iter().filter_map(|event| assembly.take(event).unwrap());
+    let blocks = finished.inspect(|block| assert_eq!(block.bad_input, None)).map(|block| block.block).collect();
+    assert!(assembly.complete);
+    assert!(!assembly.id.is_empty());
+    let Usage { input_tokens, cache_read_input_tokens, output_tokens, .. } = assembly.usage;
+    Reply {
+        blocks,
+        stop: assembly.stop_reason.unwrap(),
+        tokens: (input_tokens, cache_read_input_tokens, output_tokens),
+    }
+}
+
+fn thinking(text: &str) -> Block {
+    Block::Thinking { thinking: text.into(), signature: String::new() }
+}
+
+fn call(id: &str, name: &str, input: Value) -> Block {
+    Block::ToolUse { id: id.into(), name: name.into(), input }
+}
+
+struct Row {
+    name: &'static str,
+    lines: &'static [&'static str],
+    reply: Reply,
+}
+
+fn check(rows: Vec<Row>) {
+    for Row { name, lines, reply } in rows {
+        let events = translate(lines).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        assert_eq!(assemble(&events), reply, "{name}");
+    }
+}
+
+#[test]
+fn providers_streams_become_replies() {
+    check(vec![
+        Row {
+            name: "OpenAI: text, with figures in a last chunk without choices",
+            lines: &[
+                r#"{"id":"chatcmpl-B9","object":"chat.completion.chunk","created":1741570283,"model":"gpt-4o-2024-08-06","service_tier":"default","system_fingerprint":"fp_44","choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"logprobs":null,"finish_reason":null}],"usage":null}"#,
+                r#"{"id":"chatcmpl-B9","object":"chat.completion.chunk","created":1741570283,"model":"gpt-4o-2024-08-06","choices":[{"index":0,"delta":{"content":"Hel"},"logprobs":null,"finish_reason":null}],"usage":null}"#,
+                r#"{"id":"chatcmpl-B9","object":"chat.completion.chunk","created":1741570283,"model":"gpt-4o-2024-08-06","choices":[{"index":0,"delta":{"content":"lo"},"logprobs":null,"finish_reason":null}],"usage":null}"#,
+                r#"{"id":"chatcmpl-B9","object":"chat.completion.chunk","created":1741570283,"model":"gpt-4o-2024-08-06","choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}],"usage":null}"#,
+                r#"{"id":"chatcmpl-B9","object":"chat.completion.chunk","created":1741570283,"model":"gpt-4o-2024-08-06","choices":[],"usage":{"prompt_tokens":2006,"completion_tokens":300,"total_tokens":2306,"prompt_tokens_details":{"cached_tokens":1920,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}}}"#,
+                "[DONE]",
+            ],
+            reply: Reply { blocks: vec![Block::text("Hello")], stop: StopReason::EndTurn, tokens: (86, 1920, 300) },
+        },
+        Row {
+            name: "OpenAI: two calls, one after the other",
+            lines: &[
+                r#"{"id":"chatcmpl-1","model":"gpt-4o","choices":[{"index":0,"delta":{"role":"assistant","content":null},"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-1","model":"gpt-4o","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_A","type":"function","function":{"name":"Read","arguments":""}}]},"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-1","model":"gpt-4o","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"path\":"}}]},"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-1","model":"gpt-4o","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":" \"a\"}"}}]},"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-1","model":"gpt-4o","choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"call_B","type":"function","function":{"name":"Now","arguments":""}}]},"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-1","model":"gpt-4o","choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"function":{"arguments":"{}"}}]},"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-1","model":"gpt-4o","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}"#,
+                "[DONE]",
+            ],
+            reply: Reply {
+                blocks: vec![call("call_A", "Read", json!({"path": "a"})), call("call_B", "Now", json!({}))],
+                stop: StopReason::ToolUse,
+                tokens: (0, 0, 0),
+            },
+        },
+        Row {
+            name: "Kimi: reasoning, text and a call; the figures stand inside the choice",
+            lines: &[
+                r#"{"id":"chatcmpl-68","object":"chat.completion.chunk","created":1762,"model":"kimi-k2-thinking","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-68","object":"chat.completion.chunk","created":1762,"model":"kimi-k2-thinking","choices":[{"index":0,"delta":{"reasoning_content":"The user"},"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-68","object":"chat.completion.chunk","created":1762,"model":"kimi-k2-thinking","choices":[{"index":0,"delta":{"reasoning_content":" wants a list."},"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-68","object":"chat.completion.chunk","created":1762,"model":"kimi-k2-thinking","choices":[{"index":0,"delta":{"content":"I look."},"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-68","object":"chat.completion.chunk","created":1762,"model":"kimi-k2-thinking","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"functions.Bash:0","type":"function","function":{"name":"Bash","arguments":""}}]},"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-68","object":"chat.completion.chunk","created":1762,"model":"kimi-k2-thinking","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"command\":\"ls\"}"}}]},"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-68","object":"chat.completion.chunk","created":1762,"model":"kimi-k2-thinking","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls","usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"cached_tokens":64}}],"system_fingerprint":"fpv0_1"}"#,
+                "[DONE]",
+            ],
+            reply: Reply {
+                blocks: vec![
+                    thinking("The user wants a list."),
+                    Block::text("I look."),
+                    call("functions.Bash:0", "Bash", json!({"command": "ls"})),
+                ],
+                stop: StopReason::ToolUse,
+                tokens: (36, 64, 20),
+            },
+        },
+        Row {
+            name: "DeepSeek: figures by its own name",
+            lines: &[
+                r#"{"id":"ds","model":"deepseek-reasoner","choices":[{"index":0,"delta":{"content":null,"reasoning_content":"Hm."},"finish_reason":null}]}"#,
+                r#"{"id":"ds","model":"deepseek-reasoner","choices":[{"index":0,"delta":{"content":"Yes","reasoning_content":null},"finish_reason":null}]}"#,
+                r#"{"id":"ds","model":"deepseek-reasoner","choices":[{"index":0,"delta":{"content":"","reasoning_content":null},"finish_reason":"stop"}],"usage":{"prompt_tokens":18,"completion_tokens":249,"prompt_cache_hit_tokens":10,"prompt_cache_miss_tokens":8}}"#,
+                "[DONE]",
+            ],
+            reply: Reply {
+                blocks: vec![thinking("Hm."), Block::text("Yes")],
+                stop: StopReason::EndTurn,
+                tokens: (8, 10, 249),
+            },
+        },
+        Row {
+            name: "Ollama: a whole call in one chunk, its arguments an object, without index and id, and `stop` after it",
+            lines: &[
+                r#"{"id":"chatcmpl-20","object":"chat.completion.chunk","created":1721830177,"model":"qwen3:8b","system_fingerprint":"fp_ollama","choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning":"Look first."},"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-20","object":"chat.completion.chunk","created":1721830177,"model":"qwen3:8b","system_fingerprint":"fp_ollama","choices":[{"index":0,"delta":{"role":"assistant","content":"","tool_calls":[{"type":"function","function":{"name":"Read","arguments":{"path":"a","n":1}}}]},"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-20","object":"chat.completion.chunk","created":1721830177,"model":"qwen3:8b","system_fingerprint":"fp_ollama","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":"stop"}]}"#,
+                r#"{"id":"chatcmpl-20","object":"chat.completion.chunk","created":1721830177,"model":"qwen3:8b","system_fingerprint":"fp_ollama","choices":[],"usage":{"prompt_tokens":180,"completion_tokens":21,"total_tokens":201}}"#,
+                "[DONE]",
+            ],
+            reply: Reply {
+                blocks: vec![thinking("Look first."), call("call_seed_1", "Read", json!({"path": "a", "n": 1}))],
+                stop: StopReason::ToolUse,
+                tokens: (180, 0, 21),
+            },
+        },
+        Row {
+            name: "Ollama: every call has the number 0",
+            lines: &[
+                r#"{"id":"chatcmpl-7","model":"llama3.1","choices":[{"index":0,"delta":{"role":"assistant","content":"","tool_calls":[{"id":"call_a","index":0,"type":"function","function":{"name":"Read","arguments":"{\"path\":\"a\"}"}}]},"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-7","model":"llama3.1","choices":[{"index":0,"delta":{"role":"assistant","content":"","tool_calls":[{"id":"call_b","index":0,"type":"function","function":{"name":"Read","arguments":"{\"path\":\"b\"}"}}]},"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-7","model":"llama3.1","choices":[{"index":0,"delta":{"role":"assistant","content":"","tool_calls":[{"index":0,"type":"function","function":{"name":"Now","arguments":"{}"}}]},"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-7","model":"llama3.1","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":"tool_calls"}]}"#,
+                "[DONE]",
+            ],
+            reply: Reply {
+                blocks: vec![
+                    call("call_a", "Read", json!({"path": "a"})),
+                    call("call_b", "Read", json!({"path": "b"})),
+                    call("call_seed_2", "Now", json!({})),
+                ],
+                stop: StopReason::ToolUse,
+                tokens: (0, 0, 0),
+            },
+        },
+        Row {
+            name: "vLLM: white space before the call, figures with every chunk",
+            lines: &[
+                r#"{"id":"chatcmpl-tool-1","object":"chat.completion.chunk","created":1,"model":"Qwen/Qwen3-32B","choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"usage":{"prompt_tokens":7,"total_tokens":7,"completion_tokens":0}}"#,
+                r#"{"id":"chatcmpl-tool-1","object":"chat.completion.chunk","created":1,"model":"Qwen/Qwen3-32B","choices":[{"index":0,"delta":{"reasoning":"Hm","reasoning_content":"Hm"},"logprobs":null,"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-tool-1","object":"chat.completion.chunk","created":1,"model":"Qwen/Qwen3-32B","choices":[{"index":0,"delta":{"content":"\n\n"},"logprobs":null,"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-tool-1","object":"chat.completion.chunk","created":1,"model":"Qwen/Qwen3-32B","choices":[{"index":0,"delta":{"tool_calls":[{"id":"chatcmpl-tool-f0","type":"function","index":0,"function":{"name":"Bash"}}]},"logprobs":null,"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-tool-1","object":"chat.completion.chunk","created":1,"model":"Qwen/Qwen3-32B","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"command\": \"l"}}]},"logprobs":null,"finish_reason":null}]}"#,
+                r#"{"id":"chatcmpl-tool-1","object":"chat.completion.chunk","created":1,"model":"Qwen/Qwen3-32B","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"s\"}"}}]},"logprobs":null,"finish_reason":null}],"usage":{"prompt_tokens":7,"total_tokens":16,"completion_tokens":9}}"#,
+                r#"{"id":"chatcmpl-tool-1","object":"chat.completion.chunk","created":1,"model":"Qwen/Qwen3-32B","choices":[{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":"tool_calls","stop_reason":null}],"usage":{"prompt_tokens":7,"total_tokens":17,"completion_tokens":10}}"#,
+                "[DONE]",
+            ],
+            reply: Reply {
+                blocks: vec![thinking("Hm"), call("chatcmpl-tool-f0", "Bash", json!({"command": "ls"}))],
+                stop: StopReason::ToolUse,
+                tokens: (7, 0, 10),
+            },
+        },
+        Row {
+            name: "llama.cpp: reasoning, figures and timings in a last chunk, no closing mark",
+            lines: &[
+                r#"{"choices":[{"finish_reason":null,"index":0,"delta":{"role":"assistant","content":null}}],"created":1750,"id":"chatcmpl-xK","model":"gpt-oss-20b","system_fingerprint":"b5686","object":"chat.completion.chunk"}"#,
+                r#"{"choices":[{"finish_reason":null,"index":0,"delta":{"reasoning_content":"Let me"}}],"created":1750,"id":"chatcmpl-xK","model":"gpt-oss-20b","object":"chat.completion.chunk"}"#,
+                r#"{"choices":[{"finish_reason":null,"index":0,"delta":{"tool_calls":[{"index":0,"id":"9rXk","type":"function","function":{"name":"Bash","arguments":"{\""}}]}}],"created":1750,"id":"chatcmpl-xK","model":"gpt-oss-20b","object":"chat.completion.chunk"}"#,
+                r#"{"choices":[{"finish_reason":null,"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"command\":\"ls\"}"}}]}}],"created":1750,"id":"chatcmpl-xK","model":"gpt-oss-20b","object":"chat.completion.chunk"}"#,
+                r#"{"choices":[{"finish_reason":"tool_calls","index":0,"delta":{}}],"created":1750,"id":"chatcmpl-xK","model":"gpt-oss-20b","object":"chat.completion.chunk"}"#,
+                r#"{"choices":[],"created":1750,"id":"chatcmpl-xK","model":"gpt-oss-20b","object":"chat.completion.chunk","usage":{"completion_tokens":11,"prompt_tokens":50,"total_tokens":61},"timings":{"prompt_n":50,"predicted_n":11}}"#,
+            ],
+            reply: Reply {
+                blocks: vec![thinking("Let me"), call("9rXk", "Bash", json!({"command": "ls"}))],
+                stop: StopReason::ToolUse,
+                tokens: (50, 0, 11),
+            },
+        },
+        Row {
+            name: "Mistral: content in parts",
+            lines: &[
+                r#"{"id":"m1","model":"magistral","choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]}]},"finish_reason":null}]}"#,
+                r#"{"id":"m1","model":"magistral","choices":[{"index":0,"delta":{"content":[{"type":"text","text":"Yes."}]},"finish_reason":"stop"}]}"#,
+                "[DONE]",
+            ],
+            reply: Reply { blocks: vec![thinking("Hm."), Block::text("Yes.")], stop: StopReason::EndTurn, tokens: (0, 0, 0) },
+        },
+    ]);
+}
+
+#[test]
+fn calls_are_told_apart_however_loosely_they_are_named() {
+    let read = |path: &str| json!({ "path": path });
+    let reply = |blocks| Reply { blocks, stop: StopReason::ToolUse, tokens: (0, 0, 0) };
+    check(vec![
+        Row {
+            name: "fragments of two calls are mixed",
+            lines: &[
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"Read","arguments":""}},{"index":1,"id":"b","function":{"name":"Write","arguments":""}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":"{\"path\":"}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"path\":"}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":"\"2\"}"}},{"index":0,"function":{"arguments":"\"1\"}"}}]}}]}"#,
+                r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#,
+            ],
+            reply: reply(vec![call("a", "Read", read("1")), call("b", "Write", read("2"))]),
+        },
+        Row {
+            name: "no index, told apart by id",
+            lines: &[
+                r#"{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"Read","arguments":"{\"path\""}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"arguments":":\"1\"}"}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"id":"b","function":{"name":"Read","arguments":"{\"path\":\"2\"}"}}]}}]}"#,
+                "[DONE]",
+            ],
+            reply: reply(vec![call("a", "Read", read("1")), call("b", "Read", read("2"))]),
+        },
+        Row {
+            name: "no index, no ids, two calls in one chunk",
+            lines: &[
+                r#"{"choices":[{"delta":{"tool_calls":[{"id":"","function":{"name":"Now","arguments":""}},{"id":"","function":{"name":"Read","arguments":{"path":"1"}}}]}}]}"#,
+                "[DONE]",
+            ],
+            reply: reply(vec![call("call_seed_0", "Now", json!({})), call("call_seed_1", "Read", read("1"))]),
+        },
+        Row {
+            name: "no index, no ids, fragments one after the other",
+            lines: &[
+                r#"{"choices":[{"delta":{"tool_calls":[{"function":{"name":"Read","arguments":"{\"path\":"}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"\"1\"}"}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"function":{"name":"Read","arguments":"{\"path\":\"2\"}"}}]}}]}"#,
+                "[DONE]",
+            ],
+            reply: reply(vec![call("call_seed_0", "Read", read("1")), call("call_seed_1", "Read", read("2"))]),
+        },
+        Row {
+            name: "a name in pieces",
+            lines: &[
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"Re"}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"","function":{"name":"ad","arguments":""}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":null,"function":{"name":null,"arguments":"{\"path\":\"1\"}"}}]}}]}"#,
+                "[DONE]",
+            ],
+            reply: reply(vec![call("a", "Read", read("1"))]),
+        },
+        Row {
+            name: "id and name said again with each fragment, and the whole call at the end",
+            lines: &[
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"Read","arguments":""}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"Read","arguments":"{\"path\":"}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"Read","arguments":"\"1\"}"}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"Read","arguments":""}}]}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"Read","arguments":"{\"path\":\"1\"}"}}]}}]}"#,
+                "[DONE]",
+            ],
+            reply: reply(vec![call("a", "Read", read("1"))]),
+        },
+        Row {
+            name: "two calls with one id",
+            lines: &[
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"Read","arguments":"{\"path\":\"1\"}"}},{"index":1,"id":"a","function":{"name":"Read","arguments":"{\"path\":\"2\"}"}}]}}]}"#,
+                "[DONE]",
+            ],
+            reply: reply(vec![call("a", "Read", read("1")), call("call_seed_1", "Read", read("2"))]),
+        },
+        Row {
+            name: "text between and after calls",
+            lines: &[
+                r#"{"choices":[{"delta":{"content":"first ","tool_calls":[{"index":0,"id":"a","function":{"name":"Read","arguments":"{\"path\":"}}]}}]}"#,
+                r#"{"choices":[{"delta":{"content":"then"}}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"1\"}"}}]}}]}"#,
+                r#"{"choices":[{"delta":{"content":" \n"}}]}"#,
+                "[DONE]",
+            ],
+            reply: reply(vec![Block::text("first "), call("a", "Read", read("1")), Block::text("then \n")]),
+        },
+        Row {
+            name: "the old single call",
+            lines: &[
+                r#"{"choices":[{"delta":{"role":"assistant","content":null,"function_call":{"name":"Read","arguments":""}}}]}"#,
+                r#"{"choices":[{"delta":{"function_call":{"arguments":"{\"path\":\"1\"}"}}}]}"#,
+                r#"{"choices":[{"delta":{},"finish_reason":"function_call"}]}"#,
+                "[DONE]",
+            ],
+            reply: reply(vec![call("call_seed_0", "Read", read("1"))]),
+        },
+        Row {
+            name: "a call without a name can be answered, one without anything is none",
+            lines: &[
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{}"}},{"index":1,"id":"b","function":{}}]}}]}"#,
+                "[DONE]",
+            ],
+            reply: reply(vec![call("a", "unnamed", json!({}))]),
+        },
+    ]);
+}
+
+#[test]
+fn an_id_from_earlier_in_the_conversation_is_not_used_again() {
+    let mut translation = Translation::new("seed", ["call_0".to_owned()]);
+    let line = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call_0","function":{"name":"Now","arguments":"{}"}}]}}]}"#;
+    let events = translation.take(line).unwrap();
+    assert_eq!(events[1], Event::BlockStart { index: 0, block: call("call_seed_0", "Now", json!({})) });
+}
+
+#[test]
+fn the_first_open_block_is_passed_on_as_it_grows() {
+    let mut translation = Translation::new("seed", []);
+    let delta = |index, piece: &str| Event::BlockDelta {
+        index,
+        delta: BlockDelta::InputJson { partial_json: piece.into() },
+    };
+    let start = |index, id, name| Event::BlockStart { index, block: call(id, name, json!({})) };
+    let stop = |index| Event::BlockStop { index };
+    let steps = [
+        (
+            r#"{"id":"r","model":"m","choices":[{"delta":{"role":"assistant","content":"hi"}}]}"#,
+            vec![
+                Event::MessageStart { id: "r".into(), model: "m".into(), usage: Usage::default() },
+                Event::BlockStart { index: 0, block: Block::text("") },
+                Event::BlockDelta { index: 0, delta: BlockDelta::Text { text: "hi".into() } },
+            ],
+        ),
+        (
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"Read"}}]}}]}"#,
+            vec![stop(0)],
+        ),
+        (
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"p\":{}"}}]}}]}"#,
+            vec![start(1, "a", "Read"), delta(1, "{\"p\":{}")],
+        ),
+        (
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"Now","arguments":"{"}}]}}]}"#,
+            vec![Event::Ping],
+        ),
+        (
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}}]}"#,
+            vec![delta(1, "}"), stop(1), start(2, "b", "Now"), delta(2, "{")],
+        ),
+        (
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":"}"}}]},"finish_reason":"tool_calls"}]}"#,
+            vec![delta(2, "}")],
+        ),
+        (r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":6}}"#, vec![Event::Ping]),
+        (
+            "[DONE]",
+            vec![
+                stop(2),
+                Event::MessageDelta {
+                    stop_reason: Some(StopReason::ToolUse),
+                    stop_sequence: None,
+                    usage: Usage { input_tokens: 5, output_tokens: 6, ..Usage::default() },
+                },
+                Event::MessageStop,
+            ],
+        ),
+        ("[DONE]", vec![]),
+    ];
+    for (line, events) in steps {
+        assert_eq!(translation.take(line).unwrap(), events, "{line}");
+    }
+    assert_eq!(translation.end().unwrap(), []);
+}
+
+#[test]
+fn the_reason_to_stop_fits_what_was_done() {
+    let other = || StopReason::Other("abort".into());
+    for (finish, called, refused, expected) in [
+        (Some("stop"), false, false, StopReason::EndTurn),
+        (Some("stop"), true, false, StopReason::ToolUse),
+        (Some("stop"), false, true, StopReason::Refusal),
+        (Some("tool_calls"), true, false, StopReason::ToolUse),
+        (Some("tool_calls"), false, false, StopReason::EndTurn),
+        (Some("function_call"), true, false, StopReason::ToolUse),
+        (Some("length"), false, false, StopReason::MaxTokens),
+        (Some("length"), true, false, StopReason::MaxTokens),
+        (Some("content_filter"), false, false, StopReason::Refusal),
+        (Some("abort"), false, false, other()),
+        (None, true, false, StopReason::ToolUse),
+        (None, false, false, StopReason::EndTurn),
+    ] {
+        assert_eq!(stop_reason(finish, called, refused), expected, "{finish:?} {called} {refused}");
+    }
+}
+
+#[test]
+fn a_refusal_is_text_that_the_model_stopped_with() {
+    check(vec![Row {
+        name: "OpenAI",
+        lines: &[
+            r#"{"choices":[{"delta":{"role":"assistant","content":null,"refusal":"I can't"}}]}"#,
+            r#"{"choices":[{"delta":{"refusal":" help."}}]}"#,
+            r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+            "[DONE]",
+        ],
+        reply: Reply { blocks: vec![Block::text("I can't help.")], stop: StopReason::Refusal, tokens: (0, 0, 0) },
+    }]);
+}
+
+#[test]
+fn a_call_cut_by_the_output_limit_is_known_to_be_unusable() {
+    let events = translate(&[
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"Write","arguments":"{\"text\":\"lo"}}]}}]}"#,
+        r#"{"choices":[{"delta":{},"finish_reason":"length"}]}"#,
+        "[DONE]",
+    ])
+    .unwrap();
+    let mut assembly = Assembly::default();
+    let finished: Vec<_> = events.iter().filter_map(|event| assembly.take(event).unwrap()).collect();
+    assert!(finished[0].bad_input.is_some());
+    assert_eq!(assembly.stop_reason, Some(StopReason::MaxTokens));
+}
+
+#[test]
+fn a_broken_stream_is_a_fault() {
+    let text = r#"{"id":"r","model":"m","choices":[{"delta":{"content":"hi"},"finish_reason":null}]}"#;
+    for (name, lines, kind, message) in [
+        ("nothing at all", vec![], FaultKind::Cut, "ended before"),
+        ("only the closing mark", vec!["[DONE]"], FaultKind::Cut, "ended before"),
+        ("no reason to stop and no mark", vec![text], FaultKind::Cut, "ended before"),
+        ("figures only", vec![r#"{"choices":[],"usage":{"prompt_tokens":3}}"#], FaultKind::Cut, "ended before"),
+        ("not JSON", vec![text, "<html>"], FaultKind::Protocol, "<html>"),
+        (
+            "OpenAI: an error object",
+            vec![text, r#"{"error":{"message":"The server had an error","type":"server_error","param":null,"code":null}}"#],
+            FaultKind::Server,
+            "The server had an error",
+        ),
+        (
+            "OpenRouter: an error beside a choice",
+            vec![text, r#"{"id":"r","error":{"code":429,"message":"Rate limit exceeded"},"choices":[{"delta":{"content":""},"finish_reason":"error"}]}"#],
+            FaultKind::RateLimit,
+            "Rate limit exceeded",
+        ),
+        (
+            "vLLM: an error that is not wrapped",
+            vec![r#"{"object":"error","message":"This model's maximum context length is 4096 tokens.","type":"BadRequestError","code":400}"#],
+            FaultKind::PromptTooLong,
+            "maximum context length",
+        ),
+        (
+            "llama.cpp: the context is full",
+            vec![r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error","n_prompt_tokens":14429,"n_ctx":8192}}"#],
+            FaultKind::PromptTooLong,
+            "available context size",
+        ),
+        ("Ollama: an error that is only a string", vec![r#"{"error":"llama runner terminated"}"#], FaultKind::Server, "llama runner"),
+        (
+            "DeepSeek: broken off",
+            vec![text, r#"{"choices":[{"delta":{},"finish_reason":"insufficient_system_resource"}]}"#],
+            FaultKind::Overloaded,
+            "overloaded",
+        ),
+        ("broken off", vec![text, r#"{"choices":[{"delta":{},"finish_reason":"error"}]}"#], FaultKind::Server, "broke off"),
+    ] {
+        let fault = translate(&lines).expect_err(name);
+        assert_eq!(fault.kind, kind, "{name}: {fault}");
+        assert!(fault.message.contains(message), "{name}: {fault}");
+    }
+}
+
+#[test]
+fn an_answer_that_was_not_streamed_becomes_the_same_events() {
+    let mut translation = Translation::new("seed", []);
+    let events = translation
+        .take_whole(
+            r#"{"id":"chatcmpl-1","object":"chat.completion","model":"qwen","choices":[{"index":0,"message":{
+                "role":"assistant","reasoning_content":"Hm.","content":"Both.","refusal":null,"tool_calls":[
+                {"id":"a","type":"function","function":{"name":"Read","arguments":"{\"path\":\"1\"}"}},
+                {"id":"a","type":"function","function":{"name":"Read","arguments":"{\"path\":\"2\"}"}}]},
+                "logprobs":null,"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":19,"completion_tokens":10}}"#,
+        )
+        .unwrap();
+    assert_eq!(
+        assemble(&events),
+        Reply {
+            blocks: vec![
+                thinking("Hm."),
+                Block::text("Both."),
+                call("a", "Read", json!({"path": "1"})),
+                call("call_seed_3", "Read", json!({"path": "2"})),
+            ],
+            stop: StopReason::ToolUse,
+            tokens: (19, 0, 10),
+        }
+    );
+    for (body, kind) in [
+        ("<html>", FaultKind::Protocol),
+        ("{}", FaultKind::NotAStream),
+        (r#"{"error":{"message":"no","code":"model_not_found"}}"#, FaultKind::ModelNotFound),
+    ] {
+        assert_eq!(Translation::new("seed", []).take_whole(body).unwrap_err().kind, kind, "{body}");
+    }
+}
+
+#[test]
+fn strange_figures_are_never_an_error() {
+    for (usage, expected) in [
+        ("null", (0, 0, 0)),
+        ("{}", (0, 0, 0)),
+        (r#"{"prompt_tokens":-4,"completion_tokens":2.7}"#, (0, 0, 2)),
+        (r#"{"prompt_tokens":"many","completion_tokens":null}"#, (0, 0, 0)),
+        (r#"{"prompt_tokens":5,"prompt_tokens_details":null,"completion_tokens":1}"#, (5, 0, 1)),
+        (r#"{"prompt_tokens":5,"prompt_tokens_details":{"cached_tokens":9},"completion_tokens":1}"#, (0, 9, 1)),
+    ] {
+        let line = format!(r#"{{"choices":[{{"delta":{{"content":"x"}},"finish_reason":"stop"}}],"usage":{usage}}}"#);
+        assert_eq!(assemble(&translate(&[&line]).unwrap()).tokens, expected, "{usage}");
+    }
+}

@@ -1,0 +1,308 @@
+//! Server-sent events, bytes to events, pure: chunks come in, split anywhere, and whole events come out.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use memchr::{memchr, memchr2};
+
+/// The most bytes one event may take.
+pub const EVENT_LIMIT: usize = 32 << 20;
+
+/// A buffer that had to grow beyond this is given back once it is empty.
+const KEEP: usize = 1 << 20;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// One event. Bytes that are not UTF-8 have been replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SseEvent<'a> {
+    /// What the `event` field says; often empty.
+    pub name: Cow<'a, str>,
+    /// The `data` lines, joined by newlines.
+    pub data: Cow<'a, str>,
+}
+
+/// An event is larger than [`EVENT_LIMIT`]. The decoder is of no further use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an event of the stream is larger than {} MB", EVENT_LIMIT >> 20)]
+pub struct TooLong;
+
+/// Cuts a stream of bytes into events.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    buffer: Vec<u8>,
+    /// Where the event under way begins.
+    start: usize,
+    /// Where the line under way begins.
+    line: usize,
+    /// Up to where that line has been searched for its end.
+    searched: usize,
+    /// Whether the line before ended in a carriage return, so that a newline here belongs to it.
+    after_return: bool,
+    /// Whether a line has been read at all.
+    begun: bool,
+    /// Whether the event under way has been handed out.
+    handed_out: bool,
+    name: Range<usize>,
+    data: Data,
+}
+
+/// The data of the event under way. One line is left where it is; more are joined.
+#[derive(Debug, Default)]
+enum Data {
+    #[default]
+    None,
+    One(Range<usize>),
+    Joined(Vec<u8>),
+}
+
+impl Decoder {
+    /// A decoder at the beginning of a stream.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next bytes of the stream.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.forget_what_was_read();
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next event, if all of it has arrived.
+    pub fn next_event(&mut self) -> Result<Option<SseEvent<'_>>, TooLong> {
+        Ok(if self.advance()? { Some(self.event()) } else { None })
+    }
+
+    /// The last event of a stream that ended without the blank line after it.
+    pub fn finish(&mut self) -> Result<Option<SseEvent<'_>>, TooLong> {
+        // One newline may belong to a carriage return, one ends the line, one the event.
+        self.push(b"\n\n\n");
+        self.next_event()
+    }
+
+    /// Reads lines up to the end of an event; false if more bytes are needed.
+    fn advance(&mut self) -> Result<bool, TooLong> {
+        if self.handed_out {
+            self.begin_event();
+        }
+        loop {
+            let found = memchr2(b'\n', b'\r', &self.buffer[self.searched..]);
+            let end = found.map_or(self.buffer.len(), |at| self.searched + at);
+            self.searched = end;
+            if end - self.start > EVENT_LIMIT {
+                return Err(TooLong);
+            }
+            if found.is_none() {
+                return Ok(false);
+            }
+            if self.take_line(end) {
+                self.handed_out = true;
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Takes the line that ends at `end`; true if it completes an event.
+    fn take_line(&mut self, end: usize) -> bool {
+        let ending = self.buffer[end];
+        let mut from = std::mem::replace(&mut self.line, end + 1);
+        self.searched = end + 1;
+        let second_half = std::mem::replace(&mut self.after_return, ending == b'\r') && ending == b'\n';
+        if second_half && from == end {
+            return false;
+        }
+        if !std::mem::replace(&mut self.begun, true) && self.buffer[from..end].starts_with(BYTE_ORDER_MARK) {
+            from += BYTE_ORDER_MARK.len();
+        }
+        if from < end {
+            self.take_field(from, end);
+        } else if !matches!(self.data, Data::None) {
+            return true;
+        } else {
+            self.name = 0..0;
+        }
+        if matches!(self.data, Data::None) && self.name.is_empty() {
+            self.start = self.line;
+        }
+        false
+    }
+
+    fn take_field(&mut self, from: usize, end: usize) {
+        let line = &self.buffer[from..end];
+        let colon = memchr(b':', line).unwrap_or(line.len());
+        let space = usize::from(line.get(colon + 1) == Some(&b' '));
+        let value = (from + colon + 1 + space).min(end)..end;
+        match &line[..colon] {
+            b"data" => match &mut self.data {
+                Data::None => self.data = Data::One(value),
+                Data::One(first) => {
+                    let lines = [&self.buffer[first.clone()], &self.buffer[value]];
+                    self.data = Data::Joined(lines.join(&b'\n'));
+                }
+                Data::Joined(all) => {
+                    all.push(b'\n');
+                    all.extend_from_slice(&self.buffer[value]);
+                }
+            },
+            b"event" => self.name = value,
+            _ => {}
+        }
+    }
+
+    fn event(&self) -> SseEvent<'_> {
+        let data = match &self.data {
+            Data::None => &[],
+            Data::One(range) => &self.buffer[range.clone()],
+            Data::Joined(all) => all.as_slice(),
+        };
+        SseEvent { name: text(&self.buffer[self.name.clone()]), data: text(data) }
+    }
+
+    fn begin_event(&mut self) {
+        self.handed_out = false;
+        self.start = self.line;
+        self.name = 0..0;
+        self.data = Data::None;
+    }
+
+    fn forget_what_was_read(&mut self) {
+        if self.handed_out {
+            self.begin_event();
+        }
+        let read = self.start;
+        if read == 0 {
+            return;
+        }
+        if read == self.buffer.len() && self.buffer.capacity() > KEEP {
+            self.buffer = Vec::new();
+        } else {
+            self.buffer.drain(..read);
+        }
+        let back = |range: &Range<usize>| range.start.saturating_sub(read)..range.end.saturating_sub(read);
+        self.name = back(&self.name);
+        if let Data::One(range) = &self.data {
+            self.data = Data::One(back(range));
+        }
+        self.start = 0;
+        self.line -= read;
+        self.searched -= read;
+    }
+}
+
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Event = (String, String);
+
+    fn drain(decoder: &mut Decoder, events: &mut Vec<Event>) {
+        while let Some(event) = decoder.next_event().unwrap() {
+            events.push((event.name.into_owned(), event.data.into_owned()));
+        }
+    }
+
+    fn decode<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<Event> {
+        let (mut decoder, mut events) = (Decoder::new(), Vec::new());
+        for chunk in chunks {
+            decoder.push(chunk);
+            drain(&mut decoder, &mut events);
+        }
+        events
+    }
+
+    #[test]
+    fn streams_are_cut_into_events() {
+        let table: &[(&str, &[u8], &[(&str, &str)])] = &[
+            ("a plain event", b"event: a\ndata: 1\n\n", &[("a", "1")]),
+            ("carriage return and newline", b"event: a\r\ndata: 1\r\n\r\ndata: 2\r\n\r\n", &[("a", "1"), ("", "2")]),
+            ("carriage return alone", b"event: a\rdata: 1\r\rdata: 2\r\r", &[("a", "1"), ("", "2")]),
+            ("several data lines", b"data: 1\ndata:2\ndata\ndata:  3\n\n", &[("", "1\n2\n\n 3")]),
+            ("comments and unknown fields", b": hi\nid: 7\ndata: 1\n: ho\nretry: 3\n\n", &[("", "1")]),
+            ("a byte order mark", b"\xEF\xBB\xBFdata: 1\n\n", &[("", "1")]),
+            ("a name without data is no event", b"event: a\n\ndata: 1\n\n", &[("", "1")]),
+            ("empty data is an event", b"data:\n\n", &[("", "")]),
+            ("an event without its blank line waits", b"data: 1\n", &[]),
+            ("bytes that are not text are replaced", b"data: \xff\n\n", &[("", "\u{fffd}")]),
+        ];
+        for (name, bytes, expected) in table {
+            let expected: Vec<Event> = expected.iter().map(|(n, d)| ((*n).into(), (*d).into())).collect();
+            assert_eq!(decode([*bytes]), expected, "{name}");
+            assert_eq!(decode(bytes.chunks(1)), expected, "{name}, byte by byte");
+        }
+    }
+
+    #[test]
+    fn a_stream_may_end_without_a_blank_line() {
+        for tail in ["data: [DONE]", "data: [DONE]\n", "data: [DONE]\r", "data: [DONE]\r\n"] {
+            let mut decoder = Decoder::new();
+            decoder.push(tail.as_bytes());
+            assert_eq!(decoder.next_event().unwrap(), None, "{tail:?}");
+            assert_eq!(decoder.finish().unwrap().unwrap().data, "[DONE]", "{tail:?}");
+            assert_eq!(decoder.finish().unwrap(), None, "{tail:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_20_mb_is_read_and_one_above_the_limit_is_refused() {
+        let chunk = vec![b'x'; 1 << 20];
+        let mut decoder = Decoder::new();
+        decoder.push(b"data: ");
+        for _ in 0..20 {
+            decoder.push(&chunk);
+            assert_eq!(decoder.next_event().unwrap(), None);
+        }
+        decoder.push(b"\n\n");
+        assert_eq!(decoder.next_event().unwrap().unwrap().data.len(), 20 << 20);
+        let outcomes: Vec<bool> = (0..40)
+            .map(|_| {
+                decoder.push(&chunk);
+                decoder.next_event().is_ok()
+            })
+            .collect();
+        assert_eq!(outcomes.iter().filter(|fine| **fine).count(), 32);
+    }
+
+    #[test]
+    fn comments_without_end_take_no_room() {
+        let mut decoder = Decoder::new();
+        for _ in 0..100_000 {
+            decoder.push(b": keep-alive\n\n");
+            assert_eq!(decoder.next_event().unwrap(), None);
+        }
+        assert!(decoder.buffer.capacity() < 1024);
+    }
+
+    fn stream() -> impl Strategy<Value = Vec<u8>> {
+        let line = prop_oneof![
+            Just("data: {\"text\":\"größe 🦀\"}".to_owned()),
+            Just("event: content_block_delta".to_owned()),
+            Just(String::new()),
+            Just(": ping".to_owned()),
+            "data: ?[a-zé\u{1F980}]{0,12}",
+            "[a-z:]{0,6}",
+        ];
+        let ending = prop_oneof![Just("\n"), Just("\r\n"), Just("\r")];
+        prop::collection::vec((line, ending), 0..24)
+            .prop_map(|lines| lines.into_iter().flat_map(|(l, e)| format!("{l}{e}").into_bytes()).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_of_a_stream_gives_the_same_events(bytes in stream(), cuts in prop::collection::vec(0usize..400, 0..12)) {
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let pieces = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]);
+            prop_assert_eq!(decode(pieces), decode([bytes.as_slice()]));
+        }
+    }
+}

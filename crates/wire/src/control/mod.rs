@@ -1,0 +1,252 @@
+//! Questions and answers between host and engine. The list below says which questions there are, who may ask them
+//! and what type the answer has.
+
+mod initialize;
+mod reply;
+mod request;
+mod response;
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::codec::{WireError, read};
+use crate::hook::HookOutput;
+use crate::permission::PermissionResult;
+use crate::raw::RawJson;
+use crate::schema::by_tag;
+
+pub use initialize::*;
+pub use reply::*;
+pub use request::*;
+pub use response::*;
+
+/// A question that wants an answer with the same id. Once the id is readable a wrong question is no error: it becomes
+/// [`Request::Invalid`], so that whoever asked can be told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ControlRequest {
+    /// Names the question; chosen by whoever asks.
+    pub request_id: String,
+    /// The question.
+    pub request: Request,
+}
+
+impl ControlRequest {
+    /// A question under an id.
+    pub fn new(request_id: impl Into<String>, request: impl Into<Request>) -> Self {
+        Self { request_id: request_id.into(), request: request.into() }
+    }
+}
+
+/// Ties a question to its name on the wire and to the type of its answer.
+pub trait Ask: Serialize + DeserializeOwned + Into<Request> {
+    /// The `subtype` on the wire.
+    const SUBTYPE: &'static str;
+    /// Who answers it.
+    const DIRECTION: Direction;
+    /// The answer.
+    type Reply: Serialize + DeserializeOwned;
+}
+
+/// Who answers a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// The engine; the host asks.
+    ToEngine,
+    /// The host; the engine asks.
+    ToHost,
+    /// Either side may ask the other.
+    Both,
+}
+
+/// Lists the questions once: name on the wire, struct (which is also the variant), type of the answer.
+macro_rules! requests {
+    ($($direction:ident { $($subtype:literal => $ask:ident -> $reply:ty,)* })*) => {
+        /// A question, whichever side asks it.
+        #[derive(Debug, Clone, PartialEq)]
+        #[expect(missing_docs, reason = "each variant is documented at the type it holds")]
+        pub enum Request {
+            $($($ask($ask),)*)*
+            /// A question that we do not know. The right answer is [`ControlResponse::unsupported`].
+            Unknown {
+                /// Its name.
+                subtype: String,
+                /// The question as it came.
+                raw: RawJson,
+            },
+            /// A question that we know, in a shape that we do not. The right answer is an error with this text.
+            Invalid {
+                /// Its name; empty when it has none.
+                subtype: String,
+                /// What is wrong with it, naming the field.
+                error: String,
+            },
+        }
+
+        impl Request {
+            /// The `subtype` on the wire.
+            pub fn subtype(&self) -> &str {
+                match self {
+                    $($(Self::$ask(_) => $subtype,)*)*
+                    Self::Unknown { subtype, .. } | Self::Invalid { subtype, .. } => subtype,
+                }
+            }
+
+            /// Who answers it; none when it is unknown or invalid.
+            pub fn direction(&self) -> Option<Direction> {
+                match self {
+                    $($(Self::$ask(_) => Some(Direction::$direction),)*)*
+                    Self::Unknown { .. } | Self::Invalid { .. } => None,
+                }
+            }
+
+            fn known(subtype: &str, json: &str) -> Option<Result<Self, WireError>> {
+                Some(match subtype {
+                    $($($subtype => body(subtype, json).map(Self::$ask),)*)*
+                    _ => return None,
+                })
+            }
+        }
+
+        $($(
+            impl From<$ask> for Request {
+                fn from(ask: $ask) -> Self {
+                    Self::$ask(ask)
+                }
+            }
+
+            impl Ask for $ask {
+                const SUBTYPE: &'static str = $subtype;
+                const DIRECTION: Direction = Direction::$direction;
+                type Reply = $reply;
+            }
+        )*)*
+
+        impl Serialize for Request {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $($(Self::$ask(body) => Question { subtype: $subtype, body }.serialize(serializer),)*)*
+                    Self::Unknown { raw, .. } => raw.serialize(serializer),
+                    Self::Invalid { subtype, .. } => Question { subtype, body: &Empty {} }.serialize(serializer),
+                }
+            }
+        }
+
+        impl JsonSchema for Request {
+            fn schema_name() -> Cow<'static, str> {
+                "Request".into()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                let shapes = vec![$($(($subtype, generator.subschema_for::<$ask>()),)*)*];
+                by_tag("subtype", "A question. One that is not listed is answered with an error.", shapes)
+            }
+        }
+
+        /// The answer's schema of every question.
+        pub(crate) fn reply_schemas(generator: &mut SchemaGenerator) -> Vec<(&'static str, Schema)> {
+            vec![$($(($subtype, generator.subschema_for::<$reply>()),)*)*]
+        }
+    };
+}
+
+requests! {
+    ToEngine {
+        "initialize" => Initialize -> InitializeReply,
+        "interrupt" => Interrupt -> InterruptReply,
+        "set_permission_mode" => SetPermissionMode -> SetPermissionModeReply,
+        "set_model" => SetModel -> SetModelReply,
+        "set_max_thinking_tokens" => SetMaxThinkingTokens -> Empty,
+        "rename_session" => RenameSession -> Empty,
+        "set_color" => SetColor -> Empty,
+        "get_context_usage" => GetContextUsage -> ContextUsage,
+        "get_session_cost" => GetSessionCost -> SessionCost,
+        "get_usage" => GetUsage -> UsageReport,
+        "list_models" => ListModels -> ModelList,
+        "get_binary_version" => GetBinaryVersion -> BinaryVersion,
+        "file_suggestions" => FileSuggestions -> FileSuggestionsReply,
+        "read_file" => ReadFile -> ReadFileReply,
+        "seed_read_state" => SeedReadState -> Empty,
+        "rewind_files" => RewindFiles -> RewindFilesReply,
+        "register_repo_root" => RegisterRepoRoot -> Empty,
+        "cancel_async_message" => CancelAsyncMessage -> CancelAsyncMessageReply,
+        "stop_task" => StopTask -> Empty,
+        "background_tasks" => BackgroundTasks -> Empty,
+        "get_task_output" => GetTaskOutput -> TaskOutput,
+        "apply_flag_settings" => ApplyFlagSettings -> Empty,
+        "get_settings" => GetSettings -> SettingsReport,
+        "update_settings" => UpdateSettings -> Empty,
+        "list_permission_rules" => ListPermissionRules -> PermissionRules,
+        "get_hooks_listing" => GetHooksListing -> HooksListing,
+        "reload_plugins" => ReloadPlugins -> ReloadPluginsReply,
+        "reload_skills" => ReloadSkills -> ReloadSkillsReply,
+        "reload_output_styles" => ReloadOutputStyles -> ReloadOutputStylesReply,
+        "mcp_status" => McpStatus -> McpStatusReply,
+        "mcp_set_servers" => McpSetServers -> McpSetServersReply,
+        "mcp_reconnect" => McpReconnect -> Empty,
+        "mcp_toggle" => McpToggle -> Empty,
+        "mcp_call" => McpCall -> RawJson,
+        "mcp_read_resource" => McpReadResource -> McpReadResourceReply,
+        "set_mcp_permission_mode_override" => SetMcpPermissionModeOverride -> Empty,
+        "set_has_subscribers" => SetHasSubscribers -> Empty,
+        "remote_control" => RemoteControl -> RawJson,
+        "generate_session_title" => GenerateSessionTitle -> RawJson,
+        "side_question" => SideQuestion -> RawJson,
+        "message_rated" => MessageRated -> Empty,
+    }
+    ToHost {
+        "can_use_tool" => CanUseTool -> PermissionResult,
+        "hook_callback" => HookCallback -> HookOutput,
+        "elicitation" => Elicitation -> ElicitationReply,
+        "request_user_dialog" => RequestUserDialog -> UserDialogReply,
+    }
+    Both {
+        "mcp_message" => McpMessage -> McpMessageReply,
+    }
+}
+
+impl Request {
+    /// Reads the question itself. Never fails: what cannot be read says so.
+    fn from_json(json: &str) -> Self {
+        let subtype = match serde_json::from_str::<Subtype<'_>>(json) {
+            Ok(head) => head.subtype,
+            Err(error) => {
+                return Self::Invalid { subtype: String::new(), error: format!("no subtype: {error}") };
+            }
+        };
+        match Self::known(&subtype, json) {
+            Some(Ok(request)) => request,
+            Some(Err(error)) => Self::Invalid { subtype: subtype.into(), error: error.to_string() },
+            None => match RawJson::parse(json) {
+                Ok(raw) => Self::Unknown { subtype: subtype.into(), raw },
+                Err(error) => Self::Invalid { subtype: subtype.into(), error: error.to_string() },
+            },
+        }
+    }
+}
+
+fn body<T: DeserializeOwned>(subtype: &str, json: &str) -> Result<T, WireError> {
+    read(&format!("control_request/{subtype}"), json)
+}
+
+#[derive(Deserialize)]
+struct Subtype<'a> {
+    #[serde(borrow)]
+    subtype: Cow<'a, str>,
+}
+
+/// A question as it is written.
+#[derive(Serialize)]
+struct Question<'a, T> {
+    subtype: &'a str,
+    #[serde(flatten)]
+    body: &'a T,
+}
+
+impl<'de> Deserialize<'de> for Request {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::from_json(RawJson::deserialize(deserializer)?.as_str()))
+    }
+}

@@ -1,0 +1,482 @@
+//! The questions, one struct each. `Initialize` has its own file.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::hook::HookInput;
+use crate::lenient::{maybe_count, or_default};
+use crate::options::{McpServerConfig, PluginConfig};
+use crate::permission::{McpServerProvenance, PermissionMode, PermissionUpdate};
+use crate::raw::RawJson;
+
+/// Stop the running turn.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interrupt {
+    /// Also drop the prompts that wait behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel_queued: Option<bool>,
+}
+
+/// Change the permission mode.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SetPermissionMode {
+    /// The new mode.
+    pub mode: PermissionMode,
+}
+
+/// Change the model.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SetModel {
+    /// The new model; none means the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// Change how much the model may think.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SetMaxThinkingTokens {
+    /// The limit; none means the default.
+    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
+    pub max_thinking_tokens: Option<u64>,
+    /// How to show it: `summarized`, `omitted` or `highlights`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_display: Option<String>,
+}
+
+/// Give the session another title.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RenameSession {
+    /// The title.
+    pub title: String,
+    /// Who wants it: `remote` or `host`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The session, when it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+}
+
+/// Give the session a colour.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SetColor {
+    /// The colour.
+    pub color: String,
+}
+
+/// What fills the context?
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GetContextUsage {
+    /// `summary` or `full`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// What did the session cost, as text?
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GetSessionCost {}
+
+/// What did the session and the account spend?
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GetUsage {
+    /// Leave out the part about habits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skip_behaviors: Option<bool>,
+}
+
+/// Which models are there?
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ListModels {}
+
+/// Which build of the engine is this?
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GetBinaryVersion {}
+
+/// Which files fit what the person types?
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FileSuggestions {
+    /// What was typed.
+    pub query: String,
+}
+
+/// What is in this file?
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReadFile {
+    /// The file.
+    pub path: String,
+    /// How much of it to read.
+    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u64>,
+    /// `utf-8` or `base64`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
+}
+
+/// The host knows what is in this file; the model may change it without reading it first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SeedReadState {
+    /// The file.
+    pub path: String,
+    /// When it was changed, in milliseconds since 1970.
+    pub mtime: f64,
+}
+
+/// Put the files back to where they were at this prompt.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RewindFiles {
+    /// The prompt.
+    pub user_message_id: String,
+    /// Only say what would change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<bool>,
+}
+
+/// Work in this directory, too.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RegisterRepoRoot {
+    /// The directory.
+    pub directory: String,
+    /// Read its instruction files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reload_claude_md: Option<bool>,
+    /// Load its plugins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reload_plugins: Option<bool>,
+    /// Load its skills.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reload_skills: Option<bool>,
+}
+
+/// Drop a prompt that waits.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CancelAsyncMessage {
+    /// The prompt.
+    pub message_uuid: String,
+}
+
+/// Stop a background task.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StopTask {
+    /// The task.
+    pub task_id: String,
+}
+
+/// Let running calls go on in the background.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BackgroundTasks {
+    /// The call; none means all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<String>,
+}
+
+/// What has a background task written?
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GetTaskOutput {
+    /// The task.
+    pub task_id: String,
+}
+
+/// Change the settings that were given at the start.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ApplyFlagSettings {
+    /// The changes; null removes a setting.
+    pub settings: Map<String, Value>,
+}
+
+/// Which settings are in force?
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GetSettings {}
+
+/// Change a settings file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UpdateSettings {
+    /// Which: `localSettings` or `userSettings`.
+    pub source: String,
+    /// The changes.
+    pub settings: Map<String, Value>,
+}
+
+/// Which permission rules are in force?
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ListPermissionRules {}
+
+/// Which hooks are in force?
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GetHooksListing {}
+
+/// Load the plugins anew.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReloadPlugins {
+    /// Do nothing if it would spoil the prompt cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_on_cache_impact: Option<bool>,
+    /// Plugins to add.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub add_plugins: Option<Vec<PluginConfig>>,
+    /// Do nothing while a turn runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refuse_if_busy: Option<bool>,
+}
+
+/// Load the skills anew.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReloadSkills {}
+
+/// Load the output styles anew.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReloadOutputStyles {}
+
+/// How are the MCP servers?
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpStatus {
+    /// Ask them now rather than telling what is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live_reply: Option<bool>,
+}
+
+/// Use these MCP servers instead of those set before.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct McpSetServers {
+    /// The servers, by name.
+    pub servers: BTreeMap<String, McpServerConfig>,
+}
+
+/// Connect to an MCP server anew.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpReconnect {
+    /// The server.
+    pub server_name: String,
+}
+
+/// Switch an MCP server on or off.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpToggle {
+    /// The server.
+    pub server_name: String,
+    /// On or off.
+    pub enabled: bool,
+}
+
+/// Call a tool of an MCP server.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct McpCall {
+    /// The tool.
+    pub tool: String,
+    /// Its input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Map<String, Value>>,
+    /// After this time there is no point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// How long it may take.
+    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Whether the model hears nothing of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_not_for_model: Option<bool>,
+    /// Whether the permission rules apply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check_permissions: Option<bool>,
+    /// Files that the call needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_files: Option<Vec<Value>>,
+    /// Files that the call makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_files: Option<Vec<Value>>,
+}
+
+/// What is in a resource of an MCP server?
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpReadResource {
+    /// The server.
+    pub server_name: String,
+    /// The resource.
+    pub uri: String,
+}
+
+/// Use another permission mode for the tools of one MCP server.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SetMcpPermissionModeOverride {
+    /// The server.
+    pub server_name: String,
+    /// `default` or `auto`; none means the session's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<PermissionMode>,
+}
+
+/// Is anybody watching?
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SetHasSubscribers {
+    /// Yes, no, or not known.
+    #[serde(default)]
+    pub has_subscribers: Option<bool>,
+}
+
+/// Let the session be driven from elsewhere. The engine does not look at its fields.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RemoteControl {}
+
+/// Make up a title.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GenerateSessionTitle {
+    /// What the session is about.
+    #[serde(default, deserialize_with = "or_default")]
+    pub description: String,
+    /// Whether to keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persist: Option<bool>,
+}
+
+/// Answer a question without making it part of the conversation.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SideQuestion {
+    /// The question.
+    #[serde(default, deserialize_with = "or_default")]
+    pub question: String,
+}
+
+/// The person rated an answer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MessageRated {
+    /// Whether the rating was taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cleared: Option<bool>,
+}
+
+/// May this call be made?
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CanUseTool {
+    /// The tool.
+    pub tool_name: String,
+    /// The MCP server that the tool belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp_server: Option<McpServerProvenance>,
+    /// Its input.
+    pub input: Map<String, Value>,
+    /// Changes of rules that would settle it for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission_suggestions: Option<Vec<PermissionUpdate>>,
+    /// The path that is the reason for asking.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_path: Option<String>,
+    /// The reason for asking.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision_reason: Option<String>,
+    /// What asks: `rule`, `mode`, `subcommandResults`, `hook`, `workingDir`, `safetyCheck`, ...
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision_reason_type: Option<String>,
+    /// Whether a classifier could answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classifier_approvable: Option<bool>,
+    /// Whether "always" should not be offered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suppress_always_allow_rule: Option<bool>,
+    /// Whether "no" should be the first choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_to_no: Option<bool>,
+    /// The rule that says ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matched_ask_rule: Option<MatchedAskRule>,
+    /// A heading to show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The tool's name to show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// The call.
+    pub tool_use_id: String,
+    /// The subagent that makes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// What the call does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Whether only a person can answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requires_user_interaction: Option<bool>,
+}
+
+/// The rule that says ask.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MatchedAskRule {
+    /// Where it is kept.
+    pub source: String,
+    /// The tool.
+    pub tool_name: String,
+    /// Which calls of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule_content: Option<String>,
+}
+
+/// A hook of the host has to run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HookCallback {
+    /// The hook.
+    pub callback_id: String,
+    /// What happened.
+    pub input: HookInput,
+    /// The call it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<String>,
+}
+
+/// A message to or from an MCP server that the host runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct McpMessage {
+    /// The server.
+    pub server_name: String,
+    /// The JSON-RPC message.
+    pub message: RawJson,
+}
+
+/// An MCP server asks the person something.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Elicitation {
+    /// The server.
+    pub mcp_server_name: String,
+    /// The question.
+    pub message: String,
+    /// `form` or `url`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Where to answer it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Names the question, when it is answered elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elicitation_id: Option<String>,
+    /// The shape of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_schema: Option<Value>,
+    /// The order of the form's fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub property_order: Option<Vec<String>>,
+    /// A heading to show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The server's name to show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// More about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// Show a dialog.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestUserDialog {
+    /// Which.
+    pub dialog_kind: String,
+    /// What it is about.
+    pub payload: Map<String, Value>,
+    /// The call it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<String>,
+}

@@ -1,0 +1,196 @@
+//! Answers, and the withdrawal of a question.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::Ask;
+use crate::codec::{WireError, read};
+use crate::raw::RawJson;
+
+/// The answer to a question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ControlResponse {
+    /// What was answered.
+    pub response: Response,
+}
+
+/// What was answered.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "subtype", rename_all = "snake_case")]
+pub enum Response {
+    /// It worked.
+    Success {
+        /// The question.
+        request_id: String,
+        /// The answer; its type goes by the question.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        response: Option<RawJson>,
+        /// Permission questions that are still open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pending_permission_requests: Option<Vec<RawJson>>,
+        /// Dialogs that are still open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pending_user_dialog_requests: Option<Vec<RawJson>>,
+    },
+    /// It did not.
+    Error {
+        /// The question.
+        request_id: String,
+        /// Why not.
+        error: String,
+        /// Why not, as a word: `unsupported_request`, ...
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error_code: Option<String>,
+        /// Permission questions that are still open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pending_permission_requests: Option<Vec<RawJson>>,
+        /// Dialogs that are still open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pending_user_dialog_requests: Option<Vec<RawJson>>,
+    },
+}
+
+impl ControlResponse {
+    /// It worked, and this came of it.
+    pub fn success(request_id: impl Into<String>, reply: &impl Serialize) -> Self {
+        match RawJson::of(reply) {
+            Ok(reply) => Self::answer(request_id.into(), Some(reply)),
+            Err(error) => Self::error(request_id, format!("the answer cannot be written: {error}")),
+        }
+    }
+
+    /// It worked; there is nothing to say.
+    pub fn ok(request_id: impl Into<String>) -> Self {
+        Self::answer(request_id.into(), None)
+    }
+
+    /// It did not work.
+    pub fn error(request_id: impl Into<String>, error: impl Into<String>) -> Self {
+        Self::refusal(request_id.into(), error.into(), None)
+    }
+
+    /// The question is unknown here.
+    pub fn unsupported(request_id: impl Into<String>, subtype: &str) -> Self {
+        let error = format!("Unsupported control request subtype: {subtype}");
+        Self::refusal(request_id.into(), error, Some("unsupported_request".into()))
+    }
+
+    fn answer(request_id: String, response: Option<RawJson>) -> Self {
+        let (pending_permission_requests, pending_user_dialog_requests) = (None, None);
+        Self {
+            response: Response::Success {
+                request_id,
+                response,
+                pending_permission_requests,
+                pending_user_dialog_requests,
+            },
+        }
+    }
+
+    fn refusal(request_id: String, error: String, error_code: Option<String>) -> Self {
+        let (pending_permission_requests, pending_user_dialog_requests) = (None, None);
+        Self {
+            response: Response::Error {
+                request_id,
+                error,
+                error_code,
+                pending_permission_requests,
+                pending_user_dialog_requests,
+            },
+        }
+    }
+}
+
+/// Why a question has no usable answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AskError {
+    /// The other side said no.
+    #[error("{error}")]
+    Refused {
+        /// Why.
+        error: String,
+        /// Why, as a word.
+        code: Option<String>,
+    },
+    /// The other side said something else than was asked.
+    #[error(transparent)]
+    WrongShape(#[from] WireError),
+}
+
+impl Response {
+    /// The question that is answered.
+    pub fn request_id(&self) -> &str {
+        match self {
+            Self::Success { request_id, .. } | Self::Error { request_id, .. } => request_id,
+        }
+    }
+
+    /// The answer, read as what the question asks for. No answer, or null, reads like an empty object.
+    pub fn reply<A: Ask>(&self) -> Result<A::Reply, AskError> {
+        match self {
+            Self::Success { response, .. } => {
+                let json = response.as_ref().map_or("{}", RawJson::as_str);
+                Ok(read(&format!("control_response/{}", A::SUBTYPE), json)?)
+            }
+            Self::Error { error, error_code, .. } => {
+                Err(AskError::Refused { error: error.clone(), code: error_code.clone() })
+            }
+        }
+    }
+}
+
+/// The answer as it comes in: all fields side by side, because raw JSON cannot be read through a tag.
+#[derive(Deserialize)]
+struct Fields {
+    subtype: Kind,
+    request_id: String,
+    response: Option<RawJson>,
+    #[serde(default)]
+    error: Option<String>,
+    error_code: Option<String>,
+    pending_permission_requests: Option<Vec<RawJson>>,
+    pending_user_dialog_requests: Option<Vec<RawJson>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Success,
+    Error,
+}
+
+impl<'de> Deserialize<'de> for Response {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Fields {
+            subtype,
+            request_id,
+            response,
+            error,
+            error_code,
+            pending_permission_requests,
+            pending_user_dialog_requests,
+        } = Fields::deserialize(deserializer)?;
+        Ok(match subtype {
+            Kind::Success => Self::Success {
+                request_id,
+                response,
+                pending_permission_requests,
+                pending_user_dialog_requests,
+            },
+            Kind::Error => Self::Error {
+                request_id,
+                error: error.unwrap_or_else(|| "the other side gave no reason".into()),
+                error_code,
+                pending_permission_requests,
+                pending_user_dialog_requests,
+            },
+        })
+    }
+}
+
+/// Withdraws a question: its answer no longer matters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cancel {
+    /// The question.
+    pub request_id: String,
+}

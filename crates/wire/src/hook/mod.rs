@@ -1,0 +1,201 @@
+//! Hooks: code of the host or of the settings that is told what happens and may have a say in it. The list below says
+//! which events there are; `input` holds what a hook is told, `output` what it may answer.
+
+mod input;
+mod output;
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+use crate::lenient::from_fields;
+use crate::names::named;
+use crate::schema::by_tag;
+
+pub use input::*;
+pub use output::*;
+
+/// What a hook is told: where it happened, and what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HookInput {
+    /// Where.
+    pub base: HookBase,
+    /// What.
+    pub event: HookEventInput,
+}
+
+/// Lists the events once: the name on the wire, which is also the name of the variant and of the input's struct.
+macro_rules! hooks {
+    ($($(#[$note:meta])* $name:literal => $event:ident,)*) => {
+        named! {
+            /// Something that a hook can be told about.
+            pub enum HookEvent: "hook event" {
+                $($(#[$note])* $event = $name,)*
+            }
+        }
+
+        /// What happened, by event.
+        #[derive(Debug, Clone, PartialEq)]
+        #[expect(missing_docs, reason = "each variant is documented at the type it holds")]
+        pub enum HookEventInput {
+            $($event($event),)*
+            /// An event that we do not know.
+            Other {
+                /// Its name.
+                name: String,
+                /// What came with it, the base included.
+                fields: Map<String, Value>,
+            },
+        }
+
+        impl HookEventInput {
+            /// The event; none for one that we do not know.
+            pub fn event(&self) -> Option<HookEvent> {
+                match self {
+                    $(Self::$event(_) => Some(HookEvent::$event),)*
+                    Self::Other { .. } => None,
+                }
+            }
+
+            /// The name of the event on the wire.
+            pub fn name(&self) -> &str {
+                match self {
+                    $(Self::$event(_) => $name,)*
+                    Self::Other { name, .. } => name,
+                }
+            }
+
+            fn read(name: String, fields: Map<String, Value>) -> Result<Self, String> {
+                match name.as_str() {
+                    $($name => from_fields(fields).map(Self::$event),)*
+                    _ => Ok(Self::Other { name, fields }),
+                }
+            }
+
+            fn fields(&self) -> serde_json::Result<Value> {
+                match self {
+                    $(Self::$event(event) => serde_json::to_value(event),)*
+                    Self::Other { fields, .. } => Ok(Value::Object(fields.clone())),
+                }
+            }
+        }
+
+        $(impl From<$event> for HookEventInput {
+            fn from(event: $event) -> Self {
+                Self::$event(event)
+            }
+        })*
+
+        impl JsonSchema for HookInput {
+            fn schema_name() -> Cow<'static, str> {
+                "HookInput".into()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                let shapes = vec![$(($name, generator.subschema_for::<$event>()),)*];
+                let mut schema = by_tag("hook_event_name", "What a hook is told.", shapes);
+                schema.insert("allOf".into(), json!([generator.subschema_for::<HookBase>()]));
+                schema
+            }
+        }
+    };
+}
+
+hooks! {
+    /// A tool is about to run.
+    "PreToolUse" => PreToolUse,
+    /// A tool ran.
+    "PostToolUse" => PostToolUse,
+    /// A tool failed.
+    "PostToolUseFailure" => PostToolUseFailure,
+    /// All calls of one reply are done.
+    "PostToolBatch" => PostToolBatch,
+    /// The person would have to be asked.
+    "PermissionRequest" => PermissionRequest,
+    /// A call was refused.
+    "PermissionDenied" => PermissionDenied,
+    /// The person should look.
+    "Notification" => Notification,
+    /// A prompt came in.
+    "UserPromptSubmit" => UserPromptSubmit,
+    /// A slash command became a prompt.
+    "UserPromptExpansion" => UserPromptExpansion,
+    /// A session began.
+    "SessionStart" => SessionStart,
+    /// A session ended.
+    "SessionEnd" => SessionEnd,
+    /// The model is done.
+    "Stop" => Stop,
+    /// The turn failed.
+    "StopFailure" => StopFailure,
+    /// A subagent began.
+    "SubagentStart" => SubagentStart,
+    /// A subagent is done.
+    "SubagentStop" => SubagentStop,
+    /// The conversation is about to be made shorter.
+    "PreCompact" => PreCompact,
+    /// The conversation was made shorter.
+    "PostCompact" => PostCompact,
+    /// Another model is about to be used.
+    "PreModelSwitch" => PreModelSwitch,
+    /// Another model is in use.
+    "PostModelSwitch" => PostModelSwitch,
+    /// The engine is being set up.
+    "Setup" => Setup,
+    /// A teammate has nothing to do.
+    "TeammateIdle" => TeammateIdle,
+    /// A task was put on the list.
+    "TaskCreated" => TaskCreated,
+    /// A task on the list was done.
+    "TaskCompleted" => TaskCompleted,
+    /// An MCP server asks the person something.
+    "Elicitation" => Elicitation,
+    /// The person answered an MCP server.
+    "ElicitationResult" => ElicitationResult,
+    /// Settings changed.
+    "ConfigChange" => ConfigChange,
+    /// An instruction file was read.
+    "InstructionsLoaded" => InstructionsLoaded,
+    /// A work tree is wanted.
+    "WorktreeCreate" => WorktreeCreate,
+    /// A work tree is no longer wanted.
+    "WorktreeRemove" => WorktreeRemove,
+    /// The working directory changed.
+    "CwdChanged" => CwdChanged,
+    /// A watched file changed.
+    "FileChanged" => FileChanged,
+    /// A directory was added.
+    "DirectoryAdded" => DirectoryAdded,
+    /// Text of the model is about to be shown.
+    "MessageDisplay" => MessageDisplay,
+}
+
+/// Base and event lie side by side in one object; where both have a field, the event's counts.
+impl Serialize for HookInput {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::Error as _;
+        let mut object = Map::new();
+        for part in [serde_json::to_value(&self.base), self.event.fields()] {
+            if let Value::Object(fields) = part.map_err(S::Error::custom)? {
+                object.extend(fields);
+            }
+        }
+        object.insert("hook_event_name".into(), self.event.name().into());
+        object.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for HookInput {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = Map::<String, Value>::deserialize(deserializer)?;
+        let Some(Value::String(name)) = fields.get("hook_event_name").cloned() else {
+            return Err(D::Error::missing_field("hook_event_name"));
+        };
+        let base = from_fields(fields.clone()).map_err(D::Error::custom)?;
+        let event = HookEventInput::read(name, fields).map_err(D::Error::custom)?;
+        Ok(Self { base, event })
+    }
+}

@@ -1,0 +1,67 @@
+//! Enums that are a list of names on the wire: one row per name gives serde, `Display` and `FromStr`.
+
+/// A name that is not on the list.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown {what} `{given}`; known are: {known}")]
+pub struct UnknownName {
+    /// What was to be named.
+    pub what: &'static str,
+    /// The name that was given.
+    pub given: String,
+    /// The names on the list.
+    pub known: String,
+}
+
+/// Makes a closed enum from a list of names; the first name of a row is written, the others are understood too.
+macro_rules! named {
+    (
+        $(#[$meta:meta])*
+        pub enum $type:ident: $what:literal {
+            $($(#[$note:meta])* $variant:ident = $name:literal $(| $alias:literal)*,)*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash,
+            serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+        )]
+        pub enum $type {
+            $($(#[$note])* #[serde(rename = $name $(, alias = $alias)*)] $variant,)*
+        }
+
+        impl $type {
+            /// Every value, in the order of the list.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name on the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = $crate::names::UnknownName;
+
+            fn from_str(name: &str) -> Result<Self, Self::Err> {
+                match name {
+                    $($name $(| $alias)* => Ok(Self::$variant),)*
+                    _ => Err($crate::names::UnknownName {
+                        what: $what,
+                        given: name.into(),
+                        known: [$($name,)*].join(", "),
+                    }),
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use named;

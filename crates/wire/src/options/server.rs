@@ -1,0 +1,98 @@
+//! MCP servers, as a caller configures them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use crate::lenient::{from_fields, or_default};
+
+/// How to reach an MCP server. Without a `type` it is a program to start.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum McpServerConfig {
+    /// A program to start.
+    Stdio(StdioServer),
+    /// At an address, answering with server-sent events.
+    Sse(RemoteServer),
+    /// At an address, by streamable HTTP.
+    Http(RemoteServer),
+    /// In the host's own process.
+    Sdk(SdkServer),
+}
+
+/// An MCP server that is a program.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StdioServer {
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// Environment variables for it.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// How long a call may take, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<f64>,
+    /// Whether its tools are always offered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always_load: Option<bool>,
+}
+
+/// An MCP server at an address.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RemoteServer {
+    /// The address.
+    pub url: String,
+    /// HTTP headers to send.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// What is allowed with its tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<Value>>,
+    /// How long a call may take, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<f64>,
+    /// Whether its tools are always offered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always_load: Option<bool>,
+}
+
+/// An MCP server in the host's own process.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SdkServer {
+    /// The name that the host knows it by.
+    pub name: String,
+    /// How long a call may take, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<f64>,
+    /// What is allowed with its tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<Value>>,
+}
+
+impl<'de> Deserialize<'de> for McpServerConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = Map::<String, Value>::deserialize(deserializer)?;
+        let server = match fields.get("type") {
+            None | Some(Value::Null) => from_fields(fields).map(Self::Stdio),
+            Some(Value::String(kind)) => match kind.as_str() {
+                "stdio" => from_fields(fields).map(Self::Stdio),
+                "sse" => from_fields(fields).map(Self::Sse),
+                "http" => from_fields(fields).map(Self::Http),
+                "sdk" => from_fields(fields).map(Self::Sdk),
+                other => Err(format!(
+                    "type: unknown kind of MCP server `{other}`; known are stdio, sse, http, sdk"
+                )),
+            },
+            Some(other) => Err(format!("type: {other} is not a kind of MCP server")),
+        };
+        server.map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,284 @@
+//! How options reach an engine process: as flags, in `initialize`, and in the environment. The spelling is one that the
+//! official engines of the 2.1 line and ours both accept.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::{McpServerConfig, Options, OutputFormat, PermissionPromptTool, SystemPrompt, Thinking, ToolSet};
+use crate::control::{HostedServerConfig, Initialize};
+
+/// Flags in the making.
+#[derive(Default)]
+struct Flags(Vec<String>);
+
+impl Flags {
+    /// `--name`, if wanted.
+    fn switch(&mut self, name: &str, wanted: bool) {
+        if wanted {
+            self.0.push(format!("--{name}"));
+        }
+    }
+
+    /// `--name=value`, if there is a value.
+    fn value(&mut self, name: &str, value: Option<impl ToString>) {
+        if let Some(value) = value {
+            self.0.push(format!("--{name}={}", value.to_string()));
+        }
+    }
+
+    /// `--name=a,b`, unless the list is empty.
+    fn list(&mut self, name: &str, values: &[String]) {
+        self.value(name, (!values.is_empty()).then(|| values.join(",")));
+    }
+
+    /// `--name=value` once per value.
+    fn each<'a>(&mut self, name: &str, values: impl IntoIterator<Item = &'a String>) {
+        for value in values {
+            self.value(name, Some(value));
+        }
+    }
+
+    /// `--name` and the value as two arguments, as the official SDKs give long JSON.
+    fn pair(&mut self, name: &str, value: Option<String>) {
+        if let Some(value) = value {
+            self.0.extend([format!("--{name}"), value]);
+        }
+    }
+}
+
+impl Options {
+    /// The command line for an engine process.
+    pub fn to_args(&self) -> Vec<String> {
+        let mut flags = Flags(
+            ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]
+                .map(String::from)
+                .into(),
+        );
+        self.model_flags(&mut flags);
+        self.permission_flags(&mut flags);
+        self.session_flags(&mut flags);
+        self.setting_flags(&mut flags);
+        self.output_flags(&mut flags);
+        for (name, value) in &self.extra_args {
+            match value {
+                Some(value) => flags.value(name, Some(value)),
+                None => flags.switch(name, true),
+            }
+        }
+        flags.0
+    }
+
+    fn model_flags(&self, flags: &mut Flags) {
+        flags.value("model", self.model.as_ref());
+        flags.value("fallback-model", self.fallback_model.as_ref());
+        flags.list("betas", &self.betas);
+        flags.value("max-turns", self.max_turns);
+        flags.value("max-budget-usd", self.max_budget_usd);
+        flags.value("task-budget", self.task_budget);
+        flags.value("effort", self.effort);
+        match (self.thinking, self.max_thinking_tokens) {
+            (Some(thinking), _) => thinking_flags(thinking, flags),
+            (None, Some(0)) => flags.value("thinking", Some("disabled")),
+            (None, limit) => flags.value("max-thinking-tokens", limit),
+        }
+        if let Some(SystemPrompt::File { path }) = &self.system_prompt {
+            flags.value("system-prompt-file", Some(path));
+        }
+    }
+
+    fn permission_flags(&self, flags: &mut Flags) {
+        flags.value("permission-mode", self.permission_mode);
+        flags.switch("allow-dangerously-skip-permissions", self.allow_dangerously_skip_permissions);
+        flags.value(
+            "permission-prompt-tool",
+            self.permission_prompt_tool.as_ref().map(PermissionPromptTool::as_str),
+        );
+        flags.value("permission-prompts", self.permission_prompts.as_ref());
+        flags.value("tools", self.tools.as_ref().map(tool_names));
+        flags.list("allowedTools", &self.allowed_rules());
+        flags.list("disallowedTools", &self.disallowed_tools);
+        flags.each("add-dir", &self.additional_directories);
+    }
+
+    /// The rules of calls that need no question, those that the skills need included.
+    fn allowed_rules(&self) -> Vec<String> {
+        let skills = self.skills.iter().flatten().map(|name| match name.as_str() {
+            "*" => "Skill".into(),
+            name => format!("Skill({name})"),
+        });
+        self.allowed_tools.iter().cloned().chain(skills).collect()
+    }
+
+    fn session_flags(&self, flags: &mut Flags) {
+        flags.switch("continue", self.continue_conversation);
+        flags.value("resume", self.resume.as_ref());
+        flags.switch("fork-session", self.fork_session);
+        flags.value("session-id", self.session_id.as_ref());
+        flags.value("resume-session-at", self.resume_session_at.as_ref());
+        flags.value("resume-drops-turn", self.resume_drops_turn.as_ref());
+        flags.switch("no-session-persistence", self.persist_session == Some(false));
+        flags.switch("session-mirror", self.session_mirror);
+    }
+
+    fn setting_flags(&self, flags: &mut Flags) {
+        let sources = self.setting_sources.as_ref();
+        flags.value(
+            "setting-sources",
+            sources.map(|names| names.iter().map(|n| n.as_str()).collect::<Vec<_>>().join(",")),
+        );
+        for settings in self.merged_settings() {
+            flags.pair("settings", Some(settings));
+        }
+        flags.pair("managed-settings", self.managed_settings.as_ref().map(Value::to_string));
+        flags.value("project-config-root", self.project_config_root.as_ref());
+        flags.pair("mcp-config", self.mcp_config());
+        flags.switch("strict-mcp-config", self.strict_mcp_config);
+        flags.value("agent", self.agent.as_ref());
+        for plugin in &self.plugins {
+            let flag = if plugin.skip_mcp_discovery { "plugin-dir-no-mcp" } else { "plugin-dir" };
+            flags.value(flag, Some(&plugin.path));
+        }
+    }
+
+    fn output_flags(&self, flags: &mut Flags) {
+        flags.switch("include-partial-messages", self.include_partial_messages);
+        flags.switch("include-hook-events", self.include_hook_events);
+        flags.switch("replay-user-messages", self.replay_user_messages);
+        if let Some(OutputFormat::JsonSchema { schema }) = &self.output_format {
+            flags.value("json-schema", Some(schema));
+        }
+        flags.switch("debug", self.debug);
+        flags.value("debug-file", self.debug_file.as_ref());
+    }
+
+    /// The settings with the sandbox in them. Settings in a file cannot be merged here, so the sandbox then comes as a
+    /// second value; an engine that takes only one takes the last, and the sandbox is the one that must not get lost.
+    fn merged_settings(&self) -> Vec<String> {
+        let Some(sandbox) = &self.sandbox else { return self.settings.iter().cloned().collect() };
+        let given = self.settings.as_deref().unwrap_or("{}");
+        match serde_json::from_str::<Map<String, Value>>(given) {
+            Ok(mut settings) => {
+                settings.insert("sandbox".into(), Value::Object(sandbox.clone()));
+                vec![Value::Object(settings).to_string()]
+            }
+            Err(_) => vec![given.into(), json!({ "sandbox": sandbox }).to_string()],
+        }
+    }
+
+    /// The MCP servers that the engine reaches itself; those of the host travel in `initialize`.
+    fn mcp_config(&self) -> Option<String> {
+        let outside = |server: &McpServerConfig| !matches!(server, McpServerConfig::Sdk(_));
+        let servers: BTreeMap<_, _> = self.mcp_servers.iter().filter(|(_, server)| outside(server)).collect();
+        (!servers.is_empty()).then(|| json!({ "mcpServers": servers }).to_string())
+    }
+
+    /// What travels in the first control request. The hooks are the caller's to add: they are code.
+    pub fn to_initialize(&self) -> Initialize {
+        let (system_prompt, append, exclude, snapshot) = match &self.system_prompt {
+            Some(SystemPrompt::Text(text)) => (Some(vec![text.clone()]), None, None, None),
+            Some(SystemPrompt::Preset { append, exclude_dynamic_sections, snapshot }) => {
+                (None, append.clone(), *exclude_dynamic_sections, *snapshot)
+            }
+            Some(SystemPrompt::File { .. }) | None => (None, None, None, None),
+        };
+        let json_schema =
+            self.output_format.as_ref().map(|OutputFormat::JsonSchema { schema }| schema.clone());
+        Initialize {
+            sdk_mcp_servers: some_unless_empty(self.hosted_servers().map(|(name, _)| name.clone()).collect()),
+            sdk_mcp_server_configs: self.hosted_configs(),
+            json_schema,
+            system_prompt,
+            append_system_prompt: append,
+            exclude_dynamic_sections: exclude,
+            system_prompt_snapshot: snapshot,
+            plan_mode_instructions: self.plan_mode_instructions.clone(),
+            tool_aliases: (!self.tool_aliases.is_empty()).then(|| self.tool_aliases.clone()),
+            agents: (!self.agents.is_empty()).then(|| self.agents.clone()),
+            title: self.title.clone(),
+            skills: self.skills.clone().filter(|names| !names.iter().any(|name| name == "*")),
+            prompt_suggestions: self.prompt_suggestions,
+            agent_progress_summaries: self.agent_progress_summaries,
+            forward_subagent_text: self.forward_subagent_text,
+            supported_dialog_kinds: self.supported_dialog_kinds.clone(),
+            per_task_stop_affordance: self.per_task_stop_affordance,
+            ..Initialize::default()
+        }
+    }
+
+    fn hosted_servers(&self) -> impl Iterator<Item = (&String, &super::SdkServer)> {
+        self.mcp_servers.iter().filter_map(|(name, server)| match server {
+            McpServerConfig::Sdk(server) => Some((name, server)),
+            _ => None,
+        })
+    }
+
+    fn hosted_configs(&self) -> Option<BTreeMap<String, HostedServerConfig>> {
+        let special =
+            self.hosted_servers().filter(|(_, server)| server.timeout.is_some() || server.tools.is_some());
+        let configs: BTreeMap<_, _> = special
+            .map(|(name, server)| {
+                (name.clone(), HostedServerConfig { timeout: server.timeout, tools: server.tools.clone() })
+            })
+            .collect();
+        (!configs.is_empty()).then_some(configs)
+    }
+
+    /// The environment variables to set for an engine process; those of the caller win.
+    pub fn to_env(&self) -> BTreeMap<String, String> {
+        let mut env = BTreeMap::new();
+        if self.enable_file_checkpointing {
+            env.insert("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING".into(), "true".into());
+        }
+        if let Some(format) = &self.question_preview_format {
+            env.insert("CLAUDE_CODE_QUESTION_PREVIEW_FORMAT".into(), format.clone());
+        }
+        if let Some(limit) = self.max_output_tokens {
+            env.insert("CLAUDE_CODE_MAX_OUTPUT_TOKENS".into(), limit.to_string());
+        }
+        env.extend(self.env.clone());
+        env
+    }
+}
+
+impl PermissionPromptTool {
+    /// The name on the command line.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Stdio => "stdio",
+            Self::Mcp(name) => name,
+        }
+    }
+}
+
+fn thinking_flags(thinking: Thinking, flags: &mut Flags) {
+    let display = match thinking {
+        Thinking::Adaptive { display } => {
+            flags.value("thinking", Some("adaptive"));
+            display
+        }
+        Thinking::Enabled { budget_tokens, display } => {
+            match budget_tokens {
+                Some(budget) => flags.value("max-thinking-tokens", Some(budget)),
+                None => flags.value("thinking", Some("adaptive")),
+            }
+            display
+        }
+        Thinking::Disabled => {
+            flags.value("thinking", Some("disabled"));
+            None
+        }
+    };
+    flags.value("thinking-display", display);
+}
+
+fn tool_names(tools: &ToolSet) -> String {
+    match tools {
+        ToolSet::Default => "default".into(),
+        ToolSet::List(names) => names.join(","),
+    }
+}
+
+fn some_unless_empty(names: Vec<String>) -> Option<Vec<String>> {
+    (!names.is_empty()).then_some(names)
+}

@@ -1,0 +1,345 @@
+//! Permissions: modes, rules, changes to rules, and the host's verdict on a call.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use crate::lenient::{is_default, or_default};
+use crate::names::named;
+
+named! {
+    /// What a session may do without asking.
+    #[derive(Default)]
+    pub enum PermissionMode: "permission mode" {
+        /// Ask for whatever no rule settles.
+        #[default]
+        Default = "default" | "manual",
+        /// Change files without asking.
+        AcceptEdits = "acceptEdits",
+        /// Never ask. Deny rules still hold.
+        BypassPermissions = "bypassPermissions",
+        /// Look, but change nothing.
+        Plan = "plan",
+        /// Refuse whatever would have to be asked.
+        DontAsk = "dontAsk",
+        /// Let a classifier answer instead of the person.
+        Auto = "auto",
+        /// Work only through teammates. Known to old hosts only.
+        Delegate = "delegate",
+    }
+}
+
+named! {
+    /// What a rule says about the calls that it matches.
+    pub enum PermissionBehavior: "permission behavior" {
+        /// Make them.
+        Allow = "allow",
+        /// Refuse them.
+        Deny = "deny",
+        /// Ask the host.
+        Ask = "ask",
+    }
+}
+
+named! {
+    /// Where a change of rules is kept.
+    #[derive(Default)]
+    pub enum Destination: "destination" {
+        /// The person's own settings.
+        UserSettings = "userSettings",
+        /// The project's shared settings.
+        ProjectSettings = "projectSettings",
+        /// The project's settings on this machine.
+        LocalSettings = "localSettings",
+        /// Nowhere: it ends with the session.
+        #[default]
+        Session = "session",
+        /// The rules given at the start.
+        CliArg = "cliArg",
+    }
+}
+
+named! {
+    /// What sort of answer the person gave.
+    pub enum DecisionClassification: "decision classification" {
+        /// Yes, this time.
+        UserTemporary = "user_temporary",
+        /// Yes, from now on.
+        UserPermanent = "user_permanent",
+        /// No.
+        UserReject = "user_reject",
+    }
+}
+
+/// Which calls a rule is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleValue {
+    /// The tool.
+    pub tool_name: String,
+    /// Which calls of it; none means all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule_content: Option<String>,
+}
+
+/// A change of rules, mode or directories.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum PermissionUpdate {
+    /// More rules.
+    AddRules {
+        /// The rules.
+        #[serde(default, deserialize_with = "or_default")]
+        rules: Vec<RuleValue>,
+        /// What they say.
+        behavior: PermissionBehavior,
+        /// Where they are kept.
+        #[serde(default, deserialize_with = "or_default")]
+        destination: Destination,
+    },
+    /// These rules instead of all of their behavior that are kept there.
+    ReplaceRules {
+        /// The rules.
+        #[serde(default, deserialize_with = "or_default")]
+        rules: Vec<RuleValue>,
+        /// What they say.
+        behavior: PermissionBehavior,
+        /// Where they are kept.
+        #[serde(default, deserialize_with = "or_default")]
+        destination: Destination,
+    },
+    /// Without these rules.
+    RemoveRules {
+        /// The rules.
+        #[serde(default, deserialize_with = "or_default")]
+        rules: Vec<RuleValue>,
+        /// What they say.
+        behavior: PermissionBehavior,
+        /// Where they were kept.
+        #[serde(default, deserialize_with = "or_default")]
+        destination: Destination,
+    },
+    /// Another mode.
+    SetMode {
+        /// The mode.
+        mode: PermissionMode,
+        /// Where it is kept.
+        #[serde(default, deserialize_with = "or_default")]
+        destination: Destination,
+    },
+    /// More directories to work in.
+    AddDirectories {
+        /// The directories.
+        #[serde(default, deserialize_with = "or_default")]
+        directories: Vec<String>,
+        /// Where they are kept.
+        #[serde(default, deserialize_with = "or_default")]
+        destination: Destination,
+    },
+    /// Without these directories.
+    RemoveDirectories {
+        /// The directories.
+        #[serde(default, deserialize_with = "or_default")]
+        directories: Vec<String>,
+        /// Where they were kept.
+        #[serde(default, deserialize_with = "or_default")]
+        destination: Destination,
+    },
+}
+
+impl PermissionUpdate {
+    /// Where the change is kept.
+    pub fn destination(&self) -> Destination {
+        match self {
+            Self::AddRules { destination, .. }
+            | Self::ReplaceRules { destination, .. }
+            | Self::RemoveRules { destination, .. }
+            | Self::SetMode { destination, .. }
+            | Self::AddDirectories { destination, .. }
+            | Self::RemoveDirectories { destination, .. } => *destination,
+        }
+    }
+}
+
+/// The host's verdict on a call.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "behavior", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum PermissionResult {
+    /// Make the call.
+    Allow {
+        /// The input to use; none means the one that the model gave.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        updated_input: Option<Map<String, Value>>,
+        /// Changes of rules that go with the answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        updated_permissions: Option<Vec<PermissionUpdate>>,
+        /// The call.
+        #[serde(default, rename = "toolUseID", skip_serializing_if = "Option::is_none")]
+        tool_use_id: Option<String>,
+        /// What sort of answer the person gave.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        decision_classification: Option<DecisionClassification>,
+    },
+    /// Do not make the call.
+    Deny {
+        /// What the model is told.
+        #[serde(default)]
+        message: String,
+        /// Whether the whole turn ends.
+        #[serde(default, skip_serializing_if = "is_default")]
+        interrupt: bool,
+        /// The call.
+        #[serde(default, rename = "toolUseID", skip_serializing_if = "Option::is_none")]
+        tool_use_id: Option<String>,
+        /// What sort of answer the person gave.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        decision_classification: Option<DecisionClassification>,
+    },
+}
+
+impl PermissionResult {
+    /// Yes, with the input as it is.
+    pub fn allow() -> Self {
+        Self::Allow {
+            updated_input: None,
+            updated_permissions: None,
+            tool_use_id: None,
+            decision_classification: None,
+        }
+    }
+
+    /// No, and why.
+    pub fn deny(message: impl Into<String>) -> Self {
+        Self::Deny {
+            message: message.into(),
+            interrupt: false,
+            tool_use_id: None,
+            decision_classification: None,
+        }
+    }
+}
+
+/// The verdict as it comes in: all fields side by side, so that an error can name the wrong one.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Verdict {
+    behavior: VerdictBehavior,
+    updated_input: Option<Map<String, Value>>,
+    updated_permissions: Option<Vec<PermissionUpdate>>,
+    #[serde(rename = "toolUseID")]
+    tool_use_id: Option<String>,
+    decision_classification: Option<DecisionClassification>,
+    message: Option<String>,
+    interrupt: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum VerdictBehavior {
+    Allow,
+    Deny,
+}
+
+impl<'de> Deserialize<'de> for PermissionResult {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Verdict {
+            behavior,
+            updated_input,
+            updated_permissions,
+            tool_use_id,
+            decision_classification,
+            message,
+            interrupt,
+        } = Verdict::deserialize(deserializer)?;
+        Ok(match behavior {
+            VerdictBehavior::Allow => {
+                Self::Allow { updated_input, updated_permissions, tool_use_id, decision_classification }
+            }
+            VerdictBehavior::Deny => Self::Deny {
+                message: message.unwrap_or_default(),
+                interrupt: interrupt.unwrap_or(false),
+                tool_use_id,
+                decision_classification,
+            },
+        })
+    }
+}
+
+/// Which MCP server a tool belongs to, and what else is known about it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct McpServerProvenance {
+    /// The server's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The rest, as it came.
+    #[serde(flatten)]
+    pub details: BTreeMap<String, Value>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn manual_is_another_name_of_the_default_mode() {
+        assert_eq!("manual".parse(), Ok(PermissionMode::Default));
+        assert_eq!(
+            serde_json::from_value::<PermissionMode>(json!("manual")).unwrap(),
+            PermissionMode::Default
+        );
+        assert_eq!(PermissionMode::Default.to_string(), "default");
+    }
+
+    #[test]
+    fn every_mode_has_the_same_name_in_text_and_in_json() {
+        for mode in PermissionMode::ALL {
+            assert_eq!(json!(mode), json!(mode.to_string()));
+            assert_eq!(mode.as_str().parse(), Ok(*mode));
+        }
+    }
+
+    #[test]
+    fn an_unknown_mode_is_refused_with_the_list_of_known_ones() {
+        let error = "yolo".parse::<PermissionMode>().unwrap_err().to_string();
+        assert!(error.contains("`yolo`") && error.contains("acceptEdits"), "{error}");
+    }
+
+    #[test]
+    fn an_allow_without_input_leaves_the_input_as_it_is() {
+        let verdict: PermissionResult =
+            serde_json::from_value(json!({"behavior": "allow", "updatedPermissions": null})).unwrap();
+        assert_eq!(verdict, PermissionResult::allow());
+    }
+
+    #[test]
+    fn a_deny_without_a_message_is_still_a_deny() {
+        let verdict: PermissionResult =
+            serde_json::from_value(json!({"behavior": "deny", "message": null})).unwrap();
+        assert_eq!(verdict, PermissionResult::deny(""));
+    }
+
+    #[test]
+    fn a_verdict_that_is_neither_is_refused() {
+        for verdict in [json!({"behavior": "maybe"}), json!({"toolUseID": "t"}), json!({})] {
+            assert!(serde_json::from_value::<PermissionResult>(verdict).is_err());
+        }
+    }
+
+    #[test]
+    fn a_rule_with_null_content_is_about_the_whole_tool() {
+        let update: PermissionUpdate = serde_json::from_value(json!({
+            "type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": null}], "behavior": "allow",
+        }))
+        .unwrap();
+        let rules = vec![RuleValue { tool_name: "Bash".into(), rule_content: None }];
+        let destination = Destination::Session;
+        assert_eq!(
+            update,
+            PermissionUpdate::AddRules { rules, behavior: PermissionBehavior::Allow, destination }
+        );
+    }
+}

@@ -1,0 +1,183 @@
+//! The `system` notices, one struct per subtype. The structs live by theme in the files below; the list is here.
+
+mod model;
+mod notice;
+mod session;
+mod task;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+use crate::codec::{WireError, read};
+use crate::raw::RawJson;
+use crate::schema::by_tag;
+
+pub use model::*;
+pub use notice::*;
+pub use session::*;
+pub use task::*;
+
+/// A notice about the session: what it is made of, what state it is in, what happened beside the conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct System {
+    /// What happened.
+    pub event: SystemEvent,
+    /// This message's own id.
+    pub uuid: String,
+    /// The session.
+    pub session_id: String,
+}
+
+impl System {
+    /// A notice without ids; whoever sends it stamps them.
+    pub fn new(event: impl Into<SystemEvent>) -> Self {
+        Self { event: event.into(), uuid: String::new(), session_id: String::new() }
+    }
+
+    /// Reads a whole line.
+    pub(crate) fn from_line(line: &str) -> Result<Self, WireError> {
+        let stamp: Stamp = read("system", line)?;
+        let event = SystemEvent::read(&stamp.subtype, line)?;
+        Ok(Self { event, uuid: stamp.uuid, session_id: stamp.session_id })
+    }
+}
+
+/// What every notice carries.
+#[derive(Deserialize)]
+struct Stamp {
+    subtype: String,
+    #[serde(default)]
+    uuid: String,
+    #[serde(default)]
+    session_id: String,
+}
+
+/// Lists the subtypes once: name on the wire, and the struct, which is also the variant.
+macro_rules! system_events {
+    ($($subtype:literal => $event:ident,)*) => {
+        /// What a [`System`] notice says.
+        #[derive(Debug, Clone, PartialEq)]
+        #[expect(missing_docs, reason = "each variant is documented at the type it holds")]
+        pub enum SystemEvent {
+            $($event($event),)*
+            /// A subtype that we do not know: the whole line as it came. It is written back as it came, too,
+            /// whatever the ids beside it say.
+            Other(RawJson),
+        }
+
+        impl SystemEvent {
+            /// The `subtype` on the wire; `unknown` for one that we do not know.
+            pub fn subtype(&self) -> &str {
+                match self {
+                    $(Self::$event(_) => $subtype,)*
+                    Self::Other(_) => "unknown",
+                }
+            }
+
+            fn read(subtype: &str, line: &str) -> Result<Self, WireError> {
+                match subtype {
+                    $($subtype => known(subtype, line).map(Self::$event),)*
+                    _ => RawJson::parse(line).map(Self::Other).map_err(|error| WireError::not_json(line, &error)),
+                }
+            }
+        }
+
+        $(impl From<$event> for SystemEvent {
+            fn from(event: $event) -> Self {
+                Self::$event(event)
+            }
+        })*
+
+        impl Serialize for System {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let (uuid, session_id) = (self.uuid.as_str(), self.session_id.as_str());
+                match &self.event {
+                    $(SystemEvent::$event(body) => {
+                        Line { subtype: $subtype, body, uuid, session_id }.serialize(serializer)
+                    })*
+                    SystemEvent::Other(raw) => without_type(raw).serialize(serializer),
+                }
+            }
+        }
+
+        impl JsonSchema for System {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                "System".into()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                let shapes = vec![$(($subtype, generator.subschema_for::<$event>()),)*];
+                let mut schema = by_tag("subtype", "A notice about the session.", shapes);
+                if let Some(properties) = schema.ensure_object().get_mut("properties") {
+                    properties["uuid"] = json!({ "type": "string" });
+                    properties["session_id"] = json!({ "type": "string" });
+                }
+                schema
+            }
+        }
+    };
+}
+
+system_events! {
+    "init" => Init,
+    "status" => Status,
+    "compact_boundary" => CompactBoundary,
+    "session_state_changed" => SessionStateChanged,
+    "worker_shutting_down" => WorkerShuttingDown,
+    "commands_changed" => CommandsChanged,
+    "files_persisted" => FilesPersisted,
+    "memory_recall" => MemoryRecall,
+    "mirror_error" => MirrorError,
+    "session_writes_lost" => SessionWritesLost,
+    "api_retry" => ApiRetry,
+    "control_request_progress" => ControlRequestProgress,
+    "model_refusal_fallback" => ModelRefusalFallback,
+    "model_refusal_no_fallback" => ModelRefusalNoFallback,
+    "model_fallback" => ModelFallback,
+    "thinking_tokens" => ThinkingTokens,
+    "task_started" => TaskStarted,
+    "task_progress" => TaskProgress,
+    "task_updated" => TaskUpdated,
+    "task_notification" => TaskNotification,
+    "background_tasks_changed" => BackgroundTasksChanged,
+    "hook_started" => HookStarted,
+    "hook_progress" => HookProgress,
+    "hook_response" => HookResponse,
+    "local_command_output" => LocalCommandOutput,
+    "plugin_install" => PluginInstall,
+    "notification" => Notification,
+    "informational" => Informational,
+    "elicitation_complete" => ElicitationComplete,
+    "permission_denied" => PermissionDenied,
+    "wire_error" => WireErrorNotice,
+}
+
+/// A notice as it is written, less its `type`.
+#[derive(Serialize)]
+struct Line<'a, T> {
+    subtype: &'static str,
+    #[serde(flatten)]
+    body: &'a T,
+    uuid: &'a str,
+    session_id: &'a str,
+}
+
+fn known<T: DeserializeOwned>(subtype: &str, line: &str) -> Result<T, WireError> {
+    read(&format!("system/{subtype}"), line)
+}
+
+/// The `type` is added by the frame around it.
+fn without_type(raw: &RawJson) -> Map<String, Value> {
+    let mut fields: Map<String, Value> = raw.read().unwrap_or_default();
+    fields.shift_remove("type");
+    fields
+}
+
+impl<'de> Deserialize<'de> for System {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let line = RawJson::deserialize(deserializer)?;
+        Self::from_line(line.as_str()).map_err(D::Error::custom)
+    }
+}
