@@ -8,8 +8,8 @@
 //! - [`request`]: what is asked; [`history`]: the conversation as bytes, each message written once
 //! - [`event`]: what comes back; [`assemble`]: events to blocks, pure
 //! - [`call`]: one reply with everything that may go wrong on the way: retries, watchdogs, corrections
-//! - [`retry`]: when to try again, pure; [`fault`]: what can go wrong
-//! - [`sse`]: bytes to events, pure
+//! - [`retry`]: when to try again, pure; [`correct`]: what to ask otherwise, pure; [`fault`]: what can go wrong
+//! - [`sse`]: bytes to events, pure; [`reply`]: an HTTP answer as events; [`replay`]: a whole reply as events
 //! - [`anthropic`], [`openai_chat`], [`scripted`]: the providers; [`providers`]: which one a model name means
 //! - [`http`]: the one door to the network
 //! - [`catalog`]: aliases, windows, limits, prices
@@ -18,6 +18,7 @@ pub mod anthropic;
 pub mod assemble;
 pub mod call;
 pub mod catalog;
+pub mod correct;
 pub mod event;
 pub mod fault;
 pub mod history;
@@ -26,6 +27,9 @@ pub mod http;
 pub mod model;
 pub mod openai_chat;
 pub mod providers;
+pub mod replay;
+#[cfg(feature = "http")]
+pub mod reply;
 pub mod request;
 pub mod retry;
 pub mod scripted;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::stream::BoxStream;
 use whimbrel_wire::RawJson;
 
+use crate::correct::Part;
 use crate::event::Event;
 use crate::fault::Fault;
 use crate::request::Request;
@@ -14,6 +15,11 @@ pub trait Model: Send + Sync {
     /// Makes one attempt. The stream ends after [`Event::MessageStop`] or with one fault; dropping it closes the connection.
     /// Trying again is not done here but in [`crate::call`].
     fn ask(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>>;
+
+    /// The provider has refused an optional part of a request for this model; from now on it is best left out.
+    fn forgo(&self, model: &str, part: &Part) {
+        let _ = (model, part);
+    }
 }
 
 /// One event of a reply.

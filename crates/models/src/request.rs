@@ -24,8 +24,6 @@ pub struct Request {
     pub effort: Option<Effort>,
     /// Beta features asked for by the caller.
     pub betas: Vec<String>,
-    /// Optional fields and betas to leave out, because this provider has refused them.
-    pub omit: Vec<String>,
     /// The session, so that a provider can tie requests together.
     pub session_id: String,
     /// Whether [`crate::Delta::raw`] is wanted.
@@ -90,15 +88,9 @@ impl Request {
             thinking: Thinking::Disabled,
             effort: None,
             betas: Vec::new(),
-            omit: Vec::new(),
             session_id: String::new(),
             raw_events: false,
         }
-    }
-
-    /// Whether an optional field or beta is to be left out.
-    pub fn omits(&self, name: &str) -> bool {
-        self.omit.iter().any(|omitted| omitted == name)
     }
 }
 

@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::correct::Part;
 use crate::request::{Effort, Request, Thinking};
 
 /// The least that a provider takes as a limit for thinking.
@@ -16,11 +17,12 @@ const LONG_CONTEXT: &str = "context-1m-2025-08-07";
 /// The suffix that asks for the long context window of a model. It is no part of the model's name.
 const LONG_CONTEXT_SUFFIX: &str = "[1m]";
 
-/// The body in pieces that are sent one after the other. Sealed history is shared, not copied.
-pub fn render(request: &Request) -> Vec<Bytes> {
+/// The body in pieces that are sent one after the other, without the optional parts in `refused`.
+/// Sealed history is shared, not copied.
+pub fn render(request: &Request, refused: &[Part]) -> Vec<Bytes> {
     let parts = request.history.parts();
     let mut pieces = Vec::with_capacity(parts.len() + 2);
-    pieces.push(Bytes::from(head(request)));
+    pieces.push(Bytes::from(head(request, refused)));
     pieces.extend(parts.iter().cloned());
     pieces.push(Bytes::from_static(b"]}"));
     pieces
@@ -28,11 +30,11 @@ pub fn render(request: &Request) -> Vec<Bytes> {
 
 /// The whole body as one value, for tests and scripts.
 pub fn value(request: &Request) -> Value {
-    serde_json::from_slice(&render(request).concat()).unwrap_or_default()
+    serde_json::from_slice(&render(request, &[]).concat()).unwrap_or_default()
 }
 
-/// The beta features that a request asks for, each once.
-pub fn betas(request: &Request) -> Vec<&str> {
+/// The beta features that a request asks for, each once, without those in `refused`.
+pub fn betas<'a>(request: &'a Request, refused: &[Part]) -> Vec<&'a str> {
     let mut betas = vec![INTERLEAVED_THINKING];
     betas.extend(request.effort.map(|_| EFFORT));
     betas.extend(request.model.ends_with(LONG_CONTEXT_SUFFIX).then_some(LONG_CONTEXT));
@@ -41,21 +43,23 @@ pub fn betas(request: &Request) -> Vec<&str> {
             betas.push(beta);
         }
     }
-    betas.retain(|beta| !request.omits(beta));
+    betas.retain(|beta| !refused.iter().any(|part| part.is_beta(beta)));
     betas
 }
 
-fn head(request: &Request) -> String {
+fn head(request: &Request, refused: &[Part]) -> String {
     let preamble = request.preamble.json();
     let mut head = String::with_capacity(preamble.len() + 512);
     let model = request.model.trim_end_matches(LONG_CONTEXT_SUFFIX);
     head += &format!(r#"{{"model":{},"max_tokens":{},"#, Value::from(model), request.max_tokens);
-    if !request.session_id.is_empty() && !request.omits("metadata") {
+    if !request.session_id.is_empty() && !refused.contains(&Part::Metadata) {
         let user = format!("whimbrel_session_{}", request.session_id);
         head += &format!(r#""metadata":{{"user_id":{}}},"#, Value::from(user));
     }
-    head += &thinking(request.thinking, request.max_tokens);
-    if let Some(effort) = request.effort {
+    if !refused.contains(&Part::Thinking) {
+        head += &thinking(request.thinking, request.max_tokens);
+    }
+    if let Some(effort) = request.effort.filter(|_| !refused.contains(&Part::Effort)) {
         head += &format!(r#""output_config":{{"effort":"{}"}},"#, word(effort));
     }
     head += r#""stream":true,"#;
@@ -153,23 +157,33 @@ mod tests {
     }
 
     #[test]
-    fn betas_are_listed_once_and_what_was_refused_is_left_out() {
+    fn betas_are_listed_once() {
         let mut request = request(&mut asked("hi"));
-        assert_eq!(betas(&request), [INTERLEAVED_THINKING]);
+        assert_eq!(betas(&request, &[]), [INTERLEAVED_THINKING]);
         request.betas = vec!["new-1".into(), " ".into(), "new-1".into(), INTERLEAVED_THINKING.into()];
         request.effort = Some(Effort::High);
         request.model = "claude-x[1m]".into();
-        assert_eq!(betas(&request), [INTERLEAVED_THINKING, EFFORT, LONG_CONTEXT, "new-1"]);
+        assert_eq!(betas(&request, &[]), [INTERLEAVED_THINKING, EFFORT, LONG_CONTEXT, "new-1"]);
         assert_eq!(value(&request)["model"], "claude-x");
-        request.omit = vec![INTERLEAVED_THINKING.into(), "metadata".into()];
-        assert_eq!(betas(&request), [EFFORT, LONG_CONTEXT, "new-1"]);
-        assert_eq!(value(&request)["metadata"], Value::Null);
+    }
+
+    #[test]
+    fn what_was_refused_is_left_out() {
+        let mut request = request(&mut asked("hi"));
+        request.effort = Some(Effort::High);
+        request.thinking = Thinking::Adaptive;
+        assert_eq!(betas(&request, &[Part::Beta(INTERLEAVED_THINKING.into())]), [EFFORT]);
+        assert_eq!(betas(&request, &[Part::AllBetas]), [""; 0]);
+        let refused = [Part::Metadata, Part::Thinking, Part::Effort];
+        let body: Value = serde_json::from_slice(&render(&request, &refused).concat()).unwrap();
+        let keys: Vec<_> = body.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, ["model", "max_tokens", "stream", "system", "tools", "messages"]);
     }
 
     #[test]
     fn the_bytes_of_a_request_begin_like_those_of_the_request_before() {
         let bare = |request: &Request| {
-            let text = String::from_utf8(render(request).concat()).unwrap();
+            let text = String::from_utf8(render(request, &[]).concat()).unwrap();
             text.replace(crate::request::CACHE_MARK, "").trim_end_matches("]}]}").to_owned()
         };
         let mut history = asked("one");

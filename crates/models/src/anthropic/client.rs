@@ -1,6 +1,6 @@
 //! Asking over HTTP: address, headers, and what comes back made into events.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use ::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
@@ -8,6 +8,7 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
 use super::read::{self, Raw};
 use super::{body, refusal};
+use crate::correct::Part;
 use crate::fault::{Fault, FaultKind};
 use crate::http::{Door, Response};
 use crate::model::{Delta, Model};
@@ -29,6 +30,8 @@ pub struct Anthropic {
     url: String,
     headers: HeaderMap,
     key: Key,
+    /// What the server has refused, with the model for which it did.
+    refused: Mutex<Vec<(String, Part)>>,
 }
 
 /// Where the key comes from.
@@ -51,7 +54,7 @@ impl Anthropic {
         let key = credentials(&get, &mut headers);
         headers.extend(get("ANTHROPIC_CUSTOM_HEADERS").iter().flat_map(|lines| custom_headers(lines)));
         let base = get("ANTHROPIC_BASE_URL").unwrap_or_else(|| DEFAULT_BASE.to_owned());
-        Self { door, url: address(&base), headers, key }
+        Self { door, url: address(&base), headers, key, refused: Mutex::default() }
     }
 
     /// Which variable gave the key: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
@@ -63,11 +66,16 @@ impl Anthropic {
         }
     }
 
-    fn headers(&self, request: &Request) -> HeaderMap {
+    fn refused(&self, model: &str) -> Vec<Part> {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.iter().filter(|(at, _)| at == model).map(|(_, part)| part.clone()).collect()
+    }
+
+    fn headers(&self, request: &Request, refused: &[Part]) -> HeaderMap {
         let mut headers = self.headers.clone();
         let own = headers.remove(BETA);
         let own = own.as_ref().and_then(|value| value.to_str().ok());
-        let betas = body::betas(request).into_iter().chain(own).collect::<Vec<_>>().join(",");
+        let betas = body::betas(request, refused).into_iter().chain(own).collect::<Vec<_>>().join(",");
         if let Ok(value) = HeaderValue::from_str(&betas)
             && !betas.is_empty()
         {
@@ -82,14 +90,20 @@ impl Model for Anthropic {
         if self.key == Key::None {
             return stream::iter([Err(no_credentials())]).boxed();
         }
-        let (door, url, headers) = (self.door.clone(), self.url.clone(), self.headers(&request));
+        let refused = self.refused(&request.model);
+        let (door, url, headers) = (self.door.clone(), self.url.clone(), self.headers(&request, &refused));
         stream::once(async move {
-            let answer = door.post(&url, headers, body::render(&request)).await?;
+            let answer = door.post(&url, headers, body::render(&request, &refused)).await?;
             let raw = if request.raw_events { Raw::Keep } else { Raw::Drop };
             events(answer, raw).await
         })
         .try_flatten()
         .boxed()
+    }
+
+    fn forgo(&self, model: &str, part: &Part) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.push((model.to_owned(), part.clone()));
     }
 }
 

@@ -17,6 +17,8 @@ use crate::fault::{Fault, FaultKind};
 pub(super) struct Translation {
     /// What ids of our own making are made of.
     seed: String,
+    /// The model that was asked, for providers that do not say which one answers.
+    model: String,
     /// Ids that calls have already, here or earlier in the conversation.
     taken: HashSet<String>,
     /// The blocks in the order in which they began; those before `live` are closed.
@@ -68,9 +70,14 @@ struct Call {
 impl Translation {
     /// A reply that has not begun. `seed` should differ for each reply: ids that the provider does not give, or gives
     /// twice, are made of it.
-    pub(super) fn new(seed: impl Into<String>, taken: impl IntoIterator<Item = String>) -> Self {
+    pub(super) fn new(
+        seed: impl Into<String>,
+        model: impl Into<String>,
+        taken: impl IntoIterator<Item = String>,
+    ) -> Self {
         Self {
             seed: seed.into(),
+            model: model.into(),
             taken: taken.into_iter().collect(),
             parts: Vec::new(),
             live: 0,
@@ -116,7 +123,12 @@ impl Translation {
         Ok(events)
     }
 
-    /// Whether nothing is missing any more, even if the connection breaks now.
+    /// Whether the whole reply has been passed on.
+    pub(super) fn is_complete(&self) -> bool {
+        self.stage == Stage::Complete
+    }
+
+    /// Whether all that matters has come, even if the connection breaks now.
     pub(super) fn is_settled(&self) -> bool {
         self.finish.is_some()
     }
@@ -145,6 +157,7 @@ impl Translation {
     fn start(&mut self, id: String, model: String) -> Event {
         self.stage = Stage::Speaking;
         let id = if id.is_empty() { format!("chatcmpl-{}", self.seed) } else { id };
+        let model = if model.is_empty() { self.model.clone() } else { model };
         Event::MessageStart { id, model, usage: self.usage.clone() }
     }
 

@@ -16,7 +16,7 @@ struct Reply {
 }
 
 fn translate(lines: &[&str]) -> Result<Vec<Event>, Fault> {
-    let mut translation = Translation::new("seed", []);
+    let mut translation = Translation::new("seed", "asked", []);
     let mut events = Vec::new();
     for line in lines {
         events.extend(translation.take(line)?);
@@ -317,15 +317,23 @@ fn calls_are_told_apart_however_loosely_they_are_named() {
 
 #[test]
 fn an_id_from_earlier_in_the_conversation_is_not_used_again() {
-    let mut translation = Translation::new("seed", ["call_0".to_owned()]);
+    let mut translation = Translation::new("seed", "asked", ["call_0".to_owned()]);
     let line = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"call_0","function":{"name":"Now","arguments":"{}"}}]}}]}"#;
     let events = translation.take(line).unwrap();
     assert_eq!(events[1], Event::BlockStart { index: 0, block: call("call_seed_0", "Now", json!({})) });
 }
 
 #[test]
+fn an_id_and_a_model_that_the_provider_does_not_name_are_filled_in() {
+    let events = Translation::new("seed", "asked", []).take(r#"{"choices":[{"delta":{}}]}"#).unwrap();
+    let expected =
+        Event::MessageStart { id: "chatcmpl-seed".into(), model: "asked".into(), usage: Usage::default() };
+    assert_eq!(events, [expected]);
+}
+
+#[test]
 fn the_first_open_block_is_passed_on_as_it_grows() {
-    let mut translation = Translation::new("seed", []);
+    let mut translation = Translation::new("seed", "asked", []);
     let delta = |index, piece: &str| Event::BlockDelta {
         index,
         delta: BlockDelta::InputJson { partial_json: piece.into() },
@@ -481,7 +489,7 @@ fn a_broken_stream_is_a_fault() {
 
 #[test]
 fn an_answer_that_was_not_streamed_becomes_the_same_events() {
-    let mut translation = Translation::new("seed", []);
+    let mut translation = Translation::new("seed", "asked", []);
     let events = translation
         .take_whole(
             r#"{"id":"chatcmpl-1","object":"chat.completion","model":"qwen","choices":[{"index":0,"message":{
@@ -509,7 +517,7 @@ fn an_answer_that_was_not_streamed_becomes_the_same_events() {
         ("{}", FaultKind::NotAStream),
         (r#"{"error":{"message":"no","code":"model_not_found"}}"#, FaultKind::ModelNotFound),
     ] {
-        assert_eq!(Translation::new("seed", []).take_whole(body).unwrap_err().kind, kind, "{body}");
+        assert_eq!(Translation::new("seed", "asked", []).take_whole(body).unwrap_err().kind, kind, "{body}");
     }
 }
 

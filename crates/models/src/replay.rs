@@ -1,0 +1,119 @@
+//! A whole reply told as the events of a stream, pure: for answers that come in one piece, and for scripts.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use whimbrel_wire::{Block, StopReason, Usage};
+
+use crate::event::{BlockDelta, Event};
+
+/// A reply as the Messages API gives it without streaming.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Whole {
+    /// The provider's id of the reply.
+    #[serde(default)]
+    pub id: String,
+    /// The model that answered.
+    #[serde(default)]
+    pub model: String,
+    /// What it said.
+    pub content: Vec<Block>,
+    /// Why it stopped.
+    #[serde(default)]
+    pub stop_reason: Option<StopReason>,
+    /// The stop sequence that appeared.
+    #[serde(default)]
+    pub stop_sequence: Option<String>,
+    /// Tokens.
+    #[serde(default)]
+    pub usage: Usage,
+}
+
+impl Whole {
+    /// The events of this reply, with text in pieces of at most `size` characters.
+    pub fn events(&self, size: usize) -> Vec<Event> {
+        let begun = Usage { output_tokens: self.usage.output_tokens.min(1), ..self.usage.clone() };
+        let mut events = vec![Event::MessageStart { id: self.id.clone(), model: self.model.clone(), usage: begun }];
+        for (index, block) in self.content.iter().enumerate() {
+            let (empty, deltas) = taken_apart(block, size);
+            events.push(Event::BlockStart { index, block: empty });
+            events.extend(deltas.into_iter().map(|delta| Event::BlockDelta { index, delta }));
+            events.push(Event::BlockStop { index });
+        }
+        events.push(Event::MessageDelta {
+            stop_reason: self.stop_reason.clone(),
+            stop_sequence: self.stop_sequence.clone(),
+            usage: Usage { output_tokens: self.usage.output_tokens, ..Usage::default() },
+        });
+        events.push(Event::MessageStop);
+        events
+    }
+}
+
+/// A block as it begins, and what is added to it until it is complete.
+fn taken_apart(block: &Block, size: usize) -> (Block, Vec<BlockDelta>) {
+    match block {
+        Block::Text { text, citations } => {
+            let cited = citations.iter().flat_map(Value::as_array).flatten();
+            let cited = cited.map(|citation| BlockDelta::Citation { citation: citation.clone() });
+            let texts = pieces(text, size).map(|text| BlockDelta::Text { text });
+            (Block::text(""), texts.chain(cited).collect())
+        }
+        Block::Thinking { thinking, signature } => {
+            let thoughts = pieces(thinking, size).map(|thinking| BlockDelta::Thinking { thinking });
+            let signed = BlockDelta::Signature { signature: signature.clone() };
+            let empty = Block::Thinking { thinking: String::new(), signature: String::new() };
+            (empty, thoughts.chain([signed]).collect())
+        }
+        Block::ToolUse { id, name, input } => {
+            let inputs = pieces(&input.to_string(), size).map(|partial_json| BlockDelta::InputJson { partial_json });
+            let empty = Block::ToolUse { id: id.clone(), name: name.clone(), input: Value::Object(Map::new()) };
+            (empty, inputs.collect())
+        }
+        other => (other.clone(), Vec::new()),
+    }
+}
+
+fn pieces(text: &str, size: usize) -> impl Iterator<Item = String> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = rest.char_indices().nth(size.max(1)).map_or(rest.len(), |(at, _)| at);
+        let (piece, left) = rest.split_at(end);
+        rest = left;
+        Some(piece.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::assemble::Assembly;
+
+    #[test]
+    fn a_reply_taken_apart_and_assembled_is_the_same() {
+        let content = json!([
+            {"type": "thinking", "thinking": "hm, größer", "signature": "sig"},
+            {"type": "text", "text": "one two three", "citations": [{"at": 1}]},
+            {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "true"}},
+            {"type": "brand_new", "field": 1},
+        ]);
+        let value = json!({
+            "id": "m", "type": "message", "role": "assistant", "model": "x", "content": content,
+            "stop_reason": "tool_use", "usage": {"input_tokens": 7, "output_tokens": 5},
+        });
+        let whole: Whole = serde_json::from_value(value).unwrap();
+        for size in [1, 4, usize::MAX] {
+            let mut assembly = Assembly::default();
+            let events = whole.events(size);
+            let taken = events.iter().filter_map(|event| assembly.take(event).unwrap());
+            let blocks: Vec<Block> = taken.map(|finished| finished.block).collect();
+            assert_eq!(blocks, whole.content, "in pieces of {size}");
+            assert!(assembly.complete);
+            assert_eq!((assembly.usage, assembly.stop_reason), (whole.usage.clone(), whole.stop_reason.clone()));
+        }
+    }
+}
