@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
-use whimbrel_wire::RawJson;
-use whimbrel_wire::control::{Ask as Asked, Cancel, ControlRequest, Request, Response};
+use whimbrel_wire::control::{Ask as Question, AskError, Cancel, ControlRequest, Response};
 
 use crate::ids;
 use crate::outbox::Outbox;
@@ -19,22 +18,17 @@ pub struct Ask {
 
 #[derive(Debug, Default)]
 struct Open {
-    waiting: HashMap<String, oneshot::Sender<Answer>>,
+    waiting: HashMap<String, oneshot::Sender<Response>>,
     /// Set once the host can no longer answer.
     deaf: bool,
 }
 
-type Answer = Result<Option<RawJson>, String>;
-
 /// Why a question has no usable answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoAnswer {
-    /// The host answered with an error.
-    #[error("{0}")]
-    Failed(String),
-    /// The host's answer does not fit the question.
-    #[error("the host's answer does not fit: {0}")]
-    Misfit(String),
+    /// The host answered with an error, or with something else than was asked.
+    #[error(transparent)]
+    Failed(#[from] AskError),
     /// The host has closed its side, so nobody can be asked any more.
     #[error("the host has closed its input and can no longer be asked")]
     Deaf,
@@ -50,7 +44,7 @@ impl Ask {
     }
 
     /// Asks, and waits as long as it takes.
-    pub async fn ask<Q: Asked + Into<Request>>(&self, question: Q) -> Result<Q::Reply, NoAnswer> {
+    pub async fn ask<Q: Question>(&self, question: Q) -> Result<Q::Reply, NoAnswer> {
         let request_id = ids::uuid();
         let (sender, receiver) = oneshot::channel();
         {
@@ -60,13 +54,9 @@ impl Ask {
             }
             open.waiting.insert(request_id.clone(), sender);
         }
-        self.outbox.send(ControlRequest { request_id, request: question.into() }).await;
+        self.outbox.send(ControlRequest::new(request_id, question)).await;
         match receiver.await {
-            Ok(Ok(reply)) => {
-                let reply = reply.as_ref().map_or("null", RawJson::as_str);
-                serde_json::from_str(reply).map_err(|error| NoAnswer::Misfit(error.to_string()))
-            }
-            Ok(Err(error)) => Err(NoAnswer::Failed(error)),
+            Ok(response) => Ok(response.reply::<Q>()?),
             Err(_) if self.open().deaf => Err(NoAnswer::Deaf),
             Err(_) => Err(NoAnswer::Withdrawn),
         }
@@ -74,12 +64,9 @@ impl Ask {
 
     /// Takes an answer in. One that nobody waits for, because it is late or unknown, is dropped.
     pub fn answered(&self, response: Response) {
-        let (id, answer) = match response {
-            Response::Success { request_id, response, .. } => (request_id, Ok(response)),
-            Response::Error { request_id, error, .. } => (request_id, Err(error)),
-        };
-        if let Some(waiting) = self.open().waiting.remove(&id) {
-            let _ = waiting.send(answer);
+        if let Some(waiting) = self.open().waiting.remove(response.request_id()) {
+            // Whoever asked may have been interrupted meanwhile.
+            let _ = waiting.send(response);
         }
     }
 

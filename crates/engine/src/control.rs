@@ -1,10 +1,12 @@
 //! Control requests of the host: one match, request to answer.
 
+use std::time::Duration;
+
 use whimbrel_models::Thinking;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::control::{
     AccountInfo, BinaryVersion, ControlResponse, Direction, Initialize, InitializeReply, InterruptReply, McpStatusReply,
-    ModelInfo, ModelList, Request, RewindFilesReply, SessionCost, SetModelReply, SetPermissionModeReply, TaskOutput,
+    ModelInfo, ModelList, Request, RewindFilesReply, SetModelReply, SetPermissionModeReply, TaskOutput,
 };
 use whimbrel_wire::options::SystemPrompt;
 use whimbrel_wire::permission::PermissionMode;
@@ -12,18 +14,19 @@ use whimbrel_wire::system::Status;
 
 use crate::serve::Session;
 use crate::setup::absent;
+use crate::tasks::TaskReport;
 
 /// Answers one request.
 pub(crate) async fn answer(session: &mut Session, id: String, request: Request) -> ControlResponse {
     match request {
-        Request::Initialize(initialize) => match begin(session, *initialize) {
+        Request::Initialize(initialize) => match begin(session, initialize) {
             Ok(reply) => ControlResponse::success(id, &reply),
             Err(error) => ControlResponse::error(id, error),
         },
         Request::Interrupt(interrupt) => {
             let cancelled = interrupt.cancel_queued.unwrap_or(false).then(|| session.drop_queue());
             session.interrupt().await;
-            ControlResponse::success(id, &InterruptReply { still_queued: session.queued(), cancelled })
+            ControlResponse::success(id, &InterruptReply { still_queued: session.queued(), cancelled: cancelled.map(Into::into) })
         }
         Request::SetPermissionMode(set) => set_mode(session, id, set.mode).await,
         Request::SetModel(set) => {
@@ -40,14 +43,16 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
             ControlResponse::ok(id)
         }
         Request::StopTask(stop) => {
-            session.tasks.stop(&stop.task_id).await;
+            // A task that has ended meanwhile is as good as stopped.
+            let _ = session.tasks.stop(&stop.task_id).await;
             ControlResponse::ok(id)
         }
-        Request::GetTaskOutput(get) => match session.tasks.output_text(&get.task_id) {
-            Some((output, total_bytes, truncated)) => {
-                ControlResponse::success(id, &TaskOutput { output, total_bytes, truncated })
+        Request::GetTaskOutput(get) => match session.tasks.output(&get.task_id, Duration::ZERO).await {
+            Ok(TaskReport { output, left_out, .. }) => {
+                let total_bytes = left_out + output.len() as u64;
+                ControlResponse::success(id, &TaskOutput { output, total_bytes, truncated: left_out > 0 })
             }
-            None => ControlResponse::error(id, format!("There is no task {}.", get.task_id)),
+            Err(error) => ControlResponse::error(id, error.to_string()),
         },
         Request::McpStatus(_) => ControlResponse::success(id, &McpStatusReply { mcp_servers: Vec::new() }),
         Request::McpReconnect(ask) => no_server(id, &ask.server_name),
@@ -87,13 +92,12 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
         }
     }
     let mode = session.knobs.borrow().mode;
-    let model = session.knobs.borrow().model.clone();
     Ok(InitializeReply {
         output_style: "default".into(),
         available_output_styles: vec!["default".into()],
         models: models(session),
         account: AccountInfo {
-            api_key_source: Some(session.engine.providers().key_source(&model)),
+            api_key_source: Some(session.engine.providers().key_source().into()),
             ..AccountInfo::default()
         },
         pid: Some(std::process::id()),
@@ -115,13 +119,13 @@ async fn set_mode(session: &mut Session, id: String, mode: PermissionMode) -> Co
 }
 
 fn models(session: &Session) -> Vec<ModelInfo> {
-    let listed = session.engine.catalog().listed();
-    listed
-        .map(|(value, model)| ModelInfo {
-            value: value.to_owned(),
-            display_name: model.display_name.to_owned(),
-            description: model.description.to_owned(),
-            resolved_model: Some(model.name.to_owned()),
+    let choices = session.engine.catalog().choices();
+    choices
+        .map(|(alias, model)| ModelInfo {
+            value: alias.unwrap_or(&model.name).to_owned(),
+            display_name: model.display_name.to_string(),
+            description: model.description.to_string(),
+            resolved_model: Some(model.name.to_string()),
             ..ModelInfo::default()
         })
         .collect()

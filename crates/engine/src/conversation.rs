@@ -5,7 +5,7 @@ use whimbrel_models::History;
 use whimbrel_models::fault::Fault;
 use whimbrel_wire::content::{Block, Content, ResultContent, Role};
 use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
-use whimbrel_wire::system::{Informational, SessionWritesLost};
+use whimbrel_wire::system::{InformationLevel, Informational, SessionWritesLost};
 use whimbrel_wire::{RawJson, StopReason, Usage};
 
 use crate::ids;
@@ -144,7 +144,7 @@ impl Conversation {
             }
             None => {
                 let content = format!("The transcript cannot be written ({error}); this session cannot be resumed later.");
-                self.outbox.notify(Informational { content, level: "warning".into(), ..Informational::default() }).await;
+                self.outbox.notify(Informational { content, level: InformationLevel::Warning, ..Informational::default() }).await;
             }
         }
     }

@@ -8,7 +8,7 @@ use whimbrel_wire::permission::PermissionResult;
 
 use crate::ask::{Ask, NoAnswer};
 use crate::knobs::KnobsReader;
-use crate::permission::{Decision, Question, decide};
+use crate::permission::{Decision, Question, decide, paths};
 use crate::state::StateSign;
 use crate::tools::{AnyTool, Touches, Trouble};
 use crate::workspace::Workspace;
@@ -104,7 +104,7 @@ impl Gate {
     /// The first path that a call touches outside the workspace.
     fn outside(&self, touches: &Touches) -> Option<String> {
         let (Touches::Reads(paths) | Touches::Writes(paths)) = touches else { return None };
-        let resolved = paths.iter().map(|path| crate::files::canonical(&self.workspace.resolve(path)));
+        let resolved = paths.iter().map(|path| paths::real(&self.workspace.resolve(path)));
         resolved.into_iter().find(|path| !self.workspace.contains(path)).map(|path| path.display().to_string())
     }
 
@@ -117,7 +117,7 @@ impl Gate {
         };
         let question = CanUseTool {
             tool_name: tool.to_owned(),
-            input: input.clone(),
+            input: input.as_object().cloned().unwrap_or_default(),
             tool_use_id: id.to_owned(),
             blocked_path,
             ..CanUseTool::default()
@@ -136,7 +136,7 @@ fn read_answer(tool: &str, input: &Value, answer: Result<PermissionResult, NoAns
         }
         Ok(PermissionResult::Deny { message, interrupt, .. }) => {
             let message = if message.is_empty() { format!("The user does not want {tool} to run.") } else { message };
-            Permit::No { message, stop: interrupt.unwrap_or(false), by: Refuser::Host }
+            Permit::No { message, stop: interrupt, by: Refuser::Host }
         }
         Err(error) => Permit::No {
             message: format!("Tool permission request failed: {error}"),

@@ -10,8 +10,11 @@ const DEPTH: usize = 128;
 /// The engine's end.
 #[derive(Debug)]
 pub struct Link {
-    /// What the host says. Closed means: the input is finished. That is not a reason to stop.
+    /// What the host says. Closed means: the input is finished, and nobody answers questions any more. That is not a
+    /// reason to stop.
     pub incoming: mpsc::Receiver<Result<Frame, WireError>>,
+    /// Fires when the input is finished, though questions can still be answered.
+    pub finished: CancellationToken,
     /// What the engine says. Closed means: the host is gone.
     pub outgoing: mpsc::Sender<Frame>,
     /// Fires when everything is to stop now.
@@ -21,8 +24,10 @@ pub struct Link {
 /// The host's end.
 #[derive(Debug)]
 pub struct HostEnd {
-    /// Lines for the engine: frames, or what could not be read as one. Drop it to finish the input.
+    /// Lines for the engine: frames, or what could not be read as one. Dropping it finishes the input too.
     pub sender: mpsc::Sender<Result<Frame, WireError>>,
+    /// Fire it when no further prompt will come. Everything sent before still counts.
+    pub finished: CancellationToken,
     /// Frames of the engine. It ends when the run has ended.
     pub receiver: mpsc::Receiver<Frame>,
     /// Fire it to stop everything now.
@@ -34,5 +39,7 @@ pub fn pair() -> (Link, HostEnd) {
     let (sender, incoming) = mpsc::channel(DEPTH);
     let (outgoing, receiver) = mpsc::channel(DEPTH);
     let stop = CancellationToken::new();
-    (Link { incoming, outgoing, stop: stop.clone() }, HostEnd { sender, receiver, stop })
+    let finished = CancellationToken::new();
+    let link = Link { incoming, outgoing, finished: finished.clone(), stop: stop.clone() };
+    (link, HostEnd { sender, receiver, finished, stop })
 }

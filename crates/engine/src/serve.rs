@@ -60,25 +60,27 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
     };
     let (news_sender, mut news) = mpsc::unbounded_channel();
     let mut session = Session::new(engine, setup, &link, news_sender);
-    let mut input_open = true;
+    let mut open = Open::default();
     loop {
         session.start_turn_if_due().await;
-        if !input_open && session.is_idle() && session.tasks.running() == 0 {
+        if open.input_finished() && session.is_idle() && session.tasks.running() == 0 {
             break;
         }
-        let waits_only_for_tasks = !input_open && session.is_idle();
+        let waits_only_for_tasks = open.input_finished() && session.is_idle();
         let wake = tokio::select! {
             biased;
             () = link.stop.cancelled() => Wake::Stop,
-            line = link.incoming.recv(), if input_open => line.map_or(Wake::InputFinished, |line| Wake::Host(Box::new(line))),
+            line = link.incoming.recv(), if open.hears => line.map_or(Wake::HostGone, |line| Wake::Host(Box::new(line))),
+            () = link.finished.cancelled(), if open.expects => Wake::InputFinished,
             Some(event) = news.recv() => Wake::Task(event),
             ended = turn_end(&mut session.running) => Wake::TurnEnded(Box::new(ended)),
             () = tokio::time::sleep(BACKGROUND_GRACE), if waits_only_for_tasks => Wake::GraceOver,
         };
         match wake {
             Wake::Host(line) => session.hear(*line).await,
-            Wake::InputFinished => {
-                input_open = false;
+            Wake::InputFinished => open.expects = false,
+            Wake::HostGone => {
+                open.hears = false;
                 session.ask.close();
             }
             Wake::Task(event) => session.task_news(event).await,
@@ -94,9 +96,30 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
     Farewell { last_result: session.last_result, not_started: None }
 }
 
+/// What can still come from the host.
+struct Open {
+    /// It can still be heard, be it only to answer questions.
+    hears: bool,
+    /// It may still send prompts.
+    expects: bool,
+}
+
+impl Default for Open {
+    fn default() -> Self {
+        Self { hears: true, expects: true }
+    }
+}
+
+impl Open {
+    fn input_finished(&self) -> bool {
+        !self.hears || !self.expects
+    }
+}
+
 /// Whatever can wake a session.
 enum Wake {
     Host(Box<Result<Frame, WireError>>),
+    HostGone,
     InputFinished,
     Task(TaskEvent),
     TurnEnded(Box<(Agent, Ending)>),
@@ -337,7 +360,7 @@ impl Session {
             tools: self.setup.toolbox.names(),
             model: knobs.model.clone(),
             permission_mode: knobs.mode,
-            api_key_source: self.engine.providers().key_source(&knobs.model),
+            api_key_source: self.engine.providers().key_source().into(),
             claude_code_version: PROTOCOL_VERSION.into(),
             output_style: "default".into(),
             betas: (!self.setup.limits.betas.is_empty()).then(|| self.setup.limits.betas.clone()),

@@ -1,15 +1,54 @@
 //! What is said when background work begins or ends: to the host as notices, to the model as a message.
 
-use whimbrel_wire::system::{SystemEvent, TaskEnd, TaskNotification, TaskStarted, TaskUpdated};
+use whimbrel_wire::system::{SystemEvent, TaskEnd, TaskNotification, TaskPatch, TaskStarted, TaskUpdated};
+use whimbrel_wire::system::TaskStatus as WireStatus;
 
-use crate::tasks::{TaskEvent, TaskKind};
+use crate::tasks::{TaskEvent, TaskStatus};
 
 /// The notices for the host.
-pub fn notices(event: &TaskEvent) -> Vec<SystemEvent> {
-    todo!("{event:?}")
+pub(crate) fn notices(event: &TaskEvent) -> Vec<SystemEvent> {
+    match event {
+        TaskEvent::Started { task_id, tool_use_id, description, kind } => vec![
+            TaskStarted {
+                task_id: task_id.clone(),
+                tool_use_id: Some(tool_use_id.clone()),
+                description: description.clone(),
+                task_type: Some(kind.word().into()),
+                ..TaskStarted::default()
+            }
+            .into(),
+        ],
+        TaskEvent::Ended { task_id, tool_use_id, status, output_file, summary, .. } => {
+            let (end, state) = match status {
+                TaskStatus::Completed => (TaskEnd::Completed, WireStatus::Completed),
+                TaskStatus::Failed => (TaskEnd::Failed, WireStatus::Failed),
+                TaskStatus::Stopped => (TaskEnd::Stopped, WireStatus::Killed),
+            };
+            let patch = TaskPatch { status: Some(state), ..TaskPatch::default() };
+            vec![
+                TaskUpdated { task_id: task_id.clone(), patch, ..TaskUpdated::default() }.into(),
+                TaskNotification {
+                    task_id: task_id.clone(),
+                    tool_use_id: Some(tool_use_id.clone()),
+                    status: end,
+                    output_file: output_file.display().to_string(),
+                    summary: summary.clone(),
+                    ..TaskNotification::default()
+                }
+                .into(),
+            ]
+        }
+    }
 }
 
 /// The message for the model, if it is to be told.
-pub fn for_model(event: &TaskEvent) -> Option<String> {
-    todo!("{event:?}")
+pub(crate) fn for_model(event: &TaskEvent) -> Option<String> {
+    match event {
+        TaskEvent::Ended { task_id, tool_use_id, status, output_file, summary, silent: false, .. } => Some(format!(
+            "<task-notification>\n<task-id>{task_id}</task-id>\n<tool-use-id>{tool_use_id}</tool-use-id>\n<output-file>{}</output-file>\n<status>{}</status>\n<summary>{summary}</summary>\n</task-notification>",
+            output_file.display(),
+            status.word(),
+        )),
+        TaskEvent::Ended { .. } | TaskEvent::Started { .. } => None,
+    }
 }

@@ -8,7 +8,7 @@ use whimbrel_models::call::{Call, Retry, Step, Timing};
 use whimbrel_models::retry::Policy;
 use whimbrel_models::{Delta, Event, Fault, FaultKind, Request};
 use whimbrel_wire::message::{FailureKind, StreamEvent};
-use whimbrel_wire::system::{ApiRetry, PermissionDenied, Status};
+use whimbrel_wire::system::{ApiRetry, PermissionDenied, Status, StatusKind};
 use whimbrel_wire::{Block, RawJson, StopReason};
 
 use crate::agent::Agent;
@@ -113,7 +113,7 @@ async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &Cancellatio
     };
     let request = request(agent, name);
     if agent.limits.partial_messages {
-        agent.outbox.notify(Status { status: Some("requesting".into()), ..Status::default() }).await;
+        agent.outbox.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;
     }
     let began = clock::monotonic();
     let mut call = Call::new(model, request, policy(agent), Timing::default());

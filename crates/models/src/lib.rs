@@ -24,7 +24,10 @@ pub mod fault;
 pub mod history;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(all(test, feature = "http"))]
+mod loopback;
 pub mod model;
+#[cfg(feature = "http")]
 pub mod openai_chat;
 pub mod providers;
 pub mod replay;

@@ -65,7 +65,9 @@ fn taken_apart(block: &Block, size: usize) -> (Block, Vec<BlockDelta>) {
             (empty, thoughts.chain([signed]).collect())
         }
         Block::ToolUse { id, name, input } => {
-            let inputs = pieces(&input.to_string(), size).map(|partial_json| BlockDelta::InputJson { partial_json });
+            // An input is an object; one that is a string is what the model wrote, however bad.
+            let written = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
+            let inputs = pieces(&written, size).map(|partial_json| BlockDelta::InputJson { partial_json });
             let empty = Block::ToolUse { id: id.clone(), name: name.clone(), input: Value::Object(Map::new()) };
             (empty, inputs.collect())
         }

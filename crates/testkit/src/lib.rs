@@ -1,1 +1,25 @@
-//! x
+//! Testing agents: a model that says what a script tells it to, a mock of the model APIs that fails on demand, a host that
+//! cannot hang, and scenarios that every form of the engine must play alike.
+//!
+//! The rooms:
+//! - [`script`]: what the model says, as values
+//! - [`http_mock`]: a model API on loopback that plays a script; [`scripted`]: the same without a network
+//! - [`host`]: a small host that starts an engine on a script and talks to it
+//! - [`scenario`]: a folder with a story and what must come of it, played in process and as a program
+//! - [`stage`]: folders and environment of one run; [`pattern`]: "a frame like this"; [`mod@normal`]: what is left of a
+//!   run when everything that differs from run to run is taken out
+
+#![deny(missing_docs)]
+
+mod dialect;
+pub mod host;
+pub mod http_mock;
+pub mod pattern;
+pub mod script;
+pub mod scripted;
+pub mod stage;
+
+pub use host::{Answer, Exit, Host, HostBuilder};
+pub use http_mock::{MockApi, Recorded};
+pub use script::{Asked, Fault, Reply, Script};
+pub use stage::Stage;

@@ -92,12 +92,9 @@ pub fn encode(frame: &Frame, line: &mut Vec<u8>) {
     line.push(b'\n');
 }
 
-/// Reads a known kind. Only a failure pays for finding out which field was wrong.
+/// Reads a known kind from text that is known to be JSON. Only a failure pays for finding out which field was wrong.
 pub(crate) fn read<T: DeserializeOwned>(kind: &str, json: &str) -> Result<T, WireError> {
     serde_json::from_str(json).map_err(|error| {
-        if !error.is_data() {
-            return WireError::not_json(json, &error);
-        }
         let traced = serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_str(json));
         let (field, reason) = match traced {
             Err(traced) => (traced.path().to_string(), traced.into_inner().to_string()),
@@ -118,6 +115,7 @@ fn beginning(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::User;
 
     #[test]
     fn an_unknown_kind_is_passed_on_as_it_came() {
@@ -134,6 +132,33 @@ mod tests {
         let WireError::WrongShape { kind, field, line, .. } = error else { panic!("{error}") };
         assert_eq!((kind.as_str(), field.as_str()), ("user", "priority"));
         assert!(line.contains("soon"));
+    }
+
+    #[test]
+    fn a_wrong_block_is_found_by_its_place() {
+        let line = r#"{"type":"assistant","message":{"model":"m","content":[{"type":"text","text":"x"},{"type":"tool_use","id":1}]},"parent_tool_use_id":null}"#;
+        let WireError::WrongShape { field, reason, .. } = decode(line).unwrap_err() else { panic!() };
+        assert_eq!(field, "message.content[1]");
+        assert!(reason.contains("id"), "{reason}");
+    }
+
+    #[test]
+    fn a_line_that_is_nested_too_deeply_is_refused() {
+        let deep = format!(
+            r#"{{"type":"user","message":{{"content":"x"}},"tool_use_result":{}1{}}}"#,
+            "[".repeat(500),
+            "]".repeat(500)
+        );
+        assert!(matches!(decode(&deep), Err(WireError::WrongShape { .. })));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_shortened_and_still_read() {
+        let mut line = Vec::new();
+        encode(&User::prompt("x".repeat(2 * MAX_LINE_OUT)).into(), &mut line);
+        assert!(line.len() <= MAX_LINE_OUT);
+        let Ok(Frame::User(user)) = decode(str::from_utf8(&line).unwrap()) else { panic!() };
+        assert!(user.message.content.joined_text().ends_with("bytes left out to keep the line short]"));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! [`Frame`]: everything that can stand on a line, in either direction.
 
-use serde::Serialize as DeriveSerialize;
-use serde::ser::{Serialize, Serializer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::codec::{Head, WireError, read};
+use crate::codec::{Head, WireError, decode, read};
 use crate::control::{Cancel, ControlRequest, ControlResponse};
 use crate::message::{Assistant, StreamEvent, ToolProgress, TurnResult, User};
 use crate::notice::{
@@ -36,6 +36,9 @@ macro_rules! frames {
         }
 
         impl Frame {
+            /// Every `type` that we know.
+            pub const KINDS: &'static [&'static str] = &[$($tag,)*];
+
             /// The `type` of the frame.
             pub fn kind(&self) -> &str {
                 match self {
@@ -96,8 +99,16 @@ frames! {
     "transcript_mirror" => TranscriptMirror(TranscriptMirror),
 }
 
+/// For a frame inside something else; a line is read by [`decode`](crate::decode).
+impl<'de> Deserialize<'de> for Frame {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let line = RawJson::deserialize(deserializer)?;
+        decode(line.as_str()).map_err(D::Error::custom)
+    }
+}
+
 /// A body with its `type` in front.
-#[derive(DeriveSerialize)]
+#[derive(Serialize)]
 struct Tagged<'a, T> {
     #[serde(rename = "type")]
     kind: &'static str,

@@ -236,6 +236,19 @@ impl From<Vec<Block>> for Content {
     }
 }
 
+/// A prompt can be given as plain text.
+impl From<&str> for User {
+    fn from(text: &str) -> Self {
+        Self::prompt(text)
+    }
+}
+
+impl From<String> for User {
+    fn from(text: String) -> Self {
+        Self::prompt(text)
+    }
+}
+
 /// A message as the Messages API takes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Said {

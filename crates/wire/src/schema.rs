@@ -41,3 +41,43 @@ pub fn wire_schema() -> Value {
     document.insert("$defs".into(), generator.take_definitions(true).into());
     document.to_value()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn the_checked_in_schema_is_current() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/wire.schema.json");
+        let current = format!("{:#}\n", wire_schema());
+        if std::env::var_os("WHIMBREL_BLESS").is_some() {
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, &current).unwrap();
+        }
+        let stored = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(
+            stored == current,
+            "the wire has changed; run the tests with WHIMBREL_BLESS=1 and look at the difference"
+        );
+    }
+
+    #[test]
+    fn every_reference_in_the_schema_has_its_definition() {
+        fn check(value: &Value, document: &Value) {
+            match value {
+                Value::Object(fields) => {
+                    if let Some(target) = fields.get("$ref").and_then(Value::as_str) {
+                        assert!(document.pointer(target.trim_start_matches('#')).is_some(), "{target}");
+                    }
+                    fields.values().for_each(|value| check(value, document));
+                }
+                Value::Array(values) => values.iter().for_each(|value| check(value, document)),
+                _ => {}
+            }
+        }
+        let document = wire_schema();
+        check(&document, &document);
+    }
+}

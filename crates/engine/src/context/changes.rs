@@ -4,8 +4,11 @@ use std::path::Path;
 
 use similar::TextDiff;
 
-use crate::files;
+use crate::files::{self, Kind};
 use crate::workspace::{Seen, Workspace};
+
+/// Larger files are only said to have changed.
+const COMPARED: u64 = 256 * 1024;
 
 /// How much of a difference the model is shown.
 const SHOWN: usize = 4_000;
@@ -14,15 +17,15 @@ const SHOWN: usize = 4_000;
 pub fn since_seen(workspace: &Workspace) -> Option<String> {
     let mut news: Vec<String> = Vec::new();
     for (path, seen) in workspace.all_seen() {
-        let Some(now) = files::look(&path) else {
+        let Ok(Kind::File(now)) = files::kind(&path) else {
             workspace.forget(&path);
-            news.push(format!("{} has been deleted.", path.display()));
+            news.push(format!("{} is gone.", path.display()));
             continue;
         };
         if (now.modified, now.size) == (seen.modified, seen.size) {
             continue;
         }
-        let text = files::read_small(&path);
+        let text = files::read(&path, COMPARED).ok().and_then(|(bytes, _)| String::from_utf8(bytes).ok());
         news.extend(describe(&path, seen.text.as_deref(), text.as_deref()));
         workspace.note_seen(&path, Seen { modified: now.modified, size: now.size, text: text.map(Into::into) });
     }

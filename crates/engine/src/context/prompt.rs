@@ -13,7 +13,8 @@ pub fn system(choice: Option<&SystemPrompt>, append: Option<&str>) -> Vec<String
     let mut blocks = match choice {
         None | Some(SystemPrompt::Preset { .. }) => vec![format!("{IDENTITY}\n\n{}", CONDUCT.trim())],
         Some(SystemPrompt::Text(text)) => vec![text.clone()],
-        Some(SystemPrompt::File(_)) => Vec::new(),
+        // Read when the session was set up.
+        Some(SystemPrompt::File { .. }) => Vec::new(),
     };
     blocks.extend(append.map(str::to_owned));
     blocks.retain(|block| !block.trim().is_empty());

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use crate::{clock, files};
+use crate::clock;
+use crate::files::{self, Kind};
 
 /// The surroundings as the model reads them.
 pub fn describe(cwd: &Path, model: &str, branch: Option<&str>) -> String {
@@ -22,15 +23,20 @@ pub fn describe(cwd: &Path, model: &str, branch: Option<&str>) -> String {
 
 /// The branch that is checked out at or above a folder, read from the repository itself; a commit's short hash if none.
 pub fn git_branch(cwd: &Path) -> Option<String> {
-    let git = cwd.ancestors().map(|folder| folder.join(".git")).find(|git| files::exists(git))?;
+    let git = cwd.ancestors().map(|folder| folder.join(".git")).find(|git| !matches!(files::kind(git), Ok(Kind::Missing) | Err(_)))?;
     // In a worktree `.git` is a file that names the real folder.
-    let folder = match files::read_small(&git) {
+    let folder = match read_line(&git) {
         Some(text) => cwd.join(text.strip_prefix("gitdir: ")?.trim()),
         None => git,
     };
-    let head = files::read_small(&folder.join("HEAD"))?;
+    let head = read_line(&folder.join("HEAD"))?;
     match head.trim().strip_prefix("ref: refs/heads/") {
         Some(branch) => Some(branch.to_owned()),
         None => Some(head.trim().chars().take(8).collect()),
     }
+}
+
+fn read_line(path: &Path) -> Option<String> {
+    let (bytes, _) = files::read(path, 4096).ok()?;
+    String::from_utf8(bytes).ok()
 }

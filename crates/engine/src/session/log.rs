@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::Value;
 use whimbrel_wire::{PROTOCOL_VERSION, RawJson};
 
-use crate::files::Appender;
 use crate::clock;
+use crate::session::appender::Appender;
 
 /// What every line of a session shares.
 #[derive(Debug, Clone)]

@@ -1,7 +1,8 @@
 //! What is kept of a session on disk.
 //!
-//! Rooms: [`place`] (where transcripts lie), [`log`] (one session's transcript, append only).
+//! Rooms: [`place`] (where transcripts lie), [`log`] (one session's transcript, append only), [`appender`] (its file).
 
+pub mod appender;
 pub mod log;
 pub mod place;
 

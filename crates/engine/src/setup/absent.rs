@@ -9,10 +9,10 @@ pub fn in_options(options: &Options) -> Option<String> {
     let rows = [
         (options.resume.is_some() || options.continue_conversation, "resuming a session (--resume, --continue)"),
         (options.fork_session || options.resume_session_at.is_some(), "forking a session"),
-        (options.json_schema.is_some(), "structured output (--json-schema)"),
+        (options.output_format.is_some(), "structured output (--json-schema)"),
         (options.max_budget_usd.is_some() || options.task_budget.is_some(), "a budget (--max-budget-usd, --task-budget)"),
         (!options.mcp_servers.is_empty(), "MCP servers (--mcp-config)"),
-        (options.settings.is_some(), "settings (--settings)"),
+        (options.settings.is_some() || options.sandbox.is_some(), "settings (--settings)"),
         (options.managed_settings.is_some(), "managed settings (--managed-settings)"),
         (options.agent.is_some() || !options.agents.is_empty(), "agent definitions (--agent, --agents)"),
         (!options.plugins.is_empty(), "plugins (--plugin-dir)"),

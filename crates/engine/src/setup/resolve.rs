@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use whimbrel_models::Thinking;
-use whimbrel_wire::options::{self, Options, PermissionPrompt, SystemPrompt};
+use whimbrel_wire::options::{self, Options, PermissionPromptTool, SystemPrompt};
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::agent::Limits;
@@ -16,7 +16,12 @@ use crate::setup::absent;
 use crate::state::Wanted;
 use crate::toolbox::Toolbox;
 use crate::workspace::Workspace;
-use crate::{files, ids};
+use crate::files::{self, Kind};
+use crate::ids;
+use crate::permission::paths;
+
+/// How many bytes a system prompt may have.
+const LONGEST_PROMPT: u64 = 1024 * 1024;
 
 /// How a session is started.
 #[derive(Debug, Clone, Default)]
@@ -77,7 +82,10 @@ pub enum SetupError {
 impl Setup {
     /// Resolves what was asked for.
     pub fn resolve(engine: &Engine, start: &Start) -> Result<Self, SetupError> {
-        let Start { options, env } = start;
+        let options = &start.options;
+        let mut env = start.env.clone();
+        env.extend(options.env.clone());
+        let env = &env;
         if let Some(text) = absent::in_options(options) {
             return Err(SetupError::Absent(text));
         }
@@ -87,7 +95,7 @@ impl Setup {
         let spill = spill(place.as_ref(), env, &session);
         let workspace = Workspace::new(root, spill, env.clone());
         for folder in &options.additional_directories {
-            workspace.add_directory(files::canonical(&workspace.resolve(&folder.to_string_lossy())));
+            workspace.add_directory(paths::real(&workspace.resolve(folder)));
         }
         let mode = mode(options, env)?;
         let default_model = default_model(engine, options, env);
@@ -99,15 +107,15 @@ impl Setup {
             denied,
             host_answers: match &options.permission_prompt_tool {
                 None => false,
-                Some(PermissionPrompt::Stdio) => true,
-                Some(PermissionPrompt::Mcp(name)) => {
+                Some(PermissionPromptTool::Stdio) => true,
+                Some(PermissionPromptTool::Mcp(name)) => {
                     let text = format!("--permission-prompt-tool {name}: only \"stdio\" is known in this version.");
                     return Err(SetupError::Absent(text));
                 }
             },
             may_bypass: options.allow_dangerously_skip_permissions || mode == PermissionMode::BypassPermissions,
             system_prompt: system_prompt(options)?,
-            append_system_prompt: options.append_system_prompt.clone(),
+            append_system_prompt: appended(options),
             limits: limits(options, env)?,
             state_wanted: state_wanted(env),
             replay_user_messages: options.replay_user_messages,
@@ -138,12 +146,12 @@ fn session_id(options: &Options) -> Result<String, SetupError> {
 
 fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
     let folder = match &options.cwd {
-        Some(folder) => folder.clone(),
+        Some(folder) => PathBuf::from(folder),
         None => std::env::current_dir()
             .map_err(|error| SetupError::Invalid(format!("The working directory is gone: {error}.")))?,
     };
-    let folder = files::canonical(&folder);
-    if !files::is_folder(&folder) {
+    let folder = paths::real(&folder);
+    if !matches!(files::kind(&folder), Ok(Kind::Folder)) {
         return Err(SetupError::Invalid(format!("The working directory {} does not exist.", folder.display())));
     }
     Ok(folder)
@@ -205,20 +213,25 @@ fn effort(options: &Options) -> Option<whimbrel_models::Effort> {
         options::Effort::Low => Effort::Low,
         options::Effort::Medium => Effort::Medium,
         options::Effort::High => Effort::High,
-        options::Effort::Xhigh => Effort::Xhigh,
+        options::Effort::XHigh => Effort::Xhigh,
         options::Effort::Max => Effort::Max,
     })
 }
 
 fn system_prompt(options: &Options) -> Result<Option<SystemPrompt>, SetupError> {
     match &options.system_prompt {
-        Some(SystemPrompt::File(path)) => match files::read_text(path) {
-            Ok(text) => Ok(Some(SystemPrompt::Text(text))),
-            Err(error) => {
-                Err(SetupError::Invalid(format!("The system prompt file {} cannot be read: {error}.", path.display())))
-            }
+        Some(SystemPrompt::File { path }) => match files::read(Path::new(path), LONGEST_PROMPT) {
+            Ok((bytes, _)) => Ok(Some(SystemPrompt::Text(String::from_utf8_lossy(&bytes).into_owned()))),
+            Err(error) => Err(SetupError::Invalid(format!("The system prompt file {path} cannot be read: {error}."))),
         },
         other => Ok(other.clone()),
+    }
+}
+
+fn appended(options: &Options) -> Option<String> {
+    match &options.system_prompt {
+        Some(SystemPrompt::Preset { append, .. }) => append.clone(),
+        _ => None,
     }
 }
 
@@ -231,7 +244,7 @@ fn limits(options: &Options, env: &BTreeMap<String, String>) -> Result<Limits, S
     };
     Ok(Limits {
         max_turns: options.max_turns,
-        max_output_tokens: number("CLAUDE_CODE_MAX_OUTPUT_TOKENS")?,
+        max_output_tokens: options.max_output_tokens.or(number("CLAUDE_CODE_MAX_OUTPUT_TOKENS")?),
         max_retries: number("CLAUDE_CODE_MAX_RETRIES")?.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
         partial_messages: options.include_partial_messages,
         betas: options.betas.clone(),

@@ -1,20 +1,214 @@
-//! Background work of a session.
+//! Commands of a session: those that a call waits for, and those that run in the background.
+//!
+//! - `process`: one command, from its start to its end;
+//! - `output`: what it prints, in bounded memory; `readable`: the same for the eyes of a model;
+//! - `task`: background work as others see it;
+//! - `trail`: follows `cd` from one command to the next;
+//! - `roster`: what runs now; `procfs`: finds what has wandered off; `reaper`: for the day when we are killed.
 
-use tokio::sync::mpsc;
+mod output;
+mod process;
+mod procfs;
+mod readable;
+mod reaper;
+mod roster;
+mod task;
+#[cfg(test)]
+mod tests;
+mod trail;
 
-/// A handle on the background work of a session. Cheap to clone.
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use self::output::Capture;
+use self::process::Process;
+use self::roster::Roster;
+use crate::ids;
+
+pub use self::output::Captured;
+pub use self::process::{Ending, Leftover, Order, StartFault};
+pub use self::task::{NoTask, Start, TaskEvent, TaskFacts, TaskInfo, TaskKind, TaskReport, TaskState, TaskStatus};
+pub(crate) use self::trail::Trail;
+
+/// A handle on the commands of a session. Cheap to clone. When the last one is dropped, everything is ended.
 #[derive(Clone)]
 pub struct Tasks {
+    table: Arc<Table>,
+}
+
+struct Table {
+    roster: Arc<Roster>,
+    tasks: Mutex<Vec<Task>>,
     news: mpsc::UnboundedSender<TaskEvent>,
 }
 
-/// Something happened to background work.
+/// One row of the table.
+struct Task {
+    facts: TaskFacts,
+    state: watch::Receiver<TaskState>,
+    stop: CancellationToken,
+}
+
+/// A command that a call has waited for.
 #[derive(Debug, Clone, PartialEq)]
-pub enum TaskEvent {}
+pub struct Finished {
+    /// How it ended.
+    pub ending: Ending,
+    /// What it printed.
+    pub output: Captured,
+    /// What it left behind.
+    pub leftover: Leftover,
+}
+
+/// Waits beside one background command.
+struct Watcher {
+    facts: TaskFacts,
+    stop: CancellationToken,
+    closed: CancellationToken,
+    state: watch::Sender<TaskState>,
+    news: mpsc::UnboundedSender<TaskEvent>,
+}
 
 impl Tasks {
     /// An empty table that reports to `news`.
     pub fn new(news: mpsc::UnboundedSender<TaskEvent>) -> Self {
-        Self { news }
+        Self { table: Arc::new(Table { roster: Arc::new(Roster::new()), tasks: Mutex::default(), news }) }
+    }
+
+    /// Runs a command and waits for it, at most for `limit`. Output too long to show goes to a file below `spill`.
+    /// If the future is dropped, the command ends with all its children.
+    pub async fn run_command(&self, order: &Order, spill: &Path, limit: Duration) -> Result<Finished, StartFault> {
+        let closed = &self.table.roster.closed;
+        let mut capture = Capture::in_memory(spill.join(format!("{}.txt", ids::task('o'))));
+        let mut process = Process::spawn(order, &self.table.roster)?;
+        let finish = tokio::time::timeout(limit, process.finish(&mut capture));
+        let finish = closed.run_until_cancelled(finish).await.ok_or(StartFault::SessionEnded)?;
+        let (ending, leftover) = finish.unwrap_or((Ending::TimedOut, Leftover::Nothing));
+        match (ending, leftover) {
+            (Ending::TimedOut, _) => process.stop(&mut capture).await,
+            (_, Leftover::Running) => process.keep_open(closed.clone()),
+            (_, Leftover::Nothing) => {}
+        }
+        Ok(Finished { ending, output: capture.finish(), leftover })
+    }
+
+    /// Starts a command in the background. Its output goes to a file below `spill`.
+    pub fn start_command(&self, order: &Order, spill: &Path, start: Start) -> Result<TaskFacts, StartFault> {
+        let task_id = ids::task('b');
+        let output_file = spill.join("tasks").join(format!("{task_id}.output"));
+        let capture = Capture::in_file(output_file.clone())?;
+        let process = Process::spawn(order, &self.table.roster)?;
+        let facts = TaskFacts {
+            task_id,
+            tool_use_id: start.tool_use_id,
+            kind: TaskKind::Command,
+            description: start.description,
+            command: order.command.clone(),
+            output_file,
+        };
+        self.table.watch(facts.clone(), process, capture);
+        Ok(facts)
+    }
+
+    /// All background work since the session began, in order.
+    pub fn list(&self) -> Vec<TaskInfo> {
+        self.table.rows().iter().map(Task::info).collect()
+    }
+
+    /// How many background tasks are running.
+    pub fn running(&self) -> usize {
+        self.table.rows().iter().filter(|task| *task.state.borrow() == TaskState::Running).count()
+    }
+
+    /// What a task has printed. Waits for its end first, but not longer than `wait`.
+    pub async fn output(&self, id: &str, wait: Duration) -> Result<TaskReport, NoTask> {
+        let mut state = self.table.find(id, |task| task.state.clone())?;
+        let _ = tokio::time::timeout(wait, state.wait_for(|state| *state != TaskState::Running)).await;
+        let task = self.table.find(id, Task::info)?;
+        let (output, left_out) = output::last_of(&task.facts.output_file)
+            .unwrap_or_else(|error| (format!("(the output file cannot be read: {error})"), 0));
+        Ok(TaskReport { task, output, left_out })
+    }
+
+    /// Stops a task with all its children, and waits until they are gone.
+    pub async fn stop(&self, id: &str) -> Result<TaskInfo, NoTask> {
+        let (mut state, stop) = self.table.find(id, |task| (task.state.clone(), task.stop.clone()))?;
+        let now = *state.borrow();
+        if now != TaskState::Running {
+            return Err(NoTask::Ended { id: id.into(), state: now });
+        }
+        stop.cancel();
+        let _ = state.wait_for(|state| *state != TaskState::Running).await;
+        self.table.find(id, Task::info)
+    }
+
+    /// Ends everything that the session has ever started and that still runs. Afterwards nothing can be started.
+    pub async fn shutdown(&self) {
+        self.table.roster.close().await;
+    }
+}
+
+impl Table {
+    /// Each row is complete when it is pushed; a panic elsewhere cannot leave it half written.
+    fn rows(&self) -> MutexGuard<'_, Vec<Task>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find<T>(&self, id: &str, take: impl Fn(&Task) -> T) -> Result<T, NoTask> {
+        let rows = self.rows();
+        rows.iter().find(|task| task.facts.task_id == id).map(take).ok_or_else(|| NoTask::Unknown {
+            id: id.into(),
+            known: rows.iter().map(|task| task.facts.task_id.clone()).collect(),
+        })
+    }
+
+    fn watch(&self, facts: TaskFacts, process: Process, capture: Capture) {
+        let (tell, state) = watch::channel(TaskState::Running);
+        let closed = self.roster.closed.clone();
+        let stop = closed.child_token();
+        self.rows().push(Task { facts: facts.clone(), state, stop: stop.clone() });
+        // Nobody may be listening any more.
+        let _ = self.news.send(facts.started());
+        let watcher = Watcher { facts, stop, closed, state: tell, news: self.news.clone() };
+        tokio::spawn(watcher.watch(process, capture));
+    }
+}
+
+/// The last handle is gone: what still runs is ended.
+impl Drop for Table {
+    fn drop(&mut self) {
+        self.roster.closed.cancel();
+    }
+}
+
+impl Task {
+    fn info(&self) -> TaskInfo {
+        TaskInfo { facts: self.facts.clone(), state: *self.state.borrow() }
+    }
+}
+
+impl Watcher {
+    async fn watch(self, mut process: Process, mut capture: Capture) {
+        let end = self.stop.run_until_cancelled(process.finish(&mut capture)).await;
+        let (status, exit_code) = match end {
+            Some((ending, leftover)) => {
+                if leftover == Leftover::Running {
+                    process.keep_open(self.closed);
+                }
+                TaskStatus::after(ending)
+            }
+            None => {
+                process.stop(&mut capture).await;
+                (TaskStatus::Stopped, None)
+            }
+        };
+        capture.finish();
+        // Nobody may be listening any more.
+        let _ = self.news.send(self.facts.ended(status, exit_code));
+        self.state.send_replace(TaskState::Ended { status, exit_code });
     }
 }

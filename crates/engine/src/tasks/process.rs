@@ -1,1 +1,282 @@
-//! (being written)
+//! One command as a process: started in a group of its own, read until it has ended, never left behind.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+use tokio::net::unix::pipe::Receiver;
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::output::Capture;
+use super::reaper::MARK;
+use super::roster::{GRACE, Group, Roster};
+use crate::clock;
+
+/// How long we wait for more output after a command has ended, if something still holds its output open: at most
+/// this long, and only as long as something comes every now and then.
+const DRAIN: Duration = Duration::from_millis(200);
+const DRAIN_SILENCE: Duration = Duration::from_millis(50);
+
+/// How much is read at once: little at first, for most commands say little.
+const FIRST_READ: usize = 4 * 1024;
+const LARGE_READ: usize = 64 * 1024;
+
+/// A command, and where and in which surroundings it runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Order {
+    /// What the shell is told.
+    pub command: String,
+    /// The folder.
+    pub cwd: PathBuf,
+    /// All variables that it sees.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// A command could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartFault {
+    /// Its folder is gone.
+    #[error("the folder {} does not exist any more", .0.display())]
+    NoFolder(PathBuf),
+    /// The session has ended meanwhile.
+    #[error("the session has ended")]
+    SessionEnded,
+    /// A limit of the system, mostly.
+    #[error("the command could not be started: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// By itself, with this exit code.
+    Exited(i32),
+    /// By this signal.
+    Killed(i32),
+    /// We ended it, because its time was up.
+    TimedOut,
+    /// In a way that the system did not tell us.
+    Unknown,
+}
+
+/// Whether a command left something behind that still holds its output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leftover {
+    /// Nothing.
+    Nothing,
+    /// A process that goes on; what it prints is dropped.
+    Running,
+}
+
+/// A running command. Dropped, it ends with all its children.
+pub(super) struct Process {
+    output: Pipe,
+    body: Body,
+}
+
+/// Where the output of a command comes in.
+struct Pipe {
+    receiver: Receiver,
+    buffer: Vec<u8>,
+    open: bool,
+}
+
+/// The processes of a command, until they have ended.
+struct Body(Option<Alive>);
+
+/// A command's first process, and the group of all.
+struct Alive {
+    child: Child,
+    group: Group,
+}
+
+impl Process {
+    /// Starts a command. Both its outputs go into one pipe, so that they stay in order.
+    pub(super) fn spawn(order: &Order, roster: &Arc<Roster>) -> Result<Self, StartFault> {
+        if roster.closed.is_cancelled() {
+            return Err(StartFault::SessionEnded);
+        }
+        let watched = roster.watched()?;
+        let (reader, writer) = io::pipe()?;
+        let receiver = Receiver::from_owned_fd(reader.into())?;
+        let child = shell(order)
+            .env_clear()
+            .envs(&order.environment)
+            .env(MARK, &*watched.mark)
+            .current_dir(&order.cwd)
+            .stdin(Stdio::null())
+            .stderr(writer.try_clone()?)
+            .stdout(writer)
+            .spawn()
+            .map_err(|error| start_fault(error, &order.cwd))?;
+        let leader = child.id().and_then(|id| i32::try_from(id).ok());
+        let leader = leader.ok_or_else(|| io::Error::other("it has no process id"))?;
+        let group = roster.enter(watched, Pid::from_raw(leader));
+        let output = Pipe { receiver, buffer: Vec::with_capacity(FIRST_READ), open: true };
+        Ok(Self { output, body: Body(Some(Alive { child, group })) })
+    }
+
+    /// Reads output until the command has ended. What it left running stays so until the session ends.
+    pub(super) async fn finish(&mut self, capture: &mut Capture) -> (Ending, Leftover) {
+        let Some(alive) = &mut self.body.0 else { return (Ending::Unknown, Leftover::Nothing) };
+        let status = loop {
+            tokio::select! {
+                biased;
+                status = alive.child.wait() => break status,
+                () = self.output.read(capture), if self.output.open => {}
+            }
+        };
+        alive.group.let_go();
+        self.body.0 = None;
+        let leftover = self.output.drain(capture).await;
+        (status.map_or(Ending::Unknown, Ending::of), leftover)
+    }
+
+    /// Ends the command and all its children, and reads what they say until then.
+    pub(super) async fn stop(mut self, capture: &mut Capture) {
+        if let Some(alive) = &mut self.body.0 {
+            let mut end = std::pin::pin!(alive.end());
+            loop {
+                tokio::select! {
+                    biased;
+                    () = &mut end => break,
+                    () = self.output.read(capture), if self.output.open => {}
+                }
+            }
+        }
+        self.output.drain(capture).await;
+    }
+
+    /// Keeps taking what is printed by something that the command left running, so that printing does not kill it.
+    pub(super) fn keep_open(self, closed: CancellationToken) {
+        tokio::spawn(async move { closed.run_until_cancelled(self.output.discard()).await });
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        let Some(mut alive) = self.0.take() else { return };
+        // Without a runtime, dropping the group kills at once.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { alive.end().await });
+        }
+    }
+}
+
+impl Alive {
+    /// Asks all processes of the group to end, kills those that do not, and waits for the first.
+    async fn end(&mut self) {
+        let deadline = clock::monotonic() + GRACE;
+        self.group.signal(Signal::SIGTERM);
+        if timeout(GRACE, self.child.wait()).await.is_ok() {
+            self.group.lost_its_leader();
+        }
+        let mut pause = Duration::from_millis(1);
+        while self.group.is_alive() && clock::monotonic() < deadline {
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+        }
+        self.group.signal(Signal::SIGKILL);
+        let _ = timeout(GRACE, self.child.wait()).await;
+        self.group.let_go();
+    }
+}
+
+impl Pipe {
+    /// Takes what is there; waits if nothing is.
+    async fn read(&mut self, capture: &mut Capture) {
+        if self.fill().await {
+            capture.take(&self.buffer);
+            if self.buffer.len() == self.buffer.capacity() && self.buffer.len() < LARGE_READ {
+                self.buffer.reserve_exact(LARGE_READ - self.buffer.len());
+            }
+        }
+    }
+
+    /// Puts the next bytes into the buffer, and says whether there were any.
+    async fn fill(&mut self) -> bool {
+        self.buffer.clear();
+        self.open = self.receiver.readable().await.is_ok();
+        match self.receiver.try_read_buf(&mut self.buffer) {
+            Ok(count) if count > 0 => return true,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Ok(_) | Err(_) => self.open = false,
+        }
+        false
+    }
+
+    async fn drain(&mut self, capture: &mut Capture) -> Leftover {
+        let deadline = clock::monotonic() + DRAIN;
+        while self.open && clock::monotonic() < deadline {
+            if timeout(DRAIN_SILENCE, self.read(capture)).await.is_err() {
+                break;
+            }
+        }
+        if self.open { Leftover::Running } else { Leftover::Nothing }
+    }
+
+    async fn discard(mut self) {
+        while self.open {
+            self.fill().await;
+        }
+    }
+}
+
+impl Ending {
+    fn of(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Exited(code),
+            (None, Some(signal)) => Self::Killed(signal),
+            (None, None) => Self::Unknown,
+        }
+    }
+}
+
+/// The shell with the command, in a process group of its own and without a terminal.
+fn shell(order: &Order) -> Command {
+    let shell = find_shell(&order.environment);
+    let mut command = match leave_terminal() {
+        Some(setsid) => {
+            let mut command = Command::new(setsid);
+            command.arg(shell);
+            command
+        }
+        None => {
+            let mut command = Command::new(shell);
+            command.process_group(0);
+            command
+        }
+    };
+    command.args(["-c", "--", &order.command]);
+    command
+}
+
+/// Bash if there is one. An absolute path makes starting it cheap.
+fn find_shell(environment: &BTreeMap<String, String>) -> PathBuf {
+    let path = environment.get("PATH").map_or("", String::as_str);
+    ["/bin", "/usr/bin"]
+        .into_iter()
+        .chain(path.split(':').filter(|folder| folder.starts_with('/')))
+        .map(|folder| Path::new(folder).join("bash"))
+        .find(|bash| bash.is_file())
+        .unwrap_or_else(|| "/bin/sh".into())
+}
+
+/// If we were started in a terminal, the program that lets a command leave it: a question for a password would
+/// otherwise appear there, and stop the command for ever.
+fn leave_terminal() -> Option<&'static str> {
+    std::fs::File::open("/dev/tty").ok()?;
+    ["/usr/bin/setsid", "/bin/setsid"].into_iter().find(|program| Path::new(program).is_file())
+}
+
+fn start_fault(error: io::Error, cwd: &Path) -> StartFault {
+    if cwd.is_dir() { StartFault::Io(error) } else { StartFault::NoFolder(cwd.to_path_buf()) }
+}

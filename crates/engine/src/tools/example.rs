@@ -62,3 +62,138 @@ impl Example {
         self
     }
 }
+
+#[cfg(test)]
+pub(super) use bench::Bench;
+
+#[cfg(test)]
+mod bench {
+    //! A workspace in a temporary folder, and the tools in it.
+
+    use std::collections::BTreeMap;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+
+    use serde_json::Value;
+    use tempfile::TempDir;
+    use tokio::sync::mpsc;
+    use tokio_util::sync::CancellationToken;
+    use whimbrel_wire::content::ResultContent;
+
+    use crate::tasks::Tasks;
+    use crate::tools::{Call, Output, all};
+    use crate::workspace::Workspace;
+
+    /// A workspace in which tools are tried.
+    pub(in crate::tools) struct Bench {
+        folder: TempDir,
+        call: Call,
+    }
+
+    impl Bench {
+        /// A workspace with these files.
+        pub(in crate::tools) fn new(files: &[(&str, &str)]) -> Self {
+            let folder = TempDir::new().unwrap();
+            let spill = folder.path().join(".spill");
+            let env: BTreeMap<String, String> = std::env::vars().collect();
+            let workspace = Arc::new(Workspace::new(folder.path().to_path_buf(), spill, env));
+            let tasks = Tasks::new(mpsc::unbounded_channel().0);
+            let bench = Self {
+                call: Call { id: "toolu_1".into(), workspace, tasks, cancel: CancellationToken::new() },
+                folder,
+            };
+            for (path, content) in files {
+                let path = bench.path(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, content).unwrap();
+            }
+            bench
+        }
+
+        /// The folder.
+        pub(in crate::tools) fn root(&self) -> &Path {
+            self.folder.path()
+        }
+
+        /// A path in it.
+        pub(in crate::tools) fn path(&self, path: &str) -> PathBuf {
+            self.folder.path().join(path)
+        }
+
+        /// The workspace.
+        pub(in crate::tools) fn workspace(&self) -> &Workspace {
+            &self.call.workspace
+        }
+
+        /// Calls a tool by its name.
+        pub(in crate::tools) async fn call(&self, tool: &str, input: Value) -> Output {
+            let tool = all().into_iter().find(|known| known.name() == tool).unwrap();
+            tool.run(input, self.call.clone()).await
+        }
+
+        /// What the model reads after a call, whether it worked or not.
+        pub(in crate::tools) async fn says(&self, tool: &str, input: Value) -> String {
+            for_model(&self.call(tool, input).await)
+        }
+    }
+
+    /// What the model reads.
+    pub(in crate::tools) fn for_model(output: &Output) -> String {
+        match output {
+            Ok(done) => match &done.content {
+                ResultContent::Text(text) => text.clone(),
+                ResultContent::Blocks(blocks) => serde_json::to_string(blocks).unwrap(),
+            },
+            Err(trouble) => trouble.for_model(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::bench::for_model;
+    use super::*;
+    use crate::tools::all;
+
+    async fn run(tool: &str, example: &Example) {
+        let shows = example.shows;
+        let bench = Bench::new(example.files);
+        for (tool, input) in &example.before {
+            bench.call(tool, input.clone()).await.unwrap_or_else(|trouble| panic!("before {shows}: {trouble:?}"));
+        }
+        let output = bench.call(tool, example.input.clone()).await;
+        assert_eq!(output.is_err(), example.fails, "{tool}: {shows}: {output:?}");
+        let said = for_model(&output);
+        for words in example.says {
+            assert!(said.contains(words), "{tool}: {shows}: {words:?} is not in {said:?}");
+        }
+        for (path, content) in example.leaves {
+            let left = fs::read_to_string(bench.path(path)).unwrap_or_else(|error| panic!("{tool}: {shows}: {error}"));
+            assert_eq!(left, *content, "{tool}: {shows}");
+        }
+    }
+
+    #[tokio::test]
+    async fn every_example_of_every_tool_holds() {
+        for tool in all() {
+            let examples = tool.examples();
+            assert!(!examples.is_empty(), "{} has no examples", tool.name());
+            for example in &examples {
+                run(tool.name(), example).await;
+            }
+        }
+    }
+
+    #[test]
+    fn the_tools_take_little_of_the_models_room() {
+        let sizes: Vec<(String, usize)> = all()
+            .iter()
+            .map(|tool| (tool.name().to_owned(), serde_json::to_string(&tool.spec()).unwrap().len()))
+            .collect();
+        println!("{sizes:?}");
+        assert!(sizes.iter().map(|(_, size)| size).sum::<usize>() < 7 * 1024, "{sizes:?}");
+    }
+}

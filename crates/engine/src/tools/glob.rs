@@ -1,1 +1,278 @@
-//! (being written)
+//! Glob: finds files by their names.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use ignore::DirEntry;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::walk::{self, Names, Searched, Stop, Visit, Walk};
+use super::{Call, Done, Example, Output, Tool, Touches, Trouble};
+use crate::clock;
+use crate::workspace::Workspace;
+
+/// How many files an answer names at most.
+const LIMIT: usize = 100;
+
+/// The tool.
+pub(super) struct Glob;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Input {
+    /// e.g. `src/**/*.{ts,tsx}`; `*.py` stays in one folder
+    pattern: String,
+    /// Folder; default: current folder
+    path: Option<String>,
+}
+
+impl Tool for Glob {
+    type Input = Input;
+
+    const NAME: &'static str = "Glob";
+
+    const DESCRIPTION: &'static str = "Finds files by name, newest first, at most 100. Leaves out gitignored files, \
+        and hidden ones unless named.";
+
+    fn touches(input: &Input) -> Touches {
+        let (folder, _) = split(&input.pattern);
+        let path = Path::new(input.path.as_deref().filter(|path| !path.is_empty()).unwrap_or("."));
+        let path = if folder.is_empty() { path.to_path_buf() } else { path.join(folder) };
+        Touches::Reads(vec![path.to_string_lossy().into_owned()])
+    }
+
+    async fn run(&self, input: Input, call: Call) -> Output {
+        let began = clock::monotonic();
+        let cwd = call.workspace.cwd();
+        let search = Search::of(&input, &call.workspace)?;
+        let found = walk::on_threads(&call.cancel, move |stop| search.run(stop)).await?;
+        let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(answer(found, &cwd, millis))
+    }
+
+    fn examples() -> Vec<Example> {
+        const FILES: &[(&str, &str)] =
+            &[("a.py", ""), ("d/b.py", ""), ("d/e/c.ts", ""), (".github/ci.yml", ""), (".gitignore", "*.log\n"), ("x.log", "")];
+        vec![
+            Example::new("two stars look into every folder", json!({"pattern": "**/*.py"}))
+                .files(FILES)
+                .says(&["a.py", "d/b.py"]),
+            Example::new("a pattern without a slash looks into one folder", json!({"pattern": "*.py", "path": "d"}))
+                .files(FILES)
+                .says(&["d/b.py"]),
+            Example::new("braces choose", json!({"pattern": "d/**/*.{ts,tsx}"})).files(FILES).says(&["d/e/c.ts"]),
+            Example::new("a hidden folder counts when it is named", json!({"pattern": ".github/*.yml"}))
+                .files(FILES)
+                .says(&[".github/ci.yml"]),
+            Example::new("ignored files do not count", json!({"pattern": "*.lo?"})).files(FILES).says(&["No files found"]),
+            Example::new("the folder must exist", json!({"pattern": "*", "path": "nowhere"})).fails(&["does not exist"]),
+        ]
+    }
+}
+
+/// One search, ready to run.
+struct Search {
+    root: PathBuf,
+    /// The part of the pattern that is matched below the root.
+    pattern: String,
+    names: Arc<Names>,
+}
+
+/// A file and when it was last changed.
+type Dated = (SystemTime, PathBuf);
+
+/// What a search found.
+struct Found {
+    files: Vec<Dated>,
+    unreadable: usize,
+}
+
+impl Search {
+    fn of(input: &Input, workspace: &Workspace) -> Result<Self, Trouble> {
+        let base = walk::resolve(input.path.as_deref(), workspace);
+        if !base.exists() {
+            return Err(walk::nothing_at(&base, &workspace.cwd()));
+        }
+        if !base.is_dir() {
+            return Err(Trouble::Refused(format!("{} is a file; Glob looks into folders.", base.display())));
+        }
+        let (folder, pattern) = split(&input.pattern);
+        let root = walk::normal(&if folder.starts_with("~/") { workspace.resolve(folder) } else { base.join(folder) });
+        Ok(Self { root, pattern: pattern.to_owned(), names: Arc::new(Names::matching(pattern)?) })
+    }
+
+    fn run(&self, stop: &Stop) -> Found {
+        // A name without wildcards is a question about one file: it counts even if it is ignored.
+        if walk::is_plain(&self.pattern) {
+            return Found { files: dated(self.root.join(&self.pattern)).into_iter().collect(), unreadable: 0 };
+        }
+        if !self.root.is_dir() {
+            return Found { files: Vec::new(), unreadable: 0 };
+        }
+        let walk = Walk { root: &self.root, names: self.names.clone(), depth: self.depth(), stop };
+        let walked = walk.run(|| Lister(Vec::new()));
+        let mut files: Vec<Dated> = walked.visitors.into_iter().flat_map(|lister| lister.0).collect();
+        walk::newest_first(&mut files);
+        Found { files, unreadable: walked.unreadable }
+    }
+
+    /// How deep a matching file can lie. Slashes within braces make this too much, never too little.
+    fn depth(&self) -> Option<usize> {
+        (!self.pattern.contains("**")).then(|| self.pattern.matches('/').count() + 1)
+    }
+}
+
+/// Splits a pattern into the folder that it names plainly and the rest.
+fn split(pattern: &str) -> (&str, &str) {
+    let pattern = pattern.trim_start_matches("./");
+    let wild = pattern.find(|letter: char| !walk::is_plain(letter.encode_utf8(&mut [0; 4]))).unwrap_or(pattern.len());
+    match pattern[..wild].rfind('/') {
+        Some(slash) => (&pattern[..=slash], &pattern[slash + 1..]),
+        None => ("", pattern),
+    }
+}
+
+/// Collects the files of one thread.
+struct Lister(Vec<Dated>);
+
+impl Visit for Lister {
+    fn file(&mut self, file: DirEntry) {
+        self.0.extend(dated(file.into_path()));
+    }
+}
+
+/// A file with its time; nothing if it is none.
+fn dated(path: PathBuf) -> Option<Dated> {
+    let data = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    Some((data.modified().unwrap_or(SystemTime::UNIX_EPOCH), path))
+}
+
+fn answer(searched: Searched<Found>, cwd: &Path, millis: u64) -> Done {
+    let Searched { found: Found { files, unreadable }, out_of_time } = searched;
+    let total = files.len();
+    let names: Vec<String> = files.iter().take(LIMIT).map(|(_, path)| walk::shown(path, cwd)).collect();
+    let mut text = if names.is_empty() { "No files found".to_owned() } else { names.join("\n") };
+    if total > LIMIT {
+        text.push_str(&format!("\n(The newest {LIMIT} of {total} files. Use a narrower pattern or path for the others.)"));
+    }
+    text.push_str(&walk::gaps(unreadable, out_of_time));
+    let mut meta = json!({
+        "durationMs": millis,
+        "numFiles": names.len(),
+        "filenames": names,
+        "truncated": total > LIMIT || out_of_time,
+    });
+    if total > LIMIT {
+        meta["totalMatches"] = total.into();
+    }
+    if out_of_time {
+        meta["timedOut"] = true.into();
+    }
+    Done::text(text, meta)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::Duration;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::tools::AnyTool;
+    use crate::tools::walk::trial::{self, Trial};
+
+    const TREE: &[(&str, &str)] = &[("a.py", ""), ("d/b.py", ""), ("d/e/c.py", ""), ("d/e/c.rs", ""), (".x/h.py", "")];
+
+    fn names(done: &Done) -> Vec<String> {
+        let mut names: Vec<String> = serde_json::from_value(done.meta["filenames"].clone()).unwrap();
+        names.sort();
+        names
+    }
+
+    #[tokio::test]
+    async fn the_examples_hold() {
+        trial::examples(&Glob).await;
+    }
+
+    #[test]
+    fn the_description_is_short() {
+        let spec = serde_json::to_string(&Glob.spec()).unwrap();
+        assert!(spec.len() <= 400, "{} bytes: {spec}", spec.len());
+    }
+
+    #[tokio::test]
+    async fn patterns_find_what_they_name() {
+        let trial = Trial::new(TREE);
+        let absolute = format!("{}/d/**/*.py", trial.folder.path().display());
+        let rows: [(&str, Value, &[&str]); 9] = [
+            ("every folder", json!({"pattern": "**/*.py"}), &["a.py", "d/b.py", "d/e/c.py"]),
+            ("the current folder", json!({"pattern": "*.py"}), &["a.py"]),
+            ("another folder", json!({"pattern": "*.py", "path": "d"}), &["d/b.py"]),
+            ("a fixed depth", json!({"pattern": "*/*.py"}), &["d/b.py"]),
+            ("braces", json!({"pattern": "d/e/c.{py,rs}"}), &["d/e/c.py", "d/e/c.rs"]),
+            ("absolute", json!({ "pattern": absolute }), &["d/b.py", "d/e/c.py"]),
+            ("upwards", json!({"pattern": "../*.py", "path": "d"}), &["a.py"]),
+            ("one file", json!({"pattern": "d/b.py"}), &["d/b.py"]),
+            ("hidden, by name", json!({"pattern": "**/.x/*"}), &[".x/h.py"]),
+        ];
+        for (name, input, expected) in rows {
+            assert_eq!(names(&trial.done(&Glob, input).await), expected, "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_newest_file_comes_first() {
+        let trial = Trial::new(&[("a", ""), ("b", ""), ("c", "")]);
+        for (name, age) in [("a", 2), ("b", 1), ("c", 2)] {
+            let file = File::options().write(true).open(trial.folder.path().join(name)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1000 - age)).unwrap();
+        }
+        assert_eq!(trial.text(&Glob, json!({"pattern": "*"})).await, "b\na\nc");
+    }
+
+    #[tokio::test]
+    async fn a_long_list_is_cut() {
+        let trial = Trial::new(&[]);
+        for number in 0..120 {
+            File::create(trial.folder.path().join(format!("{number}.txt"))).unwrap();
+        }
+        let done = trial.done(&Glob, json!({"pattern": "*.txt"})).await;
+        assert!(trial::text(&done).ends_with("(The newest 100 of 120 files. Use a narrower pattern or path for the others.)"));
+        assert_eq!((&done.meta["numFiles"], &done.meta["truncated"]), (&json!(100), &json!(true)));
+    }
+
+    #[tokio::test]
+    async fn ignored_files_are_left_out_unless_they_are_named() {
+        let trial = Trial::new(&[(".gitignore", "out/\n*.log\n"), ("out/a.js", ""), ("x.log", ""), ("b.js", "")]);
+        assert_eq!(trial.text(&Glob, json!({"pattern": "**/*"})).await, "b.js");
+        assert_eq!(trial.text(&Glob, json!({"pattern": "x.log"})).await, "x.log");
+        assert_eq!(trial.text(&Glob, json!({"pattern": "out/*.js"})).await, "out/a.js");
+    }
+
+    #[tokio::test]
+    async fn a_link_to_a_file_is_a_file_and_a_link_to_a_folder_can_be_searched() {
+        let trial = Trial::new(&[("d/a.md", "")]);
+        std::os::unix::fs::symlink("d/a.md", trial.folder.path().join("b.md")).unwrap();
+        std::os::unix::fs::symlink("d", trial.folder.path().join("l")).unwrap();
+        assert_eq!(names(&trial.done(&Glob, json!({"pattern": "**/*.md"})).await), ["b.md", "d/a.md"]);
+        assert_eq!(trial.text(&Glob, json!({"pattern": "*.md", "path": "l"})).await, "l/a.md");
+    }
+
+    #[tokio::test]
+    async fn a_file_is_no_folder() {
+        let trouble = Trial::new(TREE).output(&Glob, json!({"pattern": "*", "path": "a.py"})).await.unwrap_err();
+        assert!(trouble.reason().contains("is a file"));
+    }
+
+    #[test]
+    fn it_touches_the_folder_that_the_pattern_names() {
+        let rows = [("**/*.py", None, "."), ("src/*.py", None, "./src/"), ("/etc/*", None, "/etc/"), ("*", Some("d"), "d")];
+        for (pattern, path, expected) in rows {
+            let input = Input { pattern: pattern.into(), path: path.map(str::to_owned) };
+            assert_eq!(<Glob as Tool>::touches(&input), Touches::Reads(vec![expected.into()]), "{pattern}");
+        }
+    }
+}

@@ -5,14 +5,19 @@
 
 mod bash;
 mod edit;
+mod encoding;
 mod example;
 mod glob;
 mod grep;
+mod lenient;
 mod notebook_edit;
+mod patch;
 mod read;
+mod target;
 mod task_output;
 mod task_stop;
 mod touches;
+mod walk;
 mod write;
 
 use std::pin::Pin;
@@ -126,6 +131,8 @@ pub trait AnyTool: Send + Sync {
     fn touches(&self, input: &Value) -> Result<Touches, Trouble>;
     /// Checks the input and does the work.
     fn run<'a>(&'a self, input: Value, call: Call) -> Pin<Box<dyn Future<Output = Output> + Send + 'a>>;
+    /// Calls that show what the tool does.
+    fn examples(&self) -> Vec<Example>;
 }
 
 impl<T: Tool> AnyTool for T {
@@ -147,6 +154,10 @@ impl<T: Tool> AnyTool for T {
 
     fn run<'a>(&'a self, input: Value, call: Call) -> Pin<Box<dyn Future<Output = Output> + Send + 'a>> {
         Box::pin(async move { Tool::run(self, read_input::<T>(input)?, call).await })
+    }
+
+    fn examples(&self) -> Vec<Example> {
+        T::examples()
     }
 }
 
@@ -201,12 +212,12 @@ fn read_input<T: Tool>(input: Value) -> Result<T::Input, Trouble> {
 pub fn all() -> Vec<Arc<dyn AnyTool>> {
     vec![
         // Arc::new(bash::Bash),
-        // Arc::new(read::Read),
-        // Arc::new(write::Write),
-        // Arc::new(edit::Edit),
-        // Arc::new(glob::Glob),
-        // Arc::new(grep::Grep),
-        // Arc::new(notebook_edit::NotebookEdit),
+        Arc::new(read::Read),
+        Arc::new(write::Write),
+        Arc::new(edit::Edit),
+        Arc::new(glob::Glob),
+        Arc::new(grep::Grep),
+        Arc::new(notebook_edit::NotebookEdit),
         // Arc::new(task_output::TaskOutput),
         // Arc::new(task_stop::TaskStop),
     ]

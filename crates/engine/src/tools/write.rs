@@ -1,1 +1,179 @@
-//! (being written)
+//! Write: makes a file or replaces all of it.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::target::{self, Body, Existing, Target, place};
+use super::{Call, Done, Example, Output, Tool, Touches, Trouble, patch};
+use crate::files;
+use crate::workspace::Workspace;
+
+/// The tool.
+pub(super) struct Write;
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct Input {
+    file_path: String,
+    content: String,
+}
+
+/// How much of a written text the host gets back.
+const ECHOED: usize = 256 * 1024;
+
+impl Tool for Write {
+    type Input = Input;
+
+    const NAME: &'static str = "Write";
+
+    const DESCRIPTION: &'static str =
+        "Creates a file, with its folders, or overwrites one that you have read. To change parts of a file, use Edit.";
+
+    fn touches(input: &Input) -> Touches {
+        Touches::Writes(vec![input.file_path.clone()])
+    }
+
+    async fn run(&self, input: Input, call: Call) -> Output {
+        let work = files::aside(move || write(&input, &call.workspace)).await;
+        work.unwrap_or_else(|error| Err(Trouble::Failed(error.to_string())))
+    }
+
+    fn examples() -> Vec<Example> {
+        vec![
+            Example::new("makes a file and its folders", json!({"file_path": "new/deep/x.txt", "content": "hello\n"}))
+                .says(&["created", "new/deep/x.txt"])
+                .leaves(&[("new/deep/x.txt", "hello\n")]),
+            Example::new("replaces a file that was read", json!({"file_path": "a.txt", "content": "new\n"}))
+                .files(&[("a.txt", "old\n")])
+                .after("Read", json!({"file_path": "a.txt"}))
+                .says(&["updated"])
+                .leaves(&[("a.txt", "new\n")]),
+            Example::new("does not replace an unknown file", json!({"file_path": "a.txt", "content": "new\n"}))
+                .files(&[("a.txt", "old\n")])
+                .fails(&["not been read"])
+                .leaves(&[("a.txt", "old\n")]),
+            Example::new("writes the same file twice", json!({"file_path": "a.txt", "content": "two"}))
+                .after("Write", json!({"file_path": "./a.txt", "content": "one"}))
+                .leaves(&[("a.txt", "two")]),
+            Example::new("does not take a folder for a file", json!({"file_path": "src", "content": "x"}))
+                .files(&[("src/a.txt", "a")])
+                .fails(&["EISDIR"]),
+        ]
+    }
+}
+
+fn write(input: &Input, workspace: &Workspace) -> Output {
+    let path = place(workspace, &input.file_path);
+    match target::open(workspace, &path)? {
+        Target::Nothing => create(workspace, &path, &input.content),
+        Target::File(existing) => update(workspace, &path, &input.content, &existing),
+    }
+}
+
+fn create(workspace: &Workspace, path: &Path, content: &str) -> Output {
+    let folder = path.parent().unwrap_or(path);
+    let stamp = files::create_folders(folder).and_then(|()| files::create(path, content.as_bytes()));
+    let stamp = stamp.map_err(|error| target::unwritable(path, &error))?;
+    target::note(workspace, path, stamp, Some(content));
+    let meta = json!({
+        "type": "create",
+        "filePath": path,
+        "content": echo(content),
+        "structuredPatch": [],
+        "originalFile": null,
+    });
+    Ok(Done::text(format!("File created: {}", path.display()), meta))
+}
+
+fn update(workspace: &Workspace, path: &Path, content: &str, existing: &Existing) -> Output {
+    existing.must_be_known(path)?;
+    let stamp = files::replace(path, content.as_bytes()).map_err(|error| target::unwritable(path, &error))?;
+    target::note(workspace, path, stamp, Some(content));
+    let old = match &existing.body {
+        Body::Text(decoded) => Some(decoded.text.as_str()),
+        Body::Binary | Body::TooLarge => None,
+    };
+    let meta = json!({
+        "type": "update",
+        "filePath": path,
+        "content": echo(content),
+        "structuredPatch": old.map(|old| patch::hunks(old, content)).unwrap_or_default(),
+        "originalFile": old.map(patch::for_host),
+    });
+    Ok(Done::text(format!("File updated: {}", path.display()), meta))
+}
+
+fn echo(content: &str) -> &str {
+    &content[..content.floor_char_boundary(ECHOED)]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::tools::example::Bench;
+
+    #[tokio::test]
+    async fn the_host_learns_what_was_there_and_what_changed() {
+        let bench = Bench::new(&[("a.txt", "old\n")]);
+        bench.call("Read", json!({"file_path": "a.txt"})).await.unwrap();
+        let done = bench.call("Write", json!({"file_path": "a.txt", "content": "new\n"})).await.unwrap();
+        let expected = json!({
+            "type": "update",
+            "filePath": bench.path("a.txt"),
+            "content": "new\n",
+            "structuredPatch": [{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": ["-old", "+new"]}],
+            "originalFile": "old\n",
+        });
+        assert_eq!(done.meta, expected);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_somebody_else_changed_is_left_alone() {
+        let bench = Bench::new(&[("a.txt", "old\n")]);
+        bench.call("Read", json!({"file_path": "a.txt"})).await.unwrap();
+        fs::write(bench.path("a.txt"), "theirs\n").unwrap();
+        let trouble = bench.call("Write", json!({"file_path": "a.txt", "content": "mine\n"})).await.unwrap_err();
+        assert!(trouble.reason().contains("changed since it was read"), "{trouble:?}");
+        assert_eq!(fs::read_to_string(bench.path("a.txt")).unwrap(), "theirs\n");
+    }
+
+    #[tokio::test]
+    async fn a_failing_write_leaves_the_old_file_and_nothing_else() {
+        let bench = Bench::new(&[("blocker", "old\n")]);
+        let trouble = bench.call("Write", json!({"file_path": "blocker/x.txt", "content": "x"})).await.unwrap_err();
+        assert!(matches!(trouble, Trouble::Failed(_)), "{trouble:?}");
+        assert_eq!(files::names(bench.root(), 9), ["blocker"]);
+    }
+
+    #[tokio::test]
+    async fn pipes_and_devices_are_refused_and_links_are_followed() {
+        let bench = Bench::new(&[]);
+        nix::unistd::mkfifo(&bench.path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for path in ["pipe", "/dev/null"] {
+            let trouble = bench.call("Write", json!({"file_path": path, "content": "x"})).await.unwrap_err();
+            assert!(matches!(trouble, Trouble::Refused(_)), "{trouble:?}");
+        }
+        symlink("real.txt", bench.path("link.txt")).unwrap();
+        bench.call("Write", json!({"file_path": "link.txt", "content": "x"})).await.unwrap();
+        assert_eq!(fs::read_to_string(bench.path("real.txt")).unwrap(), "x");
+    }
+
+    #[tokio::test]
+    async fn a_huge_text_is_cut_for_the_host_but_not_on_disk() {
+        let bench = Bench::new(&[]);
+        let content = "é".repeat(400_000);
+        let done = bench.call("Write", json!({"file_path": "a.txt", "content": content})).await.unwrap();
+        assert!(done.meta["content"].as_str().is_some_and(|echo| echo.len() <= ECHOED));
+        assert_eq!(fs::read_to_string(bench.path("a.txt")).unwrap(), content);
+        let done = bench.call("Write", json!({"file_path": "a.txt", "content": ""})).await.unwrap();
+        assert_eq!(done.meta["originalFile"], Value::Null);
+    }
+}

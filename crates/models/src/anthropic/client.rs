@@ -34,12 +34,26 @@ pub struct Anthropic {
     refused: Mutex<Vec<(String, Part)>>,
 }
 
-/// Where the key comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What we ask with.
 enum Key {
-    ApiKey,
-    AuthToken,
-    None,
+    ApiKey(String),
+    AuthToken(String),
+    Missing,
+    NotNeeded,
+}
+
+impl Key {
+    /// The header that carries it. A key that fits in no header is as good as none.
+    fn header(&self) -> Option<(HeaderName, HeaderValue)> {
+        let (name, text) = match self {
+            Self::ApiKey(key) => (HeaderName::from_static("x-api-key"), key.clone()),
+            Self::AuthToken(token) => (AUTHORIZATION, format!("Bearer {token}")),
+            Self::Missing | Self::NotNeeded => return None,
+        };
+        let mut value = HeaderValue::try_from(text).ok()?;
+        value.set_sensitive(true);
+        Some((name, value))
+    }
 }
 
 impl Anthropic {
@@ -47,22 +61,37 @@ impl Anthropic {
     /// `ANTHROPIC_CUSTOM_HEADERS` (`Name: value`, one per line).
     pub fn from_env(get: impl Fn(&str) -> Option<String>, door: Door) -> Self {
         let get = |name| get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let base = get("ANTHROPIC_BASE_URL").unwrap_or_else(|| DEFAULT_BASE.to_owned());
+        let key = match (get("ANTHROPIC_AUTH_TOKEN"), get("ANTHROPIC_API_KEY")) {
+            (Some(token), _) => Key::AuthToken(token),
+            (None, Some(key)) => Key::ApiKey(key),
+            (None, None) => Key::Missing,
+        };
+        let mut model = Self::at(&base, key, door);
+        model.headers.extend(get("ANTHROPIC_CUSTOM_HEADERS").iter().flat_map(|lines| custom_headers(lines)));
+        model
+    }
+
+    /// A server at a base URL, with a key if it wants one.
+    pub fn new(base: &str, key: Option<String>, door: Door) -> Self {
+        Self::at(base, key.map_or(Key::NotNeeded, |key| Key::ApiKey(key.trim().to_owned())), door)
+    }
+
+    fn at(base: &str, key: Key, door: Door) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert("anthropic-version", HeaderValue::from_static(VERSION));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("whimbrel/", env!("CARGO_PKG_VERSION"))));
-        let key = credentials(&get, &mut headers);
-        headers.extend(get("ANTHROPIC_CUSTOM_HEADERS").iter().flat_map(|lines| custom_headers(lines)));
-        let base = get("ANTHROPIC_BASE_URL").unwrap_or_else(|| DEFAULT_BASE.to_owned());
-        Self { door, url: address(&base), headers, key, refused: Mutex::default() }
+        headers.extend(key.header());
+        Self { door, url: address(base), headers, key, refused: Mutex::default() }
     }
 
     /// Which variable gave the key: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
     pub fn key_source(&self) -> &'static str {
         match self.key {
-            Key::ApiKey => "ANTHROPIC_API_KEY",
-            Key::AuthToken => "ANTHROPIC_AUTH_TOKEN",
-            Key::None => "none",
+            Key::ApiKey(_) => "ANTHROPIC_API_KEY",
+            Key::AuthToken(_) => "ANTHROPIC_AUTH_TOKEN",
+            Key::Missing | Key::NotNeeded => "none",
         }
     }
 
@@ -87,7 +116,7 @@ impl Anthropic {
 
 impl Model for Anthropic {
     fn ask(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {
-        if self.key == Key::None {
+        if matches!(self.key, Key::Missing) {
             return stream::iter([Err(no_credentials())]).boxed();
         }
         let refused = self.refused(&request.model);
@@ -150,23 +179,6 @@ impl Dialect for Raw {
     fn read(&mut self, name: &str, data: &str, out: &mut impl FnMut(Delta)) -> Result<(), Fault> {
         out(read::read(name, data, *self)?);
         Ok(())
-    }
-}
-
-fn credentials(get: impl Fn(&str) -> Option<String>, headers: &mut HeaderMap) -> Key {
-    let secret = |text: &str| {
-        let mut value = HeaderValue::from_str(text).ok()?;
-        value.set_sensitive(true);
-        Some(value)
-    };
-    if let Some(token) = get("ANTHROPIC_AUTH_TOKEN").and_then(|token| secret(&format!("Bearer {token}"))) {
-        headers.insert(AUTHORIZATION, token);
-        Key::AuthToken
-    } else if let Some(key) = get("ANTHROPIC_API_KEY").and_then(|key| secret(&key)) {
-        headers.insert("x-api-key", key);
-        Key::ApiKey
-    } else {
-        Key::None
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) fn too_large(host: &str) -> Fault {
 }
 
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |error| {
+    std::iter::successors(Some(error), |&error| {
         // An io::Error hides what it wraps from `source`.
         let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
         wrapped.map(|error| error as &(dyn Error + 'static)).or_else(|| error.source())

@@ -47,7 +47,10 @@ pub(super) struct Fragment {
 pub(super) fn read(data: &str) -> Result<Chunk, Fault> {
     let value: Value = serde_json::from_str(data).map_err(|error| {
         let start: String = data.chars().take(200).collect();
-        Fault::new(FaultKind::Protocol, format!("The model's stream holds something that is not JSON ({error}): {start}"))
+        Fault::new(
+            FaultKind::Protocol,
+            format!("The model's stream holds something that is not JSON ({error}): {start}"),
+        )
     })?;
     if refusal::is_error(&value) {
         return Err(refusal::inside_stream(&value));
@@ -85,7 +88,9 @@ fn content(content: &Value, pieces: &mut Vec<Piece>) {
     pieces.push(Piece::Text(text(content)));
     for part in content.as_array().into_iter().flatten() {
         match &part["thinking"] {
-            Value::Array(thoughts) => pieces.extend(thoughts.iter().map(|part| Piece::Thinking(text(&part["text"])))),
+            Value::Array(thoughts) => {
+                pieces.extend(thoughts.iter().map(|part| Piece::Thinking(text(&part["text"]))))
+            }
             Value::String(thought) => pieces.push(Piece::Thinking(thought.clone())),
             _ => pieces.push(Piece::Text(text(&part["text"]))),
         }
@@ -128,11 +133,13 @@ impl Piece {
 /// The figures, with what came from the cache, or went there, taken out of the input.
 fn usage(value: &Value) -> Option<Usage> {
     let figures = value.as_object()?;
-    let count = |value: &Value| value.as_u64().or_else(|| value.as_f64().map(|n| n.max(0.0) as u64)).unwrap_or(0);
+    let count =
+        |value: &Value| value.as_u64().or_else(|| value.as_f64().map(|n| n.max(0.0) as u64)).unwrap_or(0);
     let figure = |name: &str| figures.get(name).map_or(0, count);
     let details = &value["prompt_tokens_details"];
     // OpenAI and most others; Kimi; DeepSeek.
-    let cached = [count(&details["cached_tokens"]), figure("cached_tokens"), figure("prompt_cache_hit_tokens")];
+    let cached =
+        [count(&details["cached_tokens"]), figure("cached_tokens"), figure("prompt_cache_hit_tokens")];
     let cache_read_input_tokens = cached.into_iter().find(|tokens| *tokens > 0).unwrap_or(0);
     let cache_creation_input_tokens = count(&details["cache_write_tokens"]);
     Some(Usage {

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use whimbrel_wire::{Block, ResultContent, Role, Source};
+use whimbrel_wire::content::{ResultContent, Source};
+use whimbrel_wire::{Block, Role};
 
 use crate::history::Message;
 use crate::request::{Effort, Request, ToolSpec};
@@ -25,7 +26,10 @@ pub(super) fn body(request: &Request, messages: &[Message]) -> serde_json::Resul
         max_completion_tokens: limit.filter(|_| new_limit),
         reasoning_effort: request.effort.and_then(|effort| reasoning_effort(&request.model, effort)),
         tools: request.preamble.tools.iter().map(tool).collect(),
-        messages: opening.into_iter().chain(messages.iter().flat_map(|message| said(message, reasoning))).collect(),
+        messages: opening
+            .into_iter()
+            .chain(messages.iter().flat_map(|message| said(message, reasoning)))
+            .collect(),
     })
 }
 
@@ -130,7 +134,8 @@ fn is_openai_reasoner(model: &str) -> bool {
 /// The effort as the model takes it; nothing for models that refuse the field.
 fn reasoning_effort(model: &str, effort: Effort) -> Option<&'static str> {
     let name = bare_name(model);
-    let deaf = ["o1-mini", "o1-preview"].iter().any(|start| name.starts_with(start)) || name.contains("-chat");
+    let deaf =
+        ["o1-mini", "o1-preview"].iter().any(|start| name.starts_with(start)) || name.contains("-chat");
     let listens = is_openai_reasoner(model) && !deaf || name.starts_with("gpt-oss");
     let beyond_high = gpt_version(name).is_some_and(|version| version >= (5, 2));
     listens.then_some(match effort {
@@ -147,7 +152,8 @@ fn bare_name(model: &str) -> &str {
 
 /// `gpt-5.2-codex` is (5, 2).
 fn gpt_version(name: &str) -> Option<(u32, u32)> {
-    let mut numbers = name.strip_prefix("gpt-")?.split(|c: char| !c.is_ascii_digit() && c != '.').next()?.split('.');
+    let mut numbers =
+        name.strip_prefix("gpt-")?.split(|c: char| !c.is_ascii_digit() && c != '.').next()?.split('.');
     let major = numbers.next()?.parse().ok()?;
     Some((major, numbers.next().and_then(|minor| minor.parse().ok()).unwrap_or(0)))
 }
@@ -196,7 +202,11 @@ fn said_by_assistant(blocks: &[Block], reasoning: Reasoning) -> Option<Said<'_>>
     let content = (!text.is_empty()).then_some(text);
     let tool_calls: Vec<Value> = blocks.iter().filter_map(call).collect();
     if tool_calls.is_empty() {
-        return content.map(|text| Said::Assistant { content: Some(text), reasoning_content: None, tool_calls });
+        return content.map(|text| Said::Assistant {
+            content: Some(text),
+            reasoning_content: None,
+            tool_calls,
+        });
     }
     let thoughts = joined(blocks.iter().filter_map(thought));
     let sent_back = reasoning == Reasoning::SentBack && !thoughts.is_empty();
@@ -334,7 +344,8 @@ mod tests {
         let bash = ToolSpec {
             name: "Bash".into(),
             description: "Runs a command".into(),
-            input_schema: RawJson::parse(r#"{"type":"object","properties":{"z":{"type":"string"},"a":{}}}"#).unwrap(),
+            input_schema: RawJson::parse(r#"{"type":"object","properties":{"z":{"type":"string"},"a":{}}}"#)
+                .unwrap(),
         };
         let now = ToolSpec {
             name: "Now".into(),
@@ -397,11 +408,18 @@ mod tests {
             let now = text_of_body(&request("kimi-k2-thinking", &mut history));
             assert!(now.starts_with(&before), "turn {turn}");
             before = now.strip_suffix("]}").unwrap().to_owned();
-            history.push(Role::Assistant, &Block::Thinking { thinking: "hm".into(), signature: String::new() });
+            history
+                .push(Role::Assistant, &Block::Thinking { thinking: "hm".into(), signature: String::new() });
             let input = json!({ "z": turn, "a": [1.5, null] });
-            history.push(Role::Assistant, &Block::ToolUse { id: format!("c{turn}"), name: "Bash".into(), input });
+            history.push(
+                Role::Assistant,
+                &Block::ToolUse { id: format!("c{turn}"), name: "Bash".into(), input },
+            );
             let content = Some(ResultContent::Text("done".into()));
-            history.push(Role::User, &Block::ToolResult { tool_use_id: format!("c{turn}"), content, is_error: None });
+            history.push(
+                Role::User,
+                &Block::ToolResult { tool_use_id: format!("c{turn}"), content, is_error: None },
+            );
             history.push(Role::Assistant, &Block::text("ok"));
         }
     }
@@ -409,15 +427,21 @@ mod tests {
     #[test]
     fn each_kind_of_message_has_its_form() {
         use Role::{Assistant, User};
-        let picture = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}});
+        let picture =
+            json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}});
         let shown = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}});
-        let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"z": "ls", "a": 1}});
+        let call =
+            |id: &str| json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"z": "ls", "a": 1}});
         let called = |id: &str| json!({"id": id, "type": "function", "function": {"name": "Bash", "arguments": r#"{"z":"ls","a":1}"#}});
-        let thinking = |signature: &str| json!({"type": "thinking", "thinking": "hm", "signature": signature});
+        let thinking =
+            |signature: &str| json!({"type": "thinking", "thinking": "hm", "signature": signature});
         let rows: Vec<(&str, Vec<(Role, Value)>, Value)> = vec![
             (
                 "texts of one side are joined",
-                vec![(User, json!({"type": "text", "text": "one"})), (User, json!({"type": "text", "text": "two"}))],
+                vec![
+                    (User, json!({"type": "text", "text": "one"})),
+                    (User, json!({"type": "text", "text": "two"})),
+                ],
                 json!([{"role": "user", "content": "one\ntwo"}]),
             ),
             (
@@ -427,14 +451,23 @@ mod tests {
             ),
             (
                 "a picture at an address stays there",
-                vec![(User, json!({"type": "image", "source": {"type": "url", "url": "https://x.test/a.png"}}))],
+                vec![(
+                    User,
+                    json!({"type": "image", "source": {"type": "url", "url": "https://x.test/a.png"}}),
+                )],
                 json!([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://x.test/a.png"}}]}]),
             ),
             (
                 "a PDF is a file, a text document is text",
                 vec![
-                    (User, json!({"type": "document", "title": "a.pdf", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBE"}})),
-                    (User, json!({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "words"}})),
+                    (
+                        User,
+                        json!({"type": "document", "title": "a.pdf", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBE"}}),
+                    ),
+                    (
+                        User,
+                        json!({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "words"}}),
+                    ),
                 ],
                 json!([{"role": "user", "content": [
                     {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBE"}},
@@ -443,7 +476,11 @@ mod tests {
             ),
             (
                 "a call keeps its id, and its reasoning goes back",
-                vec![(User, json!({"type": "text", "text": "go"})), (Assistant, thinking("")), (Assistant, call("c1"))],
+                vec![
+                    (User, json!({"type": "text", "text": "go"})),
+                    (Assistant, thinking("")),
+                    (Assistant, call("c1")),
+                ],
                 json!([
                     {"role": "user", "content": "go"},
                     {"role": "assistant", "content": null, "reasoning_content": "hm", "tool_calls": [called("c1")]},
@@ -451,12 +488,21 @@ mod tests {
             ),
             (
                 "signed reasoning came from elsewhere and stays here",
-                vec![(Assistant, thinking("sig")), (Assistant, json!({"type": "text", "text": "well"})), (Assistant, call("c1"))],
+                vec![
+                    (Assistant, thinking("sig")),
+                    (Assistant, json!({"type": "text", "text": "well"})),
+                    (Assistant, call("c1")),
+                ],
                 json!([{"role": "assistant", "content": "well", "tool_calls": [called("c1")]}]),
             ),
             (
                 "reasoning without a call is not sent, nor an empty message",
-                vec![(Assistant, thinking("")), (User, json!({"type": "text", "text": "go"})), (Assistant, thinking("")), (Assistant, json!({"type": "text", "text": "well"}))],
+                vec![
+                    (Assistant, thinking("")),
+                    (User, json!({"type": "text", "text": "go"})),
+                    (Assistant, thinking("")),
+                    (Assistant, json!({"type": "text", "text": "well"})),
+                ],
                 json!([{"role": "user", "content": "go"}, {"role": "assistant", "content": "well"}]),
             ),
             (
@@ -466,7 +512,10 @@ mod tests {
                     (Assistant, call("c2")),
                     (User, json!({"type": "tool_result", "tool_use_id": "c1", "content": "a.txt"})),
                     (User, json!({"type": "text", "text": "and hurry"})),
-                    (User, json!({"type": "tool_result", "tool_use_id": "c2", "content": [{"type": "text", "text": "x"}, {"type": "text", "text": "y"}]})),
+                    (
+                        User,
+                        json!({"type": "tool_result", "tool_use_id": "c2", "content": [{"type": "text", "text": "x"}, {"type": "text", "text": "y"}]}),
+                    ),
                 ],
                 json!([
                     {"role": "assistant", "content": null, "tool_calls": [called("c1"), called("c2")]},
@@ -478,8 +527,14 @@ mod tests {
             (
                 "an error says that it is one, once",
                 vec![
-                    (User, json!({"type": "tool_result", "tool_use_id": "c1", "content": "no such file", "is_error": true})),
-                    (User, json!({"type": "tool_result", "tool_use_id": "c2", "content": "ERROR: boom", "is_error": true})),
+                    (
+                        User,
+                        json!({"type": "tool_result", "tool_use_id": "c1", "content": "no such file", "is_error": true}),
+                    ),
+                    (
+                        User,
+                        json!({"type": "tool_result", "tool_use_id": "c2", "content": "ERROR: boom", "is_error": true}),
+                    ),
                     (User, json!({"type": "tool_result", "tool_use_id": "c3", "is_error": true})),
                     (User, json!({"type": "tool_result", "tool_use_id": "c4", "content": ""})),
                 ],
@@ -502,7 +557,10 @@ mod tests {
                 "blocks of another provider are left out",
                 vec![
                     (Assistant, json!({"type": "redacted_thinking", "data": "zz"})),
-                    (Assistant, json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}})),
+                    (
+                        Assistant,
+                        json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}),
+                    ),
                     (Assistant, json!({"type": "text", "text": "found"})),
                 ],
                 json!([{"role": "assistant", "content": "found"}]),
@@ -519,7 +577,9 @@ mod tests {
             (Role::Assistant, json!({"type": "thinking", "thinking": "hm"})),
             (Role::Assistant, json!({"type": "tool_use", "id": "c", "name": "Now", "input": {}})),
         ];
-        for (model, sent_back) in [("gpt-4o", false), ("o3", false), ("gpt-oss:20b", true), ("deepseek-chat", true)] {
+        for (model, sent_back) in
+            [("gpt-4o", false), ("o3", false), ("gpt-oss:20b", true), ("deepseek-chat", true)]
+        {
             assert_eq!(messages(model, &blocks)[0].get("reasoning_content").is_some(), sent_back, "{model}");
         }
     }

@@ -12,6 +12,9 @@ use super::chunk::{self, Chunk, Fragment, Piece};
 use crate::event::{BlockDelta, Event};
 use crate::fault::{Fault, FaultKind};
 
+/// The mark that closes a stream.
+const DONE: &str = "[DONE]";
+
 /// A reply on its way from one dialect to the other.
 #[derive(Debug)]
 pub(super) struct Translation {
@@ -30,6 +33,8 @@ pub(super) struct Translation {
     finish: Option<String>,
     refused: bool,
     usage: Usage,
+    /// The reason to stop and the figures as they were last told.
+    told: Option<(StopReason, Usage)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,30 +91,24 @@ impl Translation {
             finish: None,
             refused: false,
             usage: Usage::default(),
+            told: None,
         }
     }
 
-    /// Takes the data of the next event of the stream. What changes nothing is still a sign of life.
+    /// Takes the data of the next event of the stream.
     pub(super) fn take(&mut self, data: &str) -> Result<Vec<Event>, Fault> {
-        if self.stage == Stage::Complete {
-            return Ok(Vec::new());
+        match (self.stage, data.trim()) {
+            (Stage::Complete, _) | (_, "") | (Stage::Silent, DONE) => Ok(Vec::new()),
+            (Stage::Speaking, DONE) => Ok(self.complete()),
+            (Stage::Silent | Stage::Speaking, data) => self.absorb(chunk::read(data)?),
         }
-        if data.trim() == "[DONE]" {
-            return if self.stage == Stage::Silent { Err(cut()) } else { Ok(self.complete()) };
-        }
-        let mut events = self.absorb(chunk::read(data)?)?;
-        if events.is_empty() {
-            events.push(Event::Ping);
-        }
-        Ok(events)
     }
 
-    /// The stream is over. Without a reason to stop or the closing mark, the reply is not.
-    pub(super) fn end(&mut self) -> Result<Vec<Event>, Fault> {
+    /// The stream is over. A reply that has its reason to stop is complete, even without the closing mark.
+    pub(super) fn end(&mut self) -> Vec<Event> {
         match (self.stage, &self.finish) {
-            (Stage::Complete, _) => Ok(Vec::new()),
-            (_, Some(_)) => Ok(self.complete()),
-            (_, None) => Err(cut()),
+            (Stage::Speaking, Some(_)) => self.complete(),
+            _ => Vec::new(),
         }
     }
 
@@ -121,16 +120,6 @@ impl Translation {
         }
         events.extend(self.complete());
         Ok(events)
-    }
-
-    /// Whether the whole reply has been passed on.
-    pub(super) fn is_complete(&self) -> bool {
-        self.stage == Stage::Complete
-    }
-
-    /// Whether all that matters has come, even if the connection breaks now.
-    pub(super) fn is_settled(&self) -> bool {
-        self.finish.is_some()
     }
 
     fn absorb(&mut self, chunk: Chunk) -> Result<Vec<Event>, Fault> {
@@ -150,7 +139,10 @@ impl Translation {
             }
             self.finish = Some(reason);
         }
-        self.pass_on(Rest::MayCome, &mut events);
+        match self.finish {
+            Some(_) => self.settle(&mut events),
+            None => self.pass_on(Rest::MayCome, &mut events),
+        }
         Ok(events)
     }
 
@@ -161,24 +153,29 @@ impl Translation {
         Event::MessageStart { id, model, usage: self.usage.clone() }
     }
 
+    /// Closes what is open and tells why the model stopped; again when the figures come later, as they often do.
+    fn settle(&mut self, events: &mut Vec<Event>) {
+        self.pass_on(Rest::IsHere, events);
+        let called = self.parts.iter().any(|part| part.index.is_some() && matches!(part.kind, Kind::Call(_)));
+        let end = (stop_reason(self.finish.as_deref(), called, self.refused), self.usage.clone());
+        if self.told.as_ref() != Some(&end) {
+            let (stop_reason, usage) = end.clone();
+            events.push(Event::MessageDelta { stop_reason: Some(stop_reason), stop_sequence: None, usage });
+            self.told = Some(end);
+        }
+    }
+
     fn complete(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
-        self.pass_on(Rest::IsHere, &mut events);
-        self.stage = Stage::Complete;
-        let called = self.parts.iter().any(|part| part.index.is_some() && matches!(part.kind, Kind::Call(_)));
-        let stop_reason = stop_reason(self.finish.as_deref(), called, self.refused);
-        events.push(Event::MessageDelta {
-            stop_reason: Some(stop_reason),
-            stop_sequence: None,
-            usage: std::mem::take(&mut self.usage),
-        });
+        self.settle(&mut events);
         events.push(Event::MessageStop);
+        self.stage = Stage::Complete;
         events
     }
 
     fn add(&mut self, piece: Piece) {
         match piece {
-            Piece::Thinking(text) => match self.parts.last_mut() {
+            Piece::Thinking(text) => match self.parts[self.live..].last_mut() {
                 Some(part @ Part { kind: Kind::Thinking, .. }) => part.waiting.push_str(&text),
                 _ => self.parts.push(Part { kind: Kind::Thinking, waiting: text, index: None }),
             },
@@ -186,7 +183,7 @@ impl Translation {
                 self.refused = true;
                 self.add(Piece::Text(text));
             }
-            Piece::Text(text) => match self.parts.last_mut() {
+            Piece::Text(text) => match self.parts[self.live..].last_mut() {
                 Some(part @ Part { kind: Kind::Text, .. }) => part.waiting.push_str(&text),
                 _ => self.parts.push(Part { kind: Kind::Text, waiting: text, index: None }),
             },
@@ -236,9 +233,13 @@ impl Translation {
             })
         };
         let found = if fragment.index.is_some() {
-            calls().find(|(_, call)| call.number == fragment.index).filter(|(_, call)| !call.is_followed_by(fragment))
+            calls()
+                .find(|(_, call)| call.number == fragment.index)
+                .filter(|(_, call)| !call.is_followed_by(fragment))
         } else if !fragment.id.is_empty() {
-            calls().find(|(_, call)| call.id == fragment.id).filter(|(_, call)| !call.is_followed_by(fragment))
+            calls()
+                .find(|(_, call)| call.id == fragment.id)
+                .filter(|(_, call)| !call.is_followed_by(fragment))
         } else {
             let named = !fragment.name.is_empty();
             calls().next().filter(|(_, last)| !(named && (fragment.follows || !last.arguments.is_empty())))
@@ -330,13 +331,15 @@ impl Call {
     fn is_followed_by(&self, fragment: &Fragment) -> bool {
         let named = !fragment.name.is_empty() && !self.name.is_empty();
         let other_id = !fragment.id.is_empty() && !self.id.is_empty() && fragment.id != self.id;
-        let begins_again = !fragment.arguments.is_empty() && is_whole(&self.arguments) && !self.is_said_again(fragment);
+        let begins_again =
+            !fragment.arguments.is_empty() && is_whole(&self.arguments) && !self.is_said_again(fragment);
         named && (other_id || begins_again)
     }
 
     /// Whether a fragment only says the whole call again, as some servers do at the end.
     fn is_said_again(&self, fragment: &Fragment) -> bool {
-        let same = fragment.id == self.id && fragment.name == self.name && fragment.arguments == self.arguments;
+        let same =
+            fragment.id == self.id && fragment.name == self.name && fragment.arguments == self.arguments;
         same && !self.id.is_empty() && is_whole(&self.arguments)
     }
 }
@@ -360,11 +363,13 @@ fn stop_reason(finish: Option<&str>, called: bool, refused: bool) -> StopReason 
     match finish {
         Some("length" | "max_tokens") => StopReason::MaxTokens,
         Some("content_filter") => StopReason::Refusal,
-        None | Some("stop" | "tool_calls" | "function_call" | "eos" | "eos_token" | "end_turn") => match (called, refused) {
-            (true, _) => StopReason::ToolUse,
-            (false, true) => StopReason::Refusal,
-            (false, false) => StopReason::EndTurn,
-        },
+        None | Some("stop" | "tool_calls" | "function_call" | "eos" | "eos_token" | "end_turn") => {
+            match (called, refused) {
+                (true, _) => StopReason::ToolUse,
+                (false, true) => StopReason::Refusal,
+                (false, false) => StopReason::EndTurn,
+            }
+        }
         Some(other) => StopReason::Other(other.to_owned()),
     }
 }
@@ -375,13 +380,11 @@ fn failed(finish: &str) -> Option<Fault> {
         "insufficient_system_resource" => {
             Some(Fault::new(FaultKind::Overloaded, "The provider broke off the reply: it is overloaded."))
         }
-        "error" => Some(Fault::new(FaultKind::Server, "The provider broke off the reply because of an error.")),
+        "error" => {
+            Some(Fault::new(FaultKind::Server, "The provider broke off the reply because of an error."))
+        }
         _ => None,
     }
-}
-
-fn cut() -> Fault {
-    Fault::new(FaultKind::Cut, "The model's stream ended before the reply did.")
 }
 
 #[cfg(test)]

@@ -86,6 +86,9 @@ macro_rules! requests {
         }
 
         impl Request {
+            /// Every subtype that we know.
+            pub const SUBTYPES: &'static [&'static str] = &[$($($subtype,)*)*];
+
             /// The `subtype` on the wire.
             pub fn subtype(&self) -> &str {
                 match self {
@@ -248,5 +251,87 @@ struct Question<'a, T> {
 impl<'de> Deserialize<'de> for Request {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self::from_json(RawJson::deserialize(deserializer)?.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Frame;
+
+    fn request(line: &serde_json::Value) -> Request {
+        match crate::decode(&line.to_string()) {
+            Ok(Frame::ControlRequest(ControlRequest { request_id, request })) if request_id == "r1" => {
+                request
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_question_in_a_wrong_shape_keeps_its_id_and_names_the_field() {
+        for (body, field) in [
+            (json!({"subtype": "set_permission_mode", "mode": "yolo"}), "`mode`"),
+            (json!({"subtype": "mcp_toggle", "serverName": "a", "enabled": "yes"}), "`enabled`"),
+            (json!({"subtype": "rewind_files"}), "`user_message_id`"),
+            (
+                json!({"subtype": "hook_callback", "callback_id": "h", "input": {"hook_event_name": "Stop"}}),
+                "stop_hook_active",
+            ),
+            (
+                json!({"subtype": "mcp_set_servers", "servers": {"a": {"type": "carrier-pigeon"}}}),
+                "carrier-pigeon",
+            ),
+            (json!({"subtype": 5}), "subtype"),
+            (json!("interrupt"), "subtype"),
+        ] {
+            let asked = request(&json!({"type": "control_request", "request_id": "r1", "request": body}));
+            let Request::Invalid { error, .. } = asked else { panic!("{asked:?}") };
+            assert!(error.contains(field), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_question_without_an_id_is_an_error() {
+        let line = r#"{"type":"control_request","request":{"subtype":"interrupt"}}"#;
+        let Err(WireError::WrongShape { kind, reason, .. }) = crate::decode(line) else { panic!() };
+        assert_eq!(kind, "control_request");
+        assert!(reason.contains("request_id"), "{reason}");
+    }
+
+    #[test]
+    fn an_unknown_question_is_kept_as_it_came() {
+        let line = r#"{"type":"control_request","request_id":"r1","request":{"subtype":"dance","n":1.50}}"#;
+        let mut out = Vec::new();
+        crate::encode(&crate::decode(line).unwrap(), &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), format!("{line}\n"));
+    }
+
+    #[test]
+    fn the_system_prompt_may_be_one_string_or_a_list() {
+        for (given, read) in [
+            (json!("be short"), Some(vec!["be short"])),
+            (json!(["be", "short"]), Some(vec!["be", "short"])),
+            (json!(""), Some(vec![""])),
+            (json!(null), None),
+        ] {
+            let body = json!({"subtype": "initialize", "systemPrompt": given});
+            let asked = request(&json!({"type": "control_request", "request_id": "r1", "request": body}));
+            let Request::Initialize(initialize) = asked else { panic!("{asked:?}") };
+            assert_eq!(
+                initialize.system_prompt,
+                read.map(|texts| texts.into_iter().map(String::from).collect())
+            );
+        }
+    }
+
+    #[test]
+    fn null_is_as_good_as_absent_in_initialize() {
+        let body = json!({"subtype": "initialize", "hooks": null, "agents": null, "sdkMcpServers": null, "skills": null,
+            "jsonSchema": null, "appendSystemPrompt": null, "promptSuggestions": null, "plugins": null});
+        let asked = request(&json!({"type": "control_request", "request_id": "r1", "request": body}));
+        assert_eq!(asked, Initialize::default().into());
     }
 }

@@ -69,6 +69,23 @@ impl ControlResponse {
         Self::refusal(request_id.into(), error.into(), None)
     }
 
+    /// No, with a reason for people and a word for programs.
+    pub fn error_with_code(
+        request_id: impl Into<String>,
+        error: impl Into<String>,
+        code: impl Into<String>,
+    ) -> Self {
+        Self {
+            response: Response::Error {
+                request_id: request_id.into(),
+                error: error.into(),
+                error_code: Some(code.into()),
+                pending_permission_requests: None,
+                pending_user_dialog_requests: None,
+            },
+        }
+    }
+
     /// The question is unknown here.
     pub fn unsupported(request_id: impl Into<String>, subtype: &str) -> Self {
         let error = format!("Unsupported control request subtype: {subtype}");
@@ -129,7 +146,8 @@ impl Response {
     pub fn reply<A: Ask>(&self) -> Result<A::Reply, AskError> {
         match self {
             Self::Success { response, .. } => {
-                let json = response.as_ref().map_or("{}", RawJson::as_str);
+                let json =
+                    response.as_ref().map(RawJson::as_str).filter(|json| *json != "null").unwrap_or("{}");
                 Ok(read(&format!("control_response/{}", A::SUBTYPE), json)?)
             }
             Self::Error { error, error_code, .. } => {
@@ -193,4 +211,45 @@ impl<'de> Deserialize<'de> for Response {
 pub struct Cancel {
     /// The question.
     pub request_id: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::control::{
+        Empty, Interrupt, InterruptReply, SetModel, SetModelReply, SetPermissionMode, StopTask,
+    };
+
+    #[test]
+    fn an_unknown_question_is_refused_in_the_words_that_sdks_look_for() {
+        let expected = json!({"response": {
+            "subtype": "error", "request_id": "r1",
+            "error": "Unsupported control request subtype: dance", "error_code": "unsupported_request",
+        }});
+        assert_eq!(serde_json::to_value(ControlResponse::unsupported("r1", "dance")).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_answer_without_a_payload_is_enough_where_nothing_is_asked() {
+        let response = ControlResponse::ok("r1").response;
+        assert_eq!(response.request_id(), "r1");
+        assert_eq!(response.reply::<StopTask>(), Ok(Empty {}));
+        assert_eq!(response.reply::<Interrupt>(), Ok(InterruptReply::default()));
+        assert_eq!(response.reply::<SetModel>(), Ok(SetModelReply::default()));
+    }
+
+    #[test]
+    fn an_answer_in_a_wrong_shape_names_the_field() {
+        let response = ControlResponse::success("r1", &json!({"mode": 7})).response;
+        let Err(AskError::WrongShape(error)) = response.reply::<SetPermissionMode>() else { panic!() };
+        assert!(error.to_string().contains("`mode`"), "{error}");
+    }
+
+    #[test]
+    fn a_refusal_is_told_in_the_other_sides_words() {
+        let error = ControlResponse::error("r1", "busy").response.reply::<Interrupt>().unwrap_err();
+        assert_eq!(error.to_string(), "busy");
+    }
 }

@@ -140,6 +140,7 @@ pub struct PermissionRequest {
 
 /// A call was refused.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PermissionDeniedHook")]
 pub struct PermissionDenied {
     /// The tool.
     pub tool_name: String,
@@ -156,6 +157,7 @@ pub struct PermissionDenied {
 
 /// The person should look.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "NotificationHook")]
 pub struct Notification {
     /// What to show.
     pub message: String,
@@ -455,6 +457,7 @@ pub struct TaskCompleted {
 
 /// An MCP server asks the person something.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ElicitationHook")]
 pub struct Elicitation {
     /// The server.
     pub mcp_server_name: String,

@@ -16,6 +16,7 @@ use crate::schema::by_tag;
 /// What a hook answers: now, or "I am still at it".
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "almost every answer is the large one")]
 pub enum HookOutput {
     /// Still at it; do not wait.
     Async(AsyncOutput),

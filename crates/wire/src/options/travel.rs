@@ -282,3 +282,158 @@ fn tool_names(tools: &ToolSet) -> String {
 fn some_unless_empty(names: Vec<String>) -> Option<Vec<String>> {
     (!names.is_empty()).then_some(names)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{Effort, PluginConfig, SdkServer, SettingSource, StdioServer, ThinkingDisplay};
+    use crate::permission::PermissionMode;
+
+    /// The flags behind those that are always there.
+    fn flags(options: &Options) -> Vec<String> {
+        let args = options.to_args();
+        assert_eq!(
+            args[..5],
+            ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]
+        );
+        args[5..].to_vec()
+    }
+
+    #[test]
+    fn no_options_are_no_flags_and_an_empty_initialize() {
+        assert_eq!(flags(&Options::default()), [""; 0]);
+        assert_eq!(Options::default().to_initialize(), Initialize::default());
+        assert!(Options::default().to_env().is_empty());
+    }
+
+    #[test]
+    fn thinking_is_spelt_as_the_engines_know_it() {
+        let display = Some(ThinkingDisplay::Omitted);
+        for (thinking, limit, expected) in [
+            (
+                Some(Thinking::Adaptive { display }),
+                None,
+                vec!["--thinking=adaptive", "--thinking-display=omitted"],
+            ),
+            (
+                Some(Thinking::Enabled { budget_tokens: Some(9), display: None }),
+                None,
+                vec!["--max-thinking-tokens=9"],
+            ),
+            (
+                Some(Thinking::Enabled { budget_tokens: None, display: None }),
+                None,
+                vec!["--thinking=adaptive"],
+            ),
+            (Some(Thinking::Disabled), Some(5), vec!["--thinking=disabled"]),
+            (None, Some(0), vec!["--thinking=disabled"]),
+            (None, Some(5), vec!["--max-thinking-tokens=5"]),
+        ] {
+            assert_eq!(
+                flags(&Options { thinking, max_thinking_tokens: limit, ..Options::default() }),
+                expected
+            );
+        }
+    }
+
+    #[test]
+    fn an_empty_list_is_something_else_than_no_list() {
+        let options = Options {
+            tools: Some(ToolSet::List(vec![])),
+            setting_sources: Some(vec![]),
+            ..Options::default()
+        };
+        assert_eq!(flags(&options), ["--tools=", "--setting-sources="]);
+    }
+
+    #[test]
+    fn every_group_of_flags_is_there() {
+        let options = Options {
+            model: Some("opus".into()),
+            effort: Some(Effort::XHigh),
+            permission_mode: Some(PermissionMode::AcceptEdits),
+            permission_prompt_tool: Some(PermissionPromptTool::Stdio),
+            allowed_tools: vec!["Read".into(), "Bash(git:*)".into()],
+            skills: Some(vec!["pdf".into()]),
+            additional_directories: vec!["/a".into(), "/b".into()],
+            resume: Some("-odd".into()),
+            persist_session: Some(false),
+            setting_sources: Some(vec![SettingSource::User, SettingSource::Local]),
+            plugins: vec![PluginConfig::local("/p")],
+            include_partial_messages: true,
+            extra_args: [("brief".into(), None), ("name".into(), Some("x".into()))].into(),
+            ..Options::default()
+        };
+        let expected = [
+            "--model=opus",
+            "--effort=xhigh",
+            "--permission-mode=acceptEdits",
+            "--permission-prompt-tool=stdio",
+            "--allowedTools=Read,Bash(git:*),Skill(pdf)",
+            "--add-dir=/a",
+            "--add-dir=/b",
+            "--resume=-odd",
+            "--no-session-persistence",
+            "--setting-sources=user,local",
+            "--plugin-dir=/p",
+            "--include-partial-messages",
+            "--brief",
+            "--name=x",
+        ];
+        assert_eq!(flags(&options), expected);
+    }
+
+    #[test]
+    fn a_server_of_the_host_travels_in_initialize_and_the_others_as_a_flag() {
+        let stdio = StdioServer { command: "db".into(), ..StdioServer::default() };
+        let sdk = SdkServer { name: "inner name".into(), timeout: Some(5.0), tools: None };
+        let options = Options {
+            mcp_servers: [
+                ("db".into(), McpServerConfig::Stdio(stdio)),
+                ("calc".into(), McpServerConfig::Sdk(sdk)),
+            ]
+            .into(),
+            ..Options::default()
+        };
+        assert_eq!(
+            flags(&options),
+            ["--mcp-config", r#"{"mcpServers":{"db":{"type":"stdio","command":"db"}}}"#]
+        );
+        let initialize = options.to_initialize();
+        assert_eq!(initialize.sdk_mcp_servers, Some(vec!["calc".into()]));
+        assert_eq!(initialize.sdk_mcp_server_configs.unwrap()["calc"].timeout, Some(5.0));
+    }
+
+    #[test]
+    fn the_sandbox_is_never_lost() {
+        let sandbox = json!({"enabled": true}).as_object().cloned();
+        let sandboxed = r#"{"sandbox":{"enabled":true}}"#;
+        for (settings, expected) in [
+            (None, vec!["--settings", sandboxed]),
+            (Some(r#"{"model":"m"}"#), vec!["--settings", r#"{"model":"m","sandbox":{"enabled":true}}"#]),
+            (Some("/s.json"), vec!["--settings", "/s.json", "--settings", sandboxed]),
+        ] {
+            let options = Options {
+                settings: settings.map(String::from),
+                sandbox: sandbox.clone(),
+                ..Options::default()
+            };
+            assert_eq!(flags(&options), expected);
+        }
+    }
+
+    #[test]
+    fn the_system_prompt_travels_in_initialize_unless_it_is_a_file() {
+        let with = |prompt| Options { system_prompt: Some(prompt), ..Options::default() };
+        assert_eq!(with("".into()).to_initialize().system_prompt, Some(vec![String::new()]));
+        let preset = SystemPrompt::Preset {
+            append: Some("more".into()),
+            exclude_dynamic_sections: Some(true),
+            snapshot: None,
+        };
+        let initialize = with(preset).to_initialize();
+        assert_eq!((initialize.system_prompt, initialize.append_system_prompt), (None, Some("more".into())));
+        assert_eq!(initialize.exclude_dynamic_sections, Some(true));
+        assert_eq!(flags(&with(SystemPrompt::File { path: "/p".into() })), ["--system-prompt-file=/p"]);
+    }
+}

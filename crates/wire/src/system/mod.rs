@@ -68,6 +68,9 @@ macro_rules! system_events {
         }
 
         impl SystemEvent {
+            /// Every subtype that we know.
+            pub const SUBTYPES: &'static [&'static str] = &[$($subtype,)*];
+
             /// The `subtype` on the wire; `unknown` for one that we do not know.
             pub fn subtype(&self) -> &str {
                 match self {
@@ -179,5 +182,40 @@ impl<'de> Deserialize<'de> for System {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let line = RawJson::deserialize(deserializer)?;
         Self::from_line(line.as_str()).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Frame, decode, encode};
+
+    #[test]
+    fn an_unknown_subtype_is_written_back_byte_for_byte() {
+        let line = r#"{"uuid":"u","type":"system","n":1.50,"subtype":"brand_new","session_id":"s","z":null}"#;
+        let frame = decode(line).unwrap();
+        let Frame::System(System { event: SystemEvent::Other(_), uuid, session_id }) = &frame else {
+            panic!()
+        };
+        assert_eq!((uuid.as_str(), session_id.as_str()), ("u", "s"));
+        let mut out = Vec::new();
+        encode(&frame, &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), format!("{line}\n"));
+    }
+
+    #[test]
+    fn a_known_subtype_with_a_wrong_shape_names_subtype_and_field() {
+        let line = r#"{"type":"system","subtype":"task_progress","task_id":"t","description":"d","usage":{"total_tokens":"x"}}"#;
+        let Err(WireError::WrongShape { kind, field, .. }) = decode(line) else { panic!() };
+        assert_eq!((kind.as_str(), field.as_str()), ("system/task_progress", "usage.total_tokens"));
+    }
+
+    #[test]
+    fn a_fraction_where_a_count_is_expected_is_taken() {
+        let line = r#"{"type":"system","subtype":"api_retry","attempt":1,"max_retries":3,"retry_delay_ms":523.7,"error_status":null,"error":"new_kind"}"#;
+        let Ok(Frame::System(System { event: SystemEvent::ApiRetry(retry), .. })) = decode(line) else {
+            panic!()
+        };
+        assert_eq!(retry.retry_delay_ms, 523);
     }
 }

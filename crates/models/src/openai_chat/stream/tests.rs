@@ -1,5 +1,6 @@
 //! Streams as the providers send them, and the replies that they mean.
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use whimbrel_wire::{Block, StopReason, Usage};
 
@@ -21,14 +22,15 @@ fn translate(lines: &[&str]) -> Result<Vec<Event>, Fault> {
     for line in lines {
         events.extend(translation.take(line)?);
     }
-    events.extend(translation.end()?);
+    events.extend(translation.end());
     Ok(events)
 }
 
 fn assemble(events: &[Event]) -> Reply {
     let mut assembly = Assembly::default();
     let finished = events.iter().filter_map(|event| assembly.take(event).unwrap());
-    let blocks = finished.inspect(|block| assert_eq!(block.bad_input, None)).map(|block| block.block).collect();
+    let blocks =
+        finished.inspect(|block| assert_eq!(block.bad_input, None)).map(|block| block.block).collect();
     assert!(assembly.complete);
     assert!(!assembly.id.is_empty());
     let Usage { input_tokens, cache_read_input_tokens, output_tokens, .. } = assembly.usage;
@@ -73,7 +75,11 @@ fn providers_streams_become_replies() {
                 r#"{"id":"chatcmpl-B9","object":"chat.completion.chunk","created":1741570283,"model":"gpt-4o-2024-08-06","choices":[],"usage":{"prompt_tokens":2006,"completion_tokens":300,"total_tokens":2306,"prompt_tokens_details":{"cached_tokens":1920,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}}}"#,
                 "[DONE]",
             ],
-            reply: Reply { blocks: vec![Block::text("Hello")], stop: StopReason::EndTurn, tokens: (86, 1920, 300) },
+            reply: Reply {
+                blocks: vec![Block::text("Hello")],
+                stop: StopReason::EndTurn,
+                tokens: (86, 1920, 300),
+            },
         },
         Row {
             name: "OpenAI: two calls, one after the other",
@@ -139,7 +145,10 @@ fn providers_streams_become_replies() {
                 "[DONE]",
             ],
             reply: Reply {
-                blocks: vec![thinking("Look first."), call("call_seed_1", "Read", json!({"path": "a", "n": 1}))],
+                blocks: vec![
+                    thinking("Look first."),
+                    call("call_seed_1", "Read", json!({"path": "a", "n": 1})),
+                ],
                 stop: StopReason::ToolUse,
                 tokens: (180, 0, 21),
             },
@@ -204,7 +213,11 @@ fn providers_streams_become_replies() {
                 r#"{"id":"m1","model":"magistral","choices":[{"index":0,"delta":{"content":[{"type":"text","text":"Yes."}]},"finish_reason":"stop"}]}"#,
                 "[DONE]",
             ],
-            reply: Reply { blocks: vec![thinking("Hm."), Block::text("Yes.")], stop: StopReason::EndTurn, tokens: (0, 0, 0) },
+            reply: Reply {
+                blocks: vec![thinking("Hm."), Block::text("Yes.")],
+                stop: StopReason::EndTurn,
+                tokens: (0, 0, 0),
+            },
         },
     ]);
 }
@@ -251,7 +264,10 @@ fn calls_are_told_apart_however_loosely_they_are_named() {
                 r#"{"choices":[{"delta":{"tool_calls":[{"function":{"name":"Read","arguments":"{\"path\":\"2\"}"}}]}}]}"#,
                 "[DONE]",
             ],
-            reply: reply(vec![call("call_seed_0", "Read", read("1")), call("call_seed_1", "Read", read("2"))]),
+            reply: reply(vec![
+                call("call_seed_0", "Read", read("1")),
+                call("call_seed_1", "Read", read("2")),
+            ]),
         },
         Row {
             name: "a name in pieces",
@@ -340,6 +356,11 @@ fn the_first_open_block_is_passed_on_as_it_grows() {
     };
     let start = |index, id, name| Event::BlockStart { index, block: call(id, name, json!({})) };
     let stop = |index| Event::BlockStop { index };
+    let end = |input_tokens, output_tokens| Event::MessageDelta {
+        stop_reason: Some(StopReason::ToolUse),
+        stop_sequence: None,
+        usage: Usage { input_tokens, output_tokens, ..Usage::default() },
+    };
     let steps = [
         (
             r#"{"id":"r","model":"m","choices":[{"delta":{"role":"assistant","content":"hi"}}]}"#,
@@ -359,7 +380,7 @@ fn the_first_open_block_is_passed_on_as_it_grows() {
         ),
         (
             r#"{"choices":[{"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"Now","arguments":"{"}}]}}]}"#,
-            vec![Event::Ping],
+            vec![],
         ),
         (
             r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}}]}"#,
@@ -367,27 +388,16 @@ fn the_first_open_block_is_passed_on_as_it_grows() {
         ),
         (
             r#"{"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":"}"}}]},"finish_reason":"tool_calls"}]}"#,
-            vec![delta(2, "}")],
+            vec![delta(2, "}"), stop(2), end(0, 0)],
         ),
-        (r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":6}}"#, vec![Event::Ping]),
-        (
-            "[DONE]",
-            vec![
-                stop(2),
-                Event::MessageDelta {
-                    stop_reason: Some(StopReason::ToolUse),
-                    stop_sequence: None,
-                    usage: Usage { input_tokens: 5, output_tokens: 6, ..Usage::default() },
-                },
-                Event::MessageStop,
-            ],
-        ),
+        (r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":6}}"#, vec![end(5, 6)]),
+        ("[DONE]", vec![Event::MessageStop]),
         ("[DONE]", vec![]),
     ];
     for (line, events) in steps {
         assert_eq!(translation.take(line).unwrap(), events, "{line}");
     }
-    assert_eq!(translation.end().unwrap(), []);
+    assert_eq!(translation.end(), []);
 }
 
 #[test]
@@ -421,7 +431,11 @@ fn a_refusal_is_text_that_the_model_stopped_with() {
             r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
             "[DONE]",
         ],
-        reply: Reply { blocks: vec![Block::text("I can't help.")], stop: StopReason::Refusal, tokens: (0, 0, 0) },
+        reply: Reply {
+            blocks: vec![Block::text("I can't help.")],
+            stop: StopReason::Refusal,
+            tokens: (0, 0, 0),
+        },
     }]);
 }
 
@@ -443,48 +457,102 @@ fn a_call_cut_by_the_output_limit_is_known_to_be_unusable() {
 fn a_broken_stream_is_a_fault() {
     let text = r#"{"id":"r","model":"m","choices":[{"delta":{"content":"hi"},"finish_reason":null}]}"#;
     for (name, lines, kind, message) in [
-        ("nothing at all", vec![], FaultKind::Cut, "ended before"),
-        ("only the closing mark", vec!["[DONE]"], FaultKind::Cut, "ended before"),
-        ("no reason to stop and no mark", vec![text], FaultKind::Cut, "ended before"),
-        ("figures only", vec![r#"{"choices":[],"usage":{"prompt_tokens":3}}"#], FaultKind::Cut, "ended before"),
         ("not JSON", vec![text, "<html>"], FaultKind::Protocol, "<html>"),
         (
             "OpenAI: an error object",
-            vec![text, r#"{"error":{"message":"The server had an error","type":"server_error","param":null,"code":null}}"#],
+            vec![
+                text,
+                r#"{"error":{"message":"The server had an error","type":"server_error","param":null,"code":null}}"#,
+            ],
             FaultKind::Server,
             "The server had an error",
         ),
         (
             "OpenRouter: an error beside a choice",
-            vec![text, r#"{"id":"r","error":{"code":429,"message":"Rate limit exceeded"},"choices":[{"delta":{"content":""},"finish_reason":"error"}]}"#],
+            vec![
+                text,
+                r#"{"id":"r","error":{"code":429,"message":"Rate limit exceeded"},"choices":[{"delta":{"content":""},"finish_reason":"error"}]}"#,
+            ],
             FaultKind::RateLimit,
             "Rate limit exceeded",
         ),
         (
             "vLLM: an error that is not wrapped",
-            vec![r#"{"object":"error","message":"This model's maximum context length is 4096 tokens.","type":"BadRequestError","code":400}"#],
+            vec![
+                r#"{"object":"error","message":"This model's maximum context length is 4096 tokens.","type":"BadRequestError","code":400}"#,
+            ],
             FaultKind::PromptTooLong,
             "maximum context length",
         ),
         (
             "llama.cpp: the context is full",
-            vec![r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error","n_prompt_tokens":14429,"n_ctx":8192}}"#],
+            vec![
+                r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error","n_prompt_tokens":14429,"n_ctx":8192}}"#,
+            ],
             FaultKind::PromptTooLong,
             "available context size",
         ),
-        ("Ollama: an error that is only a string", vec![r#"{"error":"llama runner terminated"}"#], FaultKind::Server, "llama runner"),
+        (
+            "Ollama: an error that is only a string",
+            vec![r#"{"error":"llama runner terminated"}"#],
+            FaultKind::Server,
+            "llama runner",
+        ),
         (
             "DeepSeek: broken off",
             vec![text, r#"{"choices":[{"delta":{},"finish_reason":"insufficient_system_resource"}]}"#],
             FaultKind::Overloaded,
             "overloaded",
         ),
-        ("broken off", vec![text, r#"{"choices":[{"delta":{},"finish_reason":"error"}]}"#], FaultKind::Server, "broke off"),
+        (
+            "broken off",
+            vec![text, r#"{"choices":[{"delta":{},"finish_reason":"error"}]}"#],
+            FaultKind::Server,
+            "broke off",
+        ),
     ] {
         let fault = translate(&lines).expect_err(name);
         assert_eq!(fault.kind, kind, "{name}: {fault}");
         assert!(fault.message.contains(message), "{name}: {fault}");
     }
+}
+
+#[test]
+fn a_reply_is_complete_with_the_closing_mark_or_a_reason_to_stop() {
+    let text = r#"{"choices":[{"delta":{"content":"hi"},"finish_reason":null}]}"#;
+    let stop = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
+    let usage = r#"{"choices":[],"usage":{"prompt_tokens":3}}"#;
+    for (name, lines, complete) in [
+        ("nothing at all", vec![], false),
+        ("only the closing mark", vec!["[DONE]"], false),
+        ("figures only", vec![usage], false),
+        ("figures and the closing mark", vec![usage, "[DONE]"], false),
+        ("neither", vec![text], false),
+        ("the closing mark", vec![text, "", "[DONE]"], true),
+        ("a reason to stop", vec![text, stop], true),
+        ("both", vec![text, stop, "[DONE]", "[DONE]", text], true),
+    ] {
+        let ends = translate(&lines).unwrap().iter().filter(|event| **event == Event::MessageStop).count();
+        assert_eq!(ends, usize::from(complete), "{name}");
+    }
+}
+
+#[test]
+fn what_comes_after_the_reason_to_stop_still_counts() {
+    check(vec![Row {
+        name: "a call after `stop`",
+        lines: &[
+            r#"{"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}"#,
+            r#"{"choices":[{"delta":{"content":"!"},"finish_reason":null}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"Now","arguments":"{}"}}]},"finish_reason":"stop"}]}"#,
+            "[DONE]",
+        ],
+        reply: Reply {
+            blocks: vec![Block::text("hi"), Block::text("!"), call("a", "Now", json!({}))],
+            stop: StopReason::ToolUse,
+            tokens: (0, 0, 0),
+        },
+    }]);
 }
 
 #[test]
@@ -529,9 +597,69 @@ fn strange_figures_are_never_an_error() {
         (r#"{"prompt_tokens":-4,"completion_tokens":2.7}"#, (0, 0, 2)),
         (r#"{"prompt_tokens":"many","completion_tokens":null}"#, (0, 0, 0)),
         (r#"{"prompt_tokens":5,"prompt_tokens_details":null,"completion_tokens":1}"#, (5, 0, 1)),
-        (r#"{"prompt_tokens":5,"prompt_tokens_details":{"cached_tokens":9},"completion_tokens":1}"#, (0, 9, 1)),
+        (
+            r#"{"prompt_tokens":5,"prompt_tokens_details":{"cached_tokens":9},"completion_tokens":1}"#,
+            (0, 9, 1),
+        ),
     ] {
-        let line = format!(r#"{{"choices":[{{"delta":{{"content":"x"}},"finish_reason":"stop"}}],"usage":{usage}}}"#);
+        let line = format!(
+            r#"{{"choices":[{{"delta":{{"content":"x"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
+        );
         assert_eq!(assemble(&translate(&[&line]).unwrap()).tokens, expected, "{usage}");
+    }
+}
+
+/// Any JSON that a chunk may hold where a piece of the reply is expected.
+fn any_delta() -> impl Strategy<Value = Value> {
+    let text = prop_oneof![Just(""), Just(" \n"), Just("a"), Just("ü b")];
+    let arguments = prop_oneof![
+        Just(json!("")),
+        Just(json!("{}")),
+        Just(json!("{\"a\":")),
+        Just(json!("1}")),
+        Just(json!({"a": 1})),
+        Just(Value::Null),
+    ];
+    let call = (0..3u64, 0..3usize, 0..3usize, arguments).prop_map(|(index, id, name, arguments)| {
+        let index = if index == 2 { Value::Null } else { json!(index) };
+        json!({
+            "index": index,
+            "id": (["x", "y", ""][id]),
+            "function": {"name": (["Read", "Re", ""][name]), "arguments": arguments},
+        })
+    });
+    prop_oneof![
+        text.clone().prop_map(|text| json!({"content": text})),
+        text.prop_map(|text| json!({"reasoning": text})),
+        proptest::collection::vec(call, 0..3).prop_map(|calls| json!({"tool_calls": calls})),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn whatever_comes_the_events_are_in_order_and_every_call_has_its_own_id(
+        deltas in proptest::collection::vec((any_delta(), 0..8usize), 1..12),
+    ) {
+        let mut translation = Translation::new("seed", "asked", []);
+        let mut events = Vec::new();
+        for (delta, finish) in deltas {
+            let finish = if finish == 0 { json!("stop") } else { Value::Null };
+            let line = json!({"choices": [{"delta": delta, "finish_reason": finish}]});
+            events.extend(translation.take(&line.to_string()).unwrap());
+        }
+        events.extend(translation.take("[DONE]").unwrap());
+        let mut assembly = Assembly::default();
+        let mut ids = HashSet::new();
+        for event in &events {
+            if let Some(finished) = assembly.take(event).unwrap()
+                && let Block::ToolUse { id, name, .. } = finished.block
+            {
+                prop_assert!(!name.is_empty());
+                prop_assert!(ids.insert(id.clone()), "{} twice", id);
+            }
+        }
+        prop_assert!(assembly.complete);
+        let expected = if ids.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
+        prop_assert_eq!(assembly.stop_reason, Some(expected));
     }
 }

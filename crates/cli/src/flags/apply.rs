@@ -1,0 +1,135 @@
+//! What the rows of the flag table do with their values. Pure: a value that makes no sense is told in words.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use serde_json::Value;
+use whimbrel_wire::names::UnknownName;
+use whimbrel_wire::options::{PluginConfig, Thinking, ToolSet};
+
+use super::flag::Applied;
+use super::list::items;
+use super::typed::{InputFormat, OutputFormat, Typed};
+
+pub(super) fn set(option: &mut Option<String>, value: &str) -> Applied {
+    *option = Some(value.to_owned());
+    Ok(())
+}
+
+pub(super) fn set_parsed<T: FromStr<Err: Display>>(option: &mut Option<T>, value: &str) -> Applied {
+    *option = Some(value.parse().map_err(|error: T::Err| error.to_string())?);
+    Ok(())
+}
+
+pub(super) fn set_number<T: FromStr>(option: &mut Option<T>, value: &str) -> Applied {
+    *option = Some(value.trim().parse().map_err(|_| format!("{value:?} is not a whole number"))?);
+    Ok(())
+}
+
+pub(super) fn push(list: &mut Vec<String>, value: &str) -> Applied {
+    list.push(value.to_owned());
+    Ok(())
+}
+
+pub(super) fn extend(list: &mut Vec<String>, value: &str) -> Applied {
+    list.extend(items(value));
+    Ok(())
+}
+
+pub(super) fn read<T>(value: &str, by_name: fn(&str) -> Result<T, String>, option: &mut T) -> Applied {
+    *option = by_name(value)?;
+    Ok(())
+}
+
+pub(super) fn input_format(name: &str) -> Result<InputFormat, String> {
+    match name {
+        "text" => Ok(InputFormat::Text),
+        "stream-json" => Ok(InputFormat::StreamJson),
+        _ => Err(format!("{name:?} is not text or stream-json")),
+    }
+}
+
+pub(super) fn output_format(name: &str) -> Result<OutputFormat, String> {
+    match name {
+        "text" => Ok(OutputFormat::Text),
+        "json" => Ok(OutputFormat::Json),
+        "stream-json" => Ok(OutputFormat::StreamJson),
+        _ => Err(format!("{name:?} is not text, json or stream-json")),
+    }
+}
+
+pub(super) fn json(text: &str) -> Result<Value, String> {
+    match serde_json::from_str(text) {
+        Ok(value @ Value::Object(_)) => Ok(value),
+        Ok(_) => Err("a JSON object is expected".into()),
+        Err(error) => Err(format!("not JSON: {error}")),
+    }
+}
+
+pub(super) fn thinking(typed: &mut Typed, value: &str) -> Applied {
+    typed.options.thinking = Some(match value {
+        "adaptive" => Thinking::Adaptive { display: None },
+        "enabled" => Thinking::Enabled { budget_tokens: None, display: None },
+        "disabled" => Thinking::Disabled,
+        _ => return Err(format!("{value:?} is not adaptive, enabled or disabled")),
+    });
+    Ok(())
+}
+
+pub(super) fn budget(typed: &mut Typed, value: &str) -> Applied {
+    let dollars = value.trim().parse::<f64>().ok().filter(|dollars| dollars.is_finite() && *dollars > 0.0);
+    typed.options.max_budget_usd = Some(dollars.ok_or_else(|| format!("{value:?} is not an amount above 0"))?);
+    Ok(())
+}
+
+pub(super) fn tools(typed: &mut Typed, value: &str) -> Applied {
+    let more = items(value);
+    typed.options.tools = Some(match typed.options.tools.take() {
+        _ if more == ["default"] => ToolSet::Default,
+        Some(ToolSet::List(mut names)) => {
+            names.extend(more);
+            ToolSet::List(names)
+        }
+        Some(ToolSet::Default) | None => ToolSet::List(more),
+    });
+    Ok(())
+}
+
+pub(super) fn permission_prompts(typed: &mut Typed, value: &str) -> Applied {
+    match value {
+        "host" | "none" => set(&mut typed.options.permission_prompts, value),
+        _ => Err(format!("{value:?} is not host or none")),
+    }
+}
+
+pub(super) fn setting_sources(typed: &mut Typed, value: &str) -> Applied {
+    let sources = items(value).iter().map(|name| name.parse()).collect::<Result<_, _>>();
+    typed.options.setting_sources = Some(sources.map_err(|error: UnknownName| error.to_string())?);
+    Ok(())
+}
+
+pub(super) fn switch_word(option: &mut Option<bool>, value: Option<&str>) -> Applied {
+    *option = Some(match value {
+        None | Some("on" | "true" | "1") => true,
+        Some("off" | "false" | "0") => false,
+        Some(other) => return Err(format!("{other:?} is not on or off")),
+    });
+    Ok(())
+}
+
+/// What is done with a plugin's MCP servers.
+pub(super) enum Servers {
+    Use,
+    LeaveAlone,
+}
+
+pub(super) fn plugin(typed: &mut Typed, folder: &str, servers: Servers) -> Applied {
+    let skip_mcp_discovery = matches!(servers, Servers::LeaveAlone);
+    typed.options.plugins.push(PluginConfig { skip_mcp_discovery, ..PluginConfig::local(folder) });
+    Ok(())
+}
+
+/// A switch that has no option of its own.
+pub(super) fn extra(typed: &mut Typed, name: &str) {
+    typed.options.extra_args.insert(name.to_owned(), None);
+}

@@ -1,0 +1,95 @@
+//! Lists on the command line: where a comma separates, and which arguments can only be further items. Pure.
+
+/// Splits at commas and blanks, but not inside parentheses: `Bash(a, b),Read` are two items.
+pub(super) fn items(list: &str) -> Vec<String> {
+    let mut items = Vec::new();
+    let (mut depth, mut start) = (0_usize, 0);
+    for (at, letter) in list.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ',' | ' ' if depth == 0 => {
+                items.push(&list[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    items.push(&list[start..]);
+    items.into_iter().map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+}
+
+/// The tools that a person may name bare behind a first one.
+const TOOLS: &[&str] = &[
+    "Agent", "AskUserQuestion", "Bash", "BashOutput", "Edit", "EnterPlanMode", "ExitPlanMode", "Glob", "Grep", "KillShell",
+    "ListMcpResourcesTool", "LS", "MultiEdit", "NotebookEdit", "NotebookRead", "Read", "ReadMcpResourceTool",
+    "SendMessage", "Skill", "SlashCommand", "Task", "TaskCreate", "TaskGet", "TaskList", "TaskOutput", "TaskStop",
+    "TaskUpdate", "TeamCreate", "TeamDelete", "TodoWrite", "WebFetch", "WebSearch", "Write",
+];
+
+/// Whether an argument can only be a list of tool rules.
+pub(super) fn is_rules(argument: &str) -> bool {
+    let items = items(argument);
+    !items.is_empty() && items.iter().all(|item| is_rule(item))
+}
+
+fn is_rule(item: &str) -> bool {
+    match item.split_once('(') {
+        Some((tool, rest)) => {
+            rest.ends_with(')') && !tool.is_empty() && tool.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
+        }
+        None => TOOLS.contains(&item) || item.starts_with("mcp__"),
+    }
+}
+
+/// Whether an argument can only be a folder.
+pub(super) fn is_folder(argument: &str) -> bool {
+    let rooted = ["/", "./", "../", "~/"].iter().any(|start| argument.starts_with(start));
+    (rooted || matches!(argument, "." | "..")) && !argument.contains(char::is_whitespace)
+}
+
+/// Whether an argument can only be an MCP configuration.
+pub(super) fn is_config(argument: &str) -> bool {
+    argument.trim_start().starts_with('{') || argument.ends_with(".json")
+}
+
+/// For lists that take one argument only.
+pub(super) fn never(_argument: &str) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comma_inside_parentheses_does_not_split() {
+        let rows: [(&str, &[&str]); 8] = [
+            ("", &[]),
+            ("Read", &["Read"]),
+            ("Read,Edit", &["Read", "Edit"]),
+            ("Read Edit", &["Read", "Edit"]),
+            ("Bash(a,b),Read", &["Bash(a,b)", "Read"]),
+            ("Bash(git log:*), Read", &["Bash(git log:*)", "Read"]),
+            ("Bash(f(x, y)),,mcp__s__t", &["Bash(f(x, y))", "mcp__s__t"]),
+            ("Bash(never closed, so one", &["Bash(never closed, so one"]),
+        ];
+        for (list, expected) in rows {
+            assert_eq!(items(list), expected, "{list:?}");
+        }
+    }
+
+    #[test]
+    fn a_further_argument_is_a_rule_only_if_it_cannot_be_a_prompt() {
+        let rules = ["Read", "Bash(git *)", "mcp__github__list", "Read,Edit", "Bash(a) Edit"];
+        let prompts = ["Hello", "Read the file", "what is (this)", "fix Bash", "", "read"];
+        assert!(rules.iter().all(|rule| is_rules(rule)));
+        assert!(!prompts.iter().any(|prompt| is_rules(prompt)));
+    }
+
+    #[test]
+    fn a_further_argument_is_a_folder_only_if_it_looks_like_one() {
+        assert!(["/a", "./b", "../c", "~/d", ".", ".."].iter().all(|folder| is_folder(folder)));
+        assert!(!["src", "look into /tmp", "/tmp is full", ""].iter().any(|prompt| is_folder(prompt)));
+    }
+}

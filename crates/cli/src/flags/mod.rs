@@ -1,0 +1,84 @@
+//! The command line: what was typed, and what it means.
+//!
+//! Every flag is one row of [`table`]; reading, `--help` and the suggestions for a misspelt name are made from it.
+//! The rooms: [`flag`] (what a row is), [`apply`] (what rows do with values), [`token`] (one argument of the command line), [`read`] (arguments to
+//! [`Typed`]), [`list`] (comma lists), [`stranger`] (flags that are not in the table), [`settle`] (from what was typed to
+//! [`Args`]), [`help`] (the page for a person).
+//!
+//! How values are taken:
+//! - `--flag value` and `--flag=value` are the same. A value may be empty. A value may begin with a dash, but an argument
+//!   that is itself a known flag is never taken for a value: then the value is missing.
+//! - A flag with an optional value takes it only as `--flag=value`. An SDK host gives no positional prompt, so from it the
+//!   next argument is taken, too, unless it begins with a dash.
+//! - A list flag takes one argument, and further ones only while they cannot be meant as the prompt: for rules, names of
+//!   built-in tools and what has the shape `Tool(..)` or `mcp__..`; for folders, what begins with `/`, `./`, `../` or `~/`;
+//!   for MCP configurations, JSON and names that end in `.json`. So `-p --allowedTools Bash Read "prompt"` works.
+//! - `--` ends the flags. An argument that begins with a dash but has a blank in its name is no flag but text.
+
+mod apply;
+mod flag;
+mod help;
+mod list;
+mod read;
+mod settle;
+mod stranger;
+mod table;
+#[cfg(test)]
+mod tests;
+mod token;
+mod typed;
+
+use whimbrel_wire::options::Options;
+
+pub use help::{help, usage, version};
+pub use read::parse;
+pub use typed::{Command, InputFormat, OutputFormat};
+
+/// What the command line means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Args {
+    /// What to do.
+    pub command: Command,
+    /// The prompt that was given as an argument.
+    pub prompt: Option<String>,
+    /// Whether `-p` was given: answer and leave, never ask.
+    pub print: bool,
+    /// What comes in.
+    pub input_format: InputFormat,
+    /// What goes out.
+    pub output_format: OutputFormat,
+    /// Whether everything is shown.
+    pub verbose: bool,
+    /// Whether a malformed line ends the program.
+    pub strict_input: bool,
+    /// What is asked of the session.
+    pub options: Options,
+}
+
+/// A command line that was understood, and what should be said about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parsed {
+    /// What it means.
+    pub args: Args,
+    /// Warnings for stderr.
+    pub warnings: Vec<String>,
+}
+
+/// Who started the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// A person or a script.
+    Person,
+    /// One of the official SDKs, perhaps one that is newer than we are.
+    Sdk,
+}
+
+impl Caller {
+    /// Goes by `CLAUDE_CODE_ENTRYPOINT`.
+    pub fn from_entrypoint(entrypoint: Option<&str>) -> Self {
+        match entrypoint {
+            Some(name) if name.starts_with("sdk-") => Self::Sdk,
+            _ => Self::Person,
+        }
+    }
+}

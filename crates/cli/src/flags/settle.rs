@@ -1,0 +1,168 @@
+//! From what was typed to what it means: formats that go together, files that are read, flags that become one option.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use whimbrel_wire::options::{AgentDefinition, McpServerConfig, Options, SystemPrompt, Thinking, ThinkingDisplay};
+
+use super::typed::{Command, InputFormat, OutputFormat, Typed};
+use super::{Args, Caller};
+
+type ReadFile<'a> = &'a dyn Fn(&str) -> io::Result<String>;
+
+/// Makes sense of what was typed, or says why that is not possible.
+pub(super) fn settle(
+    mut typed: Typed,
+    caller: Caller,
+    read_file: ReadFile<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Args, String> {
+    if matches!(typed.command, Command::Run) {
+        check_formats(&typed)?;
+    }
+    let prompt = prompt(&mut typed, caller, warnings)?;
+    let mut options = std::mem::take(&mut typed.options);
+    options.system_prompt = system_prompt(&mut typed, read_file)?;
+    options.thinking = thinking(&options, typed.thinking_display);
+    options.mcp_servers = mcp_servers(&typed.mcp_configs, read_file)?;
+    options.agents = agents(&typed.agents, read_file)?;
+    settings(typed.settings, &mut options)?;
+    Ok(Args {
+        command: typed.command,
+        prompt,
+        print: typed.print,
+        input_format: typed.input_format,
+        output_format: typed.output_format,
+        verbose: typed.verbose,
+        strict_input: typed.strict_input,
+        options,
+    })
+}
+
+/// Which formats go together.
+fn check_formats(typed: &Typed) -> Result<(), String> {
+    match (typed.input_format, typed.output_format) {
+        (InputFormat::StreamJson, OutputFormat::Text | OutputFormat::Json) => {
+            Err("--input-format stream-json needs --output-format stream-json: the answers are frames, too.".into())
+        }
+        (InputFormat::Text, OutputFormat::StreamJson) if !typed.verbose => {
+            Err("--output-format stream-json prints every frame, so it needs --verbose.".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The one text that was given. With frames as input there is no place for it.
+fn prompt(typed: &mut Typed, caller: Caller, warnings: &mut Vec<String>) -> Result<Option<String>, String> {
+    let texts = std::mem::take(&mut typed.texts);
+    match (typed.input_format, texts.as_slice()) {
+        (_, []) => Ok(None),
+        (InputFormat::StreamJson, [text, ..]) if caller == Caller::Sdk => {
+            warnings.push(format!("{text:?} is neither an option nor a value and was left out."));
+            Ok(None)
+        }
+        (InputFormat::StreamJson, [text, ..]) => {
+            Err(format!("With --input-format stream-json prompts come as frames on stdin; {text:?} has no place."))
+        }
+        (InputFormat::Text, [_]) => Ok(texts.into_iter().next()),
+        (InputFormat::Text, [first, second, ..]) => {
+            Err(format!("There can be one prompt only, but both {first:?} and {second:?} were given. Put it in quotes."))
+        }
+    }
+}
+
+fn system_prompt(typed: &mut Typed, read_file: ReadFile<'_>) -> Result<Option<SystemPrompt>, String> {
+    let append = typed.append_system_prompt.take();
+    let (exclude_dynamic_sections, snapshot) = (typed.exclude_dynamic_sections, typed.prompt_snapshot);
+    Ok(match (typed.system_prompt.take(), append) {
+        (None, append) => {
+            let asked = append.is_some() || exclude_dynamic_sections.is_some() || snapshot.is_some();
+            asked.then_some(SystemPrompt::Preset { append, exclude_dynamic_sections, snapshot })
+        }
+        (Some(SystemPrompt::Text(text)), Some(append)) => Some(SystemPrompt::Text(joined(text, &append))),
+        (Some(SystemPrompt::File { path }), Some(append)) => {
+            let text = read("--system-prompt-file", &path, read_file)?;
+            Some(SystemPrompt::Text(joined(text, &append)))
+        }
+        (prompt, _) => prompt,
+    })
+}
+
+fn joined(text: String, append: &str) -> String {
+    if text.is_empty() { append.to_owned() } else { format!("{text}\n\n{append}") }
+}
+
+/// Puts what is to be shown of the thinking where it belongs.
+fn thinking(options: &Options, shown: Option<ThinkingDisplay>) -> Option<Thinking> {
+    let Some(shown) = shown else { return options.thinking };
+    let display = Some(shown);
+    Some(match (options.thinking, options.max_thinking_tokens) {
+        (Some(Thinking::Disabled), _) | (None, Some(0)) => Thinking::Disabled,
+        (Some(Thinking::Enabled { budget_tokens, .. }), _) => Thinking::Enabled { budget_tokens, display },
+        (None, budget_tokens @ Some(_)) => Thinking::Enabled { budget_tokens, display },
+        (Some(Thinking::Adaptive { .. }) | None, _) => Thinking::Adaptive { display },
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct McpConfig {
+    mcp_servers: BTreeMap<String, McpServerConfig>,
+}
+
+/// The servers of all configurations; a later one wins.
+fn mcp_servers(configs: &[String], read_file: ReadFile<'_>) -> Result<BTreeMap<String, McpServerConfig>, String> {
+    let configs = configs.iter().map(|config| text_or_file::<McpConfig>("--mcp-config", config, read_file));
+    let configs = configs.collect::<Result<Vec<_>, _>>()?;
+    Ok(configs.into_iter().flat_map(|config| config.mcp_servers).collect())
+}
+
+fn agents(texts: &[String], read_file: ReadFile<'_>) -> Result<BTreeMap<String, AgentDefinition>, String> {
+    let kinds = texts.iter().map(|text| text_or_file::<BTreeMap<_, _>>("--agents", text, read_file));
+    Ok(kinds.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+}
+
+/// Settings may be given more than once: JSON is merged, key by key. Beside a file only a sandbox can be given, because it
+/// has an option of its own; anything else would be lost, so it is refused.
+fn settings(given: Vec<String>, options: &mut Options) -> Result<(), String> {
+    for text in given {
+        let merged = match &options.settings {
+            None => text,
+            Some(before) => match (object(before), object(&text)) {
+                (Some(mut before), Some(more)) => {
+                    before.extend(more);
+                    Value::Object(before).to_string()
+                }
+                (None, Some(mut more)) if more.len() == 1 => match more.remove("sandbox") {
+                    Some(Value::Object(sandbox)) => {
+                        options.sandbox = Some(sandbox);
+                        continue;
+                    }
+                    _ => return Err(TWO_SETTINGS.into()),
+                },
+                _ => return Err(TWO_SETTINGS.into()),
+            },
+        };
+        options.settings = Some(merged);
+    }
+    Ok(())
+}
+
+const TWO_SETTINGS: &str = "--settings was given twice and a file cannot be merged. Put everything into one file.";
+
+fn object(text: &str) -> Option<Map<String, Value>> {
+    serde_json::from_str(text).ok()
+}
+
+/// Reads a value that is JSON, or names a file with it.
+fn text_or_file<T: DeserializeOwned>(flag: &str, value: &str, read_file: ReadFile<'_>) -> Result<T, String> {
+    let text = if value.trim_start().starts_with('{') { value.to_owned() } else { read(flag, value, read_file)? };
+    serde_json::from_str(&text).map_err(|error| format!("{flag}: {error}."))
+}
+
+fn read(flag: &str, path: &str, read_file: ReadFile<'_>) -> Result<String, String> {
+    read_file(path).map_err(|error| format!("{flag}: {path} cannot be read: {error}."))
+}

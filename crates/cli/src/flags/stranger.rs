@@ -1,0 +1,83 @@
+//! Flags that are not in the table. A person has misspelt one; an SDK may be newer than we are. Pure.
+
+use super::Caller;
+use super::table::FLAGS;
+
+/// What becomes of an unknown flag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Stranger {
+    /// The program does not start. The text says why.
+    Refuse(String),
+    /// It is left out, with this warning.
+    Skip(String),
+}
+
+/// Words in the name of a flag that may hold something back. Leaving such a flag out could allow what was to be forbidden.
+const GUARDS: &[&str] =
+    &["permission", "disallow", "deny", "managed", "sandbox", "restrict", "safe", "strict", "bare", "block", "forbid"];
+
+/// Judges an unknown flag:
+/// 1. from a person it is a mistake: refused, with the nearest name that we know;
+/// 2. from an SDK, one that could weaken security is refused;
+/// 3. from an SDK, any other is left out with a warning, so that a newer SDK works.
+pub(super) fn judge(spelled: &str, caller: Caller) -> Stranger {
+    let guards = |word: &&str| spelled.to_ascii_lowercase().contains(**word);
+    match caller {
+        Caller::Person => Stranger::Refuse(match nearest(spelled) {
+            Some(known) => format!("{spelled} is not an option of whimbrel. Did you mean --{known}?"),
+            None => format!("{spelled} is not an option of whimbrel. Try whimbrel --help."),
+        }),
+        Caller::Sdk if GUARDS.iter().any(|word| guards(&word)) => Stranger::Refuse(format!(
+            "{spelled} is not known to this version of whimbrel. It may be there to hold something back, so it cannot be left out: remove it, or use a newer whimbrel."
+        )),
+        Caller::Sdk => {
+            Stranger::Skip(format!("{spelled} is not known to this version of whimbrel and was left out."))
+        }
+    }
+}
+
+/// The known name that is most like a given one, if any is.
+fn nearest(spelled: &str) -> Option<&'static str> {
+    let given = spelled.trim_start_matches('-');
+    let names = FLAGS.iter().flat_map(|flag| flag.names());
+    let likeness = names.map(|name| (strsim::jaro_winkler(given, name), name));
+    let best = likeness.max_by(|one, other| one.0.total_cmp(&other.0));
+    best.filter(|(likeness, _)| *likeness > 0.8).map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_is_told_the_nearest_name() {
+        let rows = [
+            ("--modle", "--model"),
+            ("--allowd-tools", "--allowed-tools"),
+            ("--output-fromat", "--output-format"),
+            ("--permision-mode", "--permission-mode"),
+            ("--xyzzy", "--help"),
+        ];
+        for (given, expected) in rows {
+            let Stranger::Refuse(text) = judge(given, Caller::Person) else { panic!("{given} was taken") };
+            assert!(text.contains(given) && text.contains(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_sdk_may_be_newer_than_we_are_unless_the_flag_holds_something_back() {
+        let rows = [
+            ("--fancy-new-thing", true),
+            ("--telemetry-endpoint", true),
+            ("--managed-policy", false),
+            ("--deny-network", false),
+            ("--sandboxMode", false),
+            ("--restricted", false),
+            ("--safe-mode", false),
+            ("--noPermissionUpdates", false),
+        ];
+        for (given, taken) in rows {
+            assert_eq!(matches!(judge(given, Caller::Sdk), Stranger::Skip(_)), taken, "{given}");
+        }
+    }
+}

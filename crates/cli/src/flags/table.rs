@@ -1,0 +1,353 @@
+//! Every flag, one row each. A new flag is a new row here, and nothing else.
+
+use whimbrel_wire::options::{OutputFormat as AnswerShape, PermissionPromptTool, SystemPrompt};
+use whimbrel_wire::permission::PermissionMode;
+
+use super::apply::*;
+use super::flag::Flag;
+use super::flag::Group::{Model, Permissions, Programs, Session, Surroundings, Talking};
+use super::flag::Kind::{List, Optional, Switch, Value as One};
+use super::list::{is_config, is_folder, is_rules, never};
+use super::typed::Command;
+
+/// The flag that an argument names.
+pub(super) fn find(spelled: &str) -> Option<&'static Flag> {
+    FLAGS.iter().find(|flag| flag.is_spelled(spelled))
+}
+
+/// The flags, in the order of the help page.
+pub(super) const FLAGS: &[Flag] = &[
+    Flag::new("print", Talking, Switch(|typed| typed.print = true), "Answer the prompt and leave; never ask anything.").short('p'),
+    Flag::new(
+        "output-format",
+        Talking,
+        One("FORMAT", |typed, value| read(value, output_format, &mut typed.output_format)),
+        "What to print: text (the answer), json (one result object) or stream-json (every frame as it comes; needs --verbose).",
+    ),
+    Flag::new(
+        "input-format",
+        Talking,
+        One("FORMAT", |typed, value| read(value, input_format, &mut typed.input_format)),
+        "What comes on stdin: text (added to the prompt) or stream-json (frames, one per line).",
+    ),
+    Flag::new("verbose", Talking, Switch(|typed| typed.verbose = true), "Print every frame with --output-format stream-json."),
+    Flag::new(
+        "system-prompt",
+        Talking,
+        One("TEXT", |typed, value| {
+            typed.system_prompt = Some(SystemPrompt::Text(value.into()));
+            Ok(())
+        }),
+        "Use this system prompt instead of our own. Empty: none at all.",
+    ),
+    Flag::new(
+        "system-prompt-file",
+        Talking,
+        One("FILE", |typed, value| {
+            typed.system_prompt = Some(SystemPrompt::File { path: value.into() });
+            Ok(())
+        }),
+        "The same, from a file.",
+    ),
+    Flag::new(
+        "append-system-prompt",
+        Talking,
+        One("TEXT", |typed, value| set(&mut typed.append_system_prompt, value)),
+        "Add this to the system prompt.",
+    ),
+    Flag::new(
+        "json-schema",
+        Talking,
+        One("SCHEMA", |typed, value| {
+            let schema = json(value)?;
+            typed.options.output_format = Some(AnswerShape::JsonSchema { schema });
+            Ok(())
+        }),
+        "The answer must be JSON of this JSON Schema.",
+    ),
+    Flag::new("help", Talking, Switch(|typed| typed.command = Command::Help), "Show this page.").short('h'),
+    Flag::new("version", Talking, Switch(|typed| typed.command = Command::Version), "Show the version.").short('v'),
+    Flag::new(
+        "model",
+        Model,
+        One("NAME", |typed, value| set(&mut typed.options.model, value)),
+        "The model: an alias (opus, sonnet, haiku), a full name, openai:NAME for a Chat Completions server, or scripted:FILE.",
+    ),
+    Flag::new(
+        "fallback-model",
+        Model,
+        One("NAME", |typed, value| set(&mut typed.options.fallback_model, value)),
+        "The model to use when that one is not available.",
+    ),
+    Flag::new(
+        "effort",
+        Model,
+        One("LEVEL", |typed, value| set_parsed(&mut typed.options.effort, value)),
+        "How hard the model tries: low, medium, high, xhigh or max.",
+    ),
+    Flag::new("thinking", Model, One("HOW", thinking), "Whether the model thinks first: adaptive, enabled or disabled."),
+    Flag::new(
+        "max-thinking-tokens",
+        Model,
+        One("N", |typed, value| set_number(&mut typed.options.max_thinking_tokens, value)),
+        "How many tokens it may think; 0 for none.",
+    ),
+    Flag::new(
+        "thinking-display",
+        Model,
+        One("HOW", |typed, value| set_parsed(&mut typed.thinking_display, value)),
+        "What is shown of it: summarized or omitted.",
+    ),
+    Flag::new(
+        "max-turns",
+        Model,
+        One("N", |typed, value| set_number(&mut typed.options.max_turns, value)),
+        "Stop after this many calls of the model.",
+    ),
+    Flag::new("max-budget-usd", Model, One("DOLLARS", budget), "Stop when this much was spent."),
+    Flag::new(
+        "task-budget",
+        Model,
+        One("TOKENS", |typed, value| set_number(&mut typed.options.task_budget, value)),
+        "Tell the model how many tokens the task may take.",
+    ),
+    Flag::new(
+        "betas",
+        Model,
+        List { value: "NAMES", apply: |typed, value| extend(&mut typed.options.betas, value), more: never },
+        "Beta features of the provider to use.",
+    ),
+    Flag::new(
+        "permission-mode",
+        Permissions,
+        One("MODE", |typed, value| set_parsed(&mut typed.options.permission_mode, value)),
+        "What may be done without asking: default, acceptEdits, plan, dontAsk, bypassPermissions.",
+    ),
+    Flag::new(
+        "allowedTools",
+        Permissions,
+        List { value: "RULES", apply: |typed, value| extend(&mut typed.options.allowed_tools, value), more: is_rules },
+        "Calls that need no question, e.g. Read or \"Bash(git log *)\".",
+    )
+    .also(&["allowed-tools"]),
+    Flag::new(
+        "disallowedTools",
+        Permissions,
+        List { value: "RULES", apply: |typed, value| extend(&mut typed.options.disallowed_tools, value), more: is_rules },
+        "Calls that are refused in every mode.",
+    )
+    .also(&["disallowed-tools"]),
+    Flag::new(
+        "tools",
+        Permissions,
+        List { value: "NAMES", apply: tools, more: is_rules },
+        "The built-in tools to offer. Empty: none; default: all.",
+    ),
+    Flag::new(
+        "add-dir",
+        Permissions,
+        List { value: "FOLDERS", apply: |typed, value| push(&mut typed.options.additional_directories, value), more: is_folder },
+        "Work in these folders, too.",
+    ),
+    Flag::new(
+        "dangerously-skip-permissions",
+        Permissions,
+        Switch(|typed| typed.options.permission_mode = Some(PermissionMode::BypassPermissions)),
+        "Never ask: the same as --permission-mode bypassPermissions. For disposable machines.",
+    ),
+    Flag::new(
+        "allow-dangerously-skip-permissions",
+        Permissions,
+        Switch(|typed| typed.options.allow_dangerously_skip_permissions = true),
+        "Let the host switch to bypassPermissions later.",
+    ),
+    Flag::new(
+        "permission-prompt-tool",
+        Permissions,
+        One("TOOL", |typed, value| {
+            typed.options.permission_prompt_tool = Some(PermissionPromptTool::from(value.to_owned()));
+            Ok(())
+        }),
+        "Who answers permission questions: stdio (the host), or a tool of an MCP server.",
+    ),
+    Flag::new("permission-prompts", Permissions, One("WHO", permission_prompts), "Who shows permission questions: host or none."),
+    Flag::new(
+        "continue",
+        Session,
+        Switch(|typed| typed.options.continue_conversation = true),
+        "Go on with the last session in this folder.",
+    )
+    .short('c'),
+    Flag::new("resume", Session, One("ID", |typed, value| set(&mut typed.options.resume, value)), "Go on with this session.").short('r'),
+    Flag::new(
+        "fork-session",
+        Session,
+        Switch(|typed| typed.options.fork_session = true),
+        "Go on under a new id and leave the old session as it is.",
+    ),
+    Flag::new(
+        "session-id",
+        Session,
+        One("UUID", |typed, value| set(&mut typed.options.session_id, value)),
+        "The id of the new session.",
+    ),
+    Flag::new("name", Session, One("TITLE", |typed, value| set(&mut typed.options.title, value)), "The title of the session.").short('n'),
+    Flag::new(
+        "resume-session-at",
+        Session,
+        One("UUID", |typed, value| set(&mut typed.options.resume_session_at, value)),
+        "Forget what came after this message.",
+    ),
+    Flag::new(
+        "resume-drops-turn",
+        Session,
+        One("UUID", |typed, value| set(&mut typed.options.resume_drops_turn, value)),
+        "Forget the turn of this message.",
+    ),
+    Flag::new(
+        "no-session-persistence",
+        Session,
+        Switch(|typed| typed.options.persist_session = Some(false)),
+        "Keep nothing of the session on disk.",
+    ),
+    Flag::new(
+        "setting-sources",
+        Surroundings,
+        One("SOURCES", setting_sources),
+        "The settings files to read, of user,project,local. Empty: none; not given: all.",
+    ),
+    Flag::new(
+        "settings",
+        Surroundings,
+        One("FILE|JSON", |typed, value| push(&mut typed.settings, value)),
+        "Settings on top of those in the files.",
+    ),
+    Flag::new(
+        "managed-settings",
+        Surroundings,
+        One("JSON", |typed, value| {
+            typed.options.managed_settings = Some(json(value)?);
+            Ok(())
+        }),
+        "Settings that nothing overrides.",
+    ),
+    Flag::new(
+        "project-config-root",
+        Surroundings,
+        One("FOLDER", |typed, value| set(&mut typed.options.project_config_root, value)),
+        "Where the project's settings are, when not in the working folder.",
+    ),
+    Flag::new(
+        "mcp-config",
+        Surroundings,
+        List { value: "FILE|JSON", apply: |typed, value| push(&mut typed.mcp_configs, value), more: is_config },
+        "MCP servers to use.",
+    ),
+    Flag::new(
+        "strict-mcp-config",
+        Surroundings,
+        Switch(|typed| typed.options.strict_mcp_config = true),
+        "Use no other MCP servers than those.",
+    ),
+    Flag::new(
+        "agents",
+        Surroundings,
+        One("FILE|JSON", |typed, value| push(&mut typed.agents, value)),
+        "Kinds of subagent, by name.",
+    ),
+    Flag::new(
+        "agent",
+        Surroundings,
+        One("NAME", |typed, value| set(&mut typed.options.agent, value)),
+        "The kind of agent that the session itself is.",
+    ),
+    Flag::new(
+        "plugin-dir",
+        Surroundings,
+        List { value: "FOLDERS", apply: |typed, value| plugin(typed, value, Servers::Use), more: is_folder },
+        "Plugins to load.",
+    ),
+    Flag::new(
+        "plugin-dir-no-mcp",
+        Surroundings,
+        List { value: "FOLDERS", apply: |typed, value| plugin(typed, value, Servers::LeaveAlone), more: is_folder },
+        "Plugins to load without their MCP servers.",
+    ),
+    Flag::new(
+        "disable-slash-commands",
+        Surroundings,
+        Switch(|typed| extra(typed, "disable-slash-commands")),
+        "Take /words in a prompt as plain text.",
+    ),
+    Flag::new(
+        "include-partial-messages",
+        Programs,
+        Switch(|typed| typed.options.include_partial_messages = true),
+        "Also write the model's words as they come.",
+    ),
+    Flag::new(
+        "include-hook-events",
+        Programs,
+        Switch(|typed| typed.options.include_hook_events = true),
+        "Also tell when hooks run.",
+    ),
+    Flag::new(
+        "replay-user-messages",
+        Programs,
+        Switch(|typed| typed.options.replay_user_messages = true),
+        "Write prompts back when they are taken up.",
+    ),
+    Flag::new(
+        "forward-subagent-text",
+        Programs,
+        Switch(|typed| typed.options.forward_subagent_text = Some(true)),
+        "Also write what subagents say.",
+    ),
+    Flag::new(
+        "prompt-suggestions",
+        Programs,
+        Optional("ON", |typed, value| switch_word(&mut typed.options.prompt_suggestions, value)),
+        "Suggest the next prompt.",
+    ),
+    Flag::new(
+        "exclude-dynamic-system-prompt-sections",
+        Programs,
+        Switch(|typed| typed.exclude_dynamic_sections = Some(true)),
+        "Leave out of the system prompt what changes from run to run.",
+    ),
+    Flag::new(
+        "system-prompt-snapshot",
+        Programs,
+        One("ON|OFF", |typed, value| switch_word(&mut typed.prompt_snapshot, Some(value))),
+        "Whether a resumed session keeps its old system prompt.",
+    ),
+    Flag::new(
+        "session-mirror",
+        Programs,
+        Switch(|typed| typed.options.session_mirror = true),
+        "Write a copy of every line of the transcript.",
+    ),
+    Flag::new(
+        "await-initialize",
+        Programs,
+        Switch(|typed| extra(typed, "await-initialize")),
+        "Wait for the host's initialize before anything is loaded.",
+    ),
+    Flag::new(
+        "strict-input",
+        Programs,
+        Switch(|typed| typed.strict_input = true),
+        "Leave with an error when a line of the input is malformed, instead of reporting it and going on.",
+    ),
+    Flag::new("debug", Programs, Optional("WHAT", |typed, _| {
+        typed.options.debug = true;
+        Ok(())
+    }), "Tell on stderr what is done.")
+    .short('d'),
+    Flag::new(
+        "debug-file",
+        Programs,
+        One("FILE", |typed, value| set(&mut typed.options.debug_file, value)),
+        "Tell it in this file instead.",
+    ),
+];

@@ -1,0 +1,181 @@
+//! What a line for a person says. Pure.
+
+use serde_json::{Map, Value};
+use whimbrel_wire::content::{Block, ResultContent};
+use whimbrel_wire::message::TurnResult;
+use whimbrel_wire::system::ApiRetry;
+
+/// How long a label may get.
+const WIDTH: usize = 72;
+
+/// What a text is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rendering {
+    /// A line of our own: line ends become blanks.
+    Line,
+    /// The agent's words: line ends stay.
+    Text,
+}
+
+/// A text without anything that would command the terminal: it comes from a model or from a file.
+pub(super) fn clean(text: &str, rendering: Rendering) -> String {
+    let kept = |letter: char| match letter {
+        '\n' if rendering == Rendering::Line => ' ',
+        '\n' | '\t' => letter,
+        letter if letter.is_control() => '\u{fffd}',
+        letter => letter,
+    };
+    text.chars().map(kept).collect()
+}
+
+/// The tool and the most telling part of its input.
+pub(super) fn call_label(name: &str, input: &Value) -> String {
+    let none = Map::new();
+    let input = input.as_object().unwrap_or(&none);
+    let telling = match name {
+        "Bash" => &["command"][..],
+        "Read" | "Write" | "Edit" | "NotebookEdit" => &["file_path", "notebook_path"],
+        "Glob" | "Grep" => &["pattern"],
+        "WebFetch" => &["url"],
+        "WebSearch" => &["query"],
+        "Task" | "Agent" => &["description", "prompt"],
+        "Skill" => &["skill"],
+        _ => &[],
+    };
+    let text = telling.iter().find_map(|field| input.get(*field)?.as_str());
+    let text = text.or_else(|| input.values().find_map(Value::as_str));
+    match text {
+        Some(text) => format!("{name}  {}", short(text)),
+        None => name.to_owned(),
+    }
+}
+
+/// What of a result is worth a glance: why a call failed, or the first line that a command printed.
+pub(super) fn gist(tool: &str, content: Option<&ResultContent>, failed: bool) -> Option<String> {
+    if !failed && tool != "Bash" {
+        return None;
+    }
+    let text = match content? {
+        ResultContent::Text(text) => text.as_str(),
+        ResultContent::Blocks(blocks) => blocks.iter().find_map(|block| match block {
+            Block::Text { text, .. } => Some(text.as_str()),
+            _ => None,
+        })?,
+    };
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(short(line))
+}
+
+/// The first line of a text, cut to a width that fits.
+fn short(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line = lines.next().unwrap_or_default();
+    let more = lines.next().is_some() || line.chars().count() > WIDTH;
+    let line: String = line.chars().take(WIDTH).collect();
+    if more { format!("{line} …") } else { line }
+}
+
+/// Why a run failed.
+pub fn failure(result: &TurnResult) -> String {
+    let errors = result.errors.as_ref().filter(|errors| !errors.is_empty()).map(|errors| errors.join("\n"));
+    let text = errors.or_else(|| result.result.clone()).filter(|text| !text.trim().is_empty());
+    text.unwrap_or_else(|| "The run failed, and nothing says why.".into())
+}
+
+/// The last line: calls of the model, time, cost.
+pub(super) fn closing(result: &TurnResult) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "a person reads one digit")]
+    let seconds = result.duration_ms as f64 / 1000.0;
+    let turns = if result.num_turns == 1 { "turn" } else { "turns" };
+    let cost = match result.total_cost_usd {
+        0.0 => "no cost".into(),
+        cents if cents < 0.01 => format!("${cents:.4}"),
+        dollars => format!("${dollars:.2}"),
+    };
+    let unknown = result.model_usage.values().any(|model| model.cost_basis.as_deref() == Some("unknown"));
+    let cost = if unknown { "cost unknown".into() } else { cost };
+    format!("{} {turns}, {seconds:.1} s, {cost}", result.num_turns)
+}
+
+/// That the model could not be reached and will be tried again.
+pub(super) fn retry(retry: &ApiRetry) -> String {
+    format!("  the model cannot be reached; attempt {} follows", retry.attempt)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_named_by_its_most_telling_input() {
+        let long = "x".repeat(100);
+        let rows = [
+            ("Bash", json!({"description": "d", "command": "git status"}), "Bash  git status".to_owned()),
+            ("Bash", json!({"command": "one\ntwo"}), "Bash  one …".into()),
+            ("Bash", json!({"command": long}), format!("Bash  {} …", &long[..WIDTH])),
+            ("Read", json!({"file_path": "/a/b.rs", "limit": 3}), "Read  /a/b.rs".into()),
+            ("Grep", json!({"path": "src", "pattern": "fn main"}), "Grep  fn main".into()),
+            ("Agent", json!({"prompt": "p", "description": "look around"}), "Agent  look around".into()),
+            ("mcp__s__t", json!({"n": 1, "name": "first text"}), "mcp__s__t  first text".into()),
+            ("TaskList", json!({}), "TaskList".into()),
+            ("Odd", json!([1]), "Odd".into()),
+        ];
+        for (name, input, expected) in rows {
+            assert_eq!(call_label(name, &input), expected, "{name} {input}");
+        }
+    }
+
+    #[test]
+    fn nothing_commands_the_terminal() {
+        assert_eq!(clean("a\u{1b}[2Jb\u{7}\r\n\tc\u{9b}", Rendering::Text), "a\u{fffd}[2Jb\u{fffd}\u{fffd}\n\tc\u{fffd}");
+        assert_eq!(clean("one\ntwo", Rendering::Line), "one two");
+    }
+
+    #[test]
+    fn only_failures_and_commands_are_worth_a_glance() {
+        let text = |text: &str| Some(ResultContent::from(text.to_owned()));
+        let rows = [
+            ("Read", text("content"), false, None),
+            ("Read", text("no such file\nhint"), true, Some("no such file".to_owned())),
+            ("Bash", text("\n  3 birds\nmore"), false, Some("3 birds".into())),
+            ("Bash", text(""), false, None),
+            ("Bash", None, true, None),
+            ("Bash", Some(ResultContent::Blocks(vec![Block::text("from a block")])), false, Some("from a block".into())),
+        ];
+        for (tool, content, failed, expected) in rows {
+            assert_eq!(gist(tool, content.as_ref(), failed), expected, "{tool} {content:?}");
+        }
+    }
+
+    fn result(more: &Value) -> TurnResult {
+        let mut result = json!({"subtype": "success", "is_error": false, "duration_ms": 1540, "duration_api_ms": 1, "num_turns": 2});
+        result.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        serde_json::from_value(result).unwrap()
+    }
+
+    #[test]
+    fn the_last_line_says_what_it_took() {
+        let rows = [
+            (json!({}), "2 turns, 1.5 s, no cost"),
+            (json!({"num_turns": 1, "total_cost_usd": 0.00123}), "1 turn, 1.5 s, $0.0012"),
+            (json!({"total_cost_usd": 1.2345}), "2 turns, 1.5 s, $1.23"),
+        ];
+        for (more, expected) in rows {
+            assert_eq!(closing(&result(&more)), expected, "{more}");
+        }
+    }
+
+    #[test]
+    fn a_failure_has_a_text_whatever_the_result_holds() {
+        let rows = [
+            (json!({"errors": ["one", "two"]}), "one\ntwo"),
+            (json!({"errors": [], "result": "API error"}), "API error"),
+            (json!({"result": " "}), "The run failed, and nothing says why."),
+        ];
+        for (more, expected) in rows {
+            assert_eq!(failure(&result(&more)), expected, "{more}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Telling a person what the agent does, frame by frame: its words as they come, one line per tool call, what it cost.
+//!
+//! The rooms: [`Story`] here, [`label`] (pure: what a line says), [`spinner`] (that something is going on), [`question`]
+//! (may it?).
+
+mod label;
+mod question;
+mod spinner;
+
+use std::io::{self, Write};
+
+use serde::Deserialize;
+use whimbrel_wire::content::{Block, Content};
+use whimbrel_wire::message::{Assistant, StreamEvent, TurnResult, User};
+use whimbrel_wire::system::{System, SystemEvent};
+use whimbrel_wire::Frame;
+
+use label::{call_label, closing, clean, gist, Rendering};
+pub use label::failure;
+pub use question::Judge;
+pub use spinner::Spinner;
+
+/// How the marginal lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paint {
+    /// As they are.
+    Plain,
+    /// Fainter than the text.
+    Dimmed,
+}
+
+impl Paint {
+    fn dim(self, text: &str) -> String {
+        match self {
+            Self::Plain => text.to_owned(),
+            Self::Dimmed => format!("\u{1b}[2m{text}\u{1b}[0m"),
+        }
+    }
+}
+
+/// A run as a person sees it: the agent's words go to `text`, everything else to `margin`.
+pub struct Story<T, M> {
+    text: T,
+    margin: M,
+    paint: Paint,
+    spinner: Option<Spinner>,
+    /// Whether the text stands at the beginning of a line.
+    at_line_start: bool,
+    /// Whether the block that comes next was already told piece by piece.
+    streamed: bool,
+    /// Calls without a result yet: id, tool, label.
+    open: Vec<(String, String, String)>,
+}
+
+impl<T: Write, M: Write> Story<T, M> {
+    /// A story that has not begun.
+    pub fn new(text: T, margin: M, paint: Paint, spinner: Option<Spinner>) -> Self {
+        Self { text, margin, paint, spinner, at_line_start: true, streamed: false, open: Vec::new() }
+    }
+
+    /// Tells what a frame says. An error means that nobody reads any more.
+    pub fn tell(&mut self, frame: &Frame) -> io::Result<()> {
+        match frame {
+            Frame::StreamEvent(event) => self.piece(event),
+            Frame::Assistant(assistant) => self.block(assistant),
+            Frame::User(user) => self.results(user),
+            Frame::System(System { event, .. }) => self.notice(event),
+            Frame::Result(result) => self.end(result),
+            _ => Ok(()),
+        }
+    }
+
+    /// A line beside the text.
+    pub fn remark(&mut self, line: &str) -> io::Result<()> {
+        self.break_line()?;
+        self.hush();
+        writeln!(self.margin, "{}", self.paint.dim(&clean(line, Rendering::Line)))?;
+        self.margin.flush()
+    }
+
+    /// Something is going on: called again and again while nothing else comes.
+    pub fn tick(&mut self) {
+        if let Some(spinner) = &mut self.spinner
+            && self.at_line_start
+        {
+            spinner.turn(self.open.first().map_or("thinking", |(_, _, label)| label));
+        }
+    }
+
+    /// Leaves the place free for a question.
+    pub fn pause(&mut self) -> io::Result<()> {
+        self.break_line()?;
+        self.hush();
+        Ok(())
+    }
+
+    /// More of the model's words. Those of subagents are not told.
+    fn piece(&mut self, event: &StreamEvent) -> io::Result<()> {
+        if event.parent_tool_use_id.is_some() {
+            return Ok(());
+        }
+        match event.event.read::<Piece>() {
+            Ok(Piece { delta: Some(Delta { text: Some(text) }) }) => {
+                self.streamed = true;
+                self.say(&text)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A finished block: its text unless it was told already, or a call that begins.
+    fn block(&mut self, assistant: &Assistant) -> io::Result<()> {
+        // The report of a failed call of the model comes again with the result.
+        if assistant.parent_tool_use_id.is_some() || assistant.error.is_some() {
+            return Ok(());
+        }
+        for block in &assistant.message.content {
+            match block {
+                Block::Text { text, .. } => {
+                    if !std::mem::take(&mut self.streamed) {
+                        self.say(text)?;
+                    }
+                    self.break_line()?;
+                }
+                Block::ToolUse { id, name, input } => self.open.push((id.clone(), name.clone(), call_label(name, input))),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Results of calls, one line each.
+    fn results(&mut self, user: &User) -> io::Result<()> {
+        let Content::Blocks(blocks) = &user.message.content else { return Ok(()) };
+        for block in blocks {
+            let Block::ToolResult { tool_use_id, content, is_error } = block else { continue };
+            let Some(at) = self.open.iter().position(|(id, ..)| id == tool_use_id) else { continue };
+            let (_, name, label) = self.open.remove(at);
+            let failed = is_error.unwrap_or(false);
+            let mark = if failed { '✗' } else { '✓' };
+            let gist = gist(&name, content.as_ref(), failed).map_or_else(String::new, |gist| format!("  → {gist}"));
+            self.remark(&format!("  {mark} {label}{gist}"))?;
+        }
+        Ok(())
+    }
+
+    fn notice(&mut self, event: &SystemEvent) -> io::Result<()> {
+        match event {
+            SystemEvent::ApiRetry(retry) => self.remark(&label::retry(retry)),
+            _ => Ok(()),
+        }
+    }
+
+    fn end(&mut self, result: &TurnResult) -> io::Result<()> {
+        self.open.clear();
+        if result.is_error {
+            self.remark(&format!("✗ {}", failure(result)))?;
+        }
+        self.remark(&closing(result))
+    }
+
+    fn say(&mut self, text: &str) -> io::Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.hush();
+        let text = clean(text, Rendering::Text);
+        self.text.write_all(text.as_bytes())?;
+        self.text.flush()?;
+        self.at_line_start = text.ends_with('\n');
+        Ok(())
+    }
+
+    fn break_line(&mut self) -> io::Result<()> {
+        if !std::mem::replace(&mut self.at_line_start, true) {
+            self.text.write_all(b"\n")?;
+            self.text.flush()?;
+        }
+        Ok(())
+    }
+
+    fn hush(&mut self) {
+        if let Some(spinner) = &mut self.spinner {
+            spinner.clear();
+        }
+    }
+}
+
+/// As much of a stream event as is told.
+#[derive(Deserialize)]
+struct Piece {
+    delta: Option<Delta>,
+}
+
+#[derive(Deserialize)]
+struct Delta {
+    text: Option<String>,
+}
+
+#[cfg(test)]
+mod tests;

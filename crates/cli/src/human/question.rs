@@ -1,0 +1,81 @@
+//! May it? Whoever answers permission questions when no host does.
+
+use std::io::{self, BufRead, Write};
+
+use serde_json::Value;
+use whimbrel_wire::control::CanUseTool;
+use whimbrel_wire::permission::PermissionResult;
+
+use super::label::{Rendering, call_label, clean};
+
+/// Who answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judge {
+    /// Nobody; so the answer is no.
+    Nobody,
+    /// The person at the terminal.
+    Person,
+    /// The demonstration itself, with yes, because there is no terminal.
+    Demo,
+}
+
+impl Judge {
+    /// Whether the engine should ask at all.
+    pub fn answers(self) -> bool {
+        !matches!(self, Self::Nobody)
+    }
+
+    /// The answer, and the line that tells it where nobody saw the question.
+    pub async fn answer(self, question: &CanUseTool) -> (PermissionResult, Option<String>) {
+        let call = call_label(&question.tool_name, &Value::Object(question.input.clone()));
+        match self {
+            Self::Nobody => (PermissionResult::deny("There is nobody to ask in this run."), None),
+            Self::Demo => (PermissionResult::allow(), Some(format!("  ? {call}  → allowed by the demo: there is no terminal to ask at"))),
+            Self::Person => {
+                let line = prompt(&call, question.decision_reason.as_deref());
+                // Only a read that cannot be made counts as silence, and silence is no.
+                let typed = tokio::task::spawn_blocking(move || ask(&line)).await.ok().flatten();
+                match typed.as_deref().map(is_yes) {
+                    Some(true) => (PermissionResult::allow(), None),
+                    _ => (PermissionResult::deny("The person at the terminal said no."), None),
+                }
+            }
+        }
+    }
+}
+
+fn prompt(call: &str, reason: Option<&str>) -> String {
+    let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+    clean(&format!("  ? {call}{reason}  allow? [y/N] "), Rendering::Line)
+}
+
+fn is_yes(typed: &str) -> bool {
+    matches!(typed.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+/// Asks at the terminal and waits for a line, as long as it takes.
+fn ask(prompt: &str) -> Option<String> {
+    let mut stderr = io::stderr().lock();
+    stderr.write_all(prompt.as_bytes()).and_then(|()| stderr.flush()).ok()?;
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line).ok()?;
+    (read > 0).then_some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_yes_is_a_yes() {
+        let rows = [("y\n", true), ("Yes\r\n", true), (" y ", true), ("\n", false), ("n\n", false), ("yeah no", false)];
+        for (typed, expected) in rows {
+            assert_eq!(is_yes(typed), expected, "{typed:?}");
+        }
+    }
+
+    #[test]
+    fn a_question_cannot_forge_another_line() {
+        assert!(!prompt("Bash  a\u{1b}[A", Some("b\nc")).contains(['\n', '\u{1b}']));
+    }
+}

@@ -1,0 +1,42 @@
+//! Signals: the first stops the run, a second SIGINT leaves at once, and nothing takes longer than two seconds.
+
+use std::io;
+use std::thread::{self, Builder};
+use std::time::Duration;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::exit::{Cut, Why};
+
+/// How long a stopped run may take to wind up.
+const PATIENCE: Duration = Duration::from_millis(1900);
+
+/// Watches for signals from now on, in a thread of its own: a busy engine cannot keep them waiting.
+pub fn watch(cut: Cut) -> io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let watch = move || {
+        for signal in signals.forever() {
+            match cut.why() {
+                None => {
+                    cut.fire(Why::Signal(signal));
+                    leave_in_time(128 + signal);
+                }
+                Some(_) if signal == SIGINT => std::process::exit(128 + signal),
+                Some(_) => {}
+            }
+        }
+    };
+    Builder::new().name("signals".into()).spawn(watch).map(drop)
+}
+
+/// Leaves when the patience is over, whatever still runs.
+fn leave_in_time(code: i32) {
+    let wait = move || {
+        thread::sleep(PATIENCE);
+        std::process::exit(code);
+    };
+    if Builder::new().name("patience".into()).spawn(wait).is_err() {
+        std::process::exit(code);
+    }
+}

@@ -1,0 +1,59 @@
+//! The wire over stdin and stdout: one thread reads lines, one writes them, and notes for a person go to stderr.
+//!
+//! Both threads block; the engine between them does not. Nothing waits for the reader at the end: it may sit in a read for
+//! ever, so the program leaves with `exit` once the writer has written everything.
+
+mod lines;
+mod note;
+mod reader;
+mod writer;
+
+use std::io::{self, Write};
+use std::thread::{Builder, JoinHandle};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use tokio::sync::mpsc;
+use whimbrel_wire::{Frame, WireError};
+
+use crate::exit::{Cut, Why};
+
+pub use note::note;
+pub use reader::OnMalformed;
+
+/// Reads frames from stdin for the engine until the input ends.
+pub fn read(sender: mpsc::Sender<Result<Frame, WireError>>, on_malformed: OnMalformed, cut: Cut) -> io::Result<()> {
+    let read = move || {
+        reader::read(io::stdin().lock(), &sender, on_malformed, &cut);
+        drop(sender);
+        if host_goes_away().is_ok() {
+            cut.fire(Why::HostGone);
+        }
+    };
+    Builder::new().name("stdin".into()).spawn(read).map(drop)
+}
+
+/// Waits until nobody reads stdout any more. A host that has ended its input may have died; then the next write would fail,
+/// but a turn that waits for its model has nothing to write.
+fn host_goes_away() -> io::Result<()> {
+    let stdout = io::stdout();
+    let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+    loop {
+        match poll(&mut watched, None) {
+            Ok(_) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Writes the engine's frames to stdout until there are no more. Join it before leaving.
+pub fn write(receiver: mpsc::Receiver<Frame>, cut: Cut) -> io::Result<JoinHandle<()>> {
+    Builder::new().name("stdout".into()).spawn(move || writer::write(receiver, io::stdout().lock(), &cut))
+}
+
+/// Prints a text as it is. That nobody reads it is no reason to fail.
+pub fn print(text: &str) {
+    let mut stdout = io::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}

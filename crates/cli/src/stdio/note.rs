@@ -1,0 +1,35 @@
+//! Notes on stderr. They never block and never fail: a reader that does not keep up misses notes, and is told how many.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// The most that a pipe which is ready takes without blocking.
+const PIECE: usize = 4096;
+
+/// How long a note waits for a reader that is behind.
+const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+static MISSED: AtomicUsize = AtomicUsize::new(0);
+
+/// Writes a note on a line of its own.
+pub fn note(text: &str) {
+    let missed = MISSED.swap(0, Ordering::Relaxed);
+    let before = if missed > 0 { format!("whimbrel: {missed} notes were lost before this one.\n") } else { String::new() };
+    if write(format!("{before}whimbrel: {text}\n").as_bytes()).is_err() {
+        MISSED.fetch_add(missed + 1, Ordering::Relaxed);
+    }
+}
+
+fn write(text: &[u8]) -> io::Result<()> {
+    let mut stderr = io::stderr().lock();
+    for piece in text.chunks(PIECE) {
+        let ready = poll(&mut [PollFd::new(&stderr, PollFlags::OUT)], Some(&PATIENCE))?;
+        if ready == 0 {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stderr.write_all(piece)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! Frames of the engine to lines on stdout.
+
+use std::io::Write;
+
+use tokio::sync::mpsc;
+use whimbrel_wire::codec::encode;
+use whimbrel_wire::Frame;
+
+use crate::exit::{Cut, Why};
+
+/// How many bytes are written at once, unless one frame has more.
+const BATCH: usize = 64 * 1024;
+
+/// Writes every frame, those that wait already in one go, and flushes whenever none waits. A host that no longer reads is
+/// gone: then everything stops.
+pub(super) fn write(mut engine: mpsc::Receiver<Frame>, mut out: impl Write, cut: &Cut) {
+    let mut batch = Vec::with_capacity(4096);
+    while let Some(frame) = engine.blocking_recv() {
+        encode(&frame, &mut batch);
+        while batch.len() < BATCH
+            && let Ok(frame) = engine.try_recv()
+        {
+            encode(&frame, &mut batch);
+        }
+        if out.write_all(&batch).and_then(|()| out.flush()).is_err() {
+            return cut.fire(Why::HostGone);
+        }
+        batch.clear();
+        batch.shrink_to(BATCH);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use whimbrel_wire::notice::KeepAlive;
+
+    use super::*;
+
+    /// Counts its writes, or fails.
+    #[derive(Default)]
+    struct Sink {
+        writes: Vec<usize>,
+        broken: bool,
+    }
+
+    impl Write for &mut Sink {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.broken {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            self.writes.push(bytes.len());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn frames(count: usize) -> mpsc::Receiver<Frame> {
+        let (sender, receiver) = mpsc::channel(count.max(1));
+        for _ in 0..count {
+            sender.blocking_send(KeepAlive::default().into()).unwrap();
+        }
+        receiver
+    }
+
+    #[test]
+    fn what_waits_already_is_written_in_one_go() {
+        let mut sink = Sink::default();
+        write(frames(100), &mut sink, &Cut::default());
+        assert_eq!(sink.writes, [100 * "{\"type\":\"keep_alive\"}\n".len()]);
+    }
+
+    #[test]
+    fn a_host_that_no_longer_reads_stops_everything() {
+        let cut = Cut::default();
+        write(frames(3), &mut Sink { broken: true, ..Sink::default() }, &cut);
+        assert_eq!(cut.why(), Some(Why::HostGone));
+        assert!(cut.token().is_cancelled());
+    }
+}

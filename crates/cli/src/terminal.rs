@@ -1,0 +1,40 @@
+//! What is known about the terminal, if there is one.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+
+/// The width where none is known.
+const USUAL_WIDTH: usize = 100;
+
+/// Which of our ends are at a terminal, and whether it may be coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terminal {
+    /// Whether a person may type.
+    pub stdin: bool,
+    /// Whether a person reads what we print.
+    pub stdout: bool,
+    /// Whether a person reads our notes.
+    pub stderr: bool,
+    /// Whether colours are wanted.
+    pub colour: bool,
+}
+
+impl Terminal {
+    /// Looks at our ends; `NO_COLOR` and a dumb terminal are respected.
+    pub fn look(env: &BTreeMap<String, String>) -> Self {
+        let set = |name: &str| env.get(name).is_some_and(|value| !value.is_empty());
+        let dumb = env.get("TERM").is_none_or(|name| name == "dumb");
+        Self {
+            stdin: io::stdin().is_terminal(),
+            stdout: io::stdout().is_terminal(),
+            stderr: io::stderr().is_terminal(),
+            colour: !set("NO_COLOR") && !dumb,
+        }
+    }
+}
+
+/// How wide lines for a person may be.
+pub fn width() -> usize {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    size.map(|size| usize::from(size.ws_col)).filter(|width| *width >= 40).unwrap_or(USUAL_WIDTH)
+}

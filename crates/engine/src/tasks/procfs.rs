@@ -1,0 +1,72 @@
+//! Looks into `/proc`: finds the processes of a session, wherever they have gone (each carries the session's mark in
+//! its environment), and the living ones of a group.
+
+use std::fs;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::reaper::MARK;
+use crate::clock;
+
+/// Asks all marked processes to end, and kills those that do not within `grace`. Blocks.
+pub(super) fn end_all(mark: &str, grace: Duration) {
+    let asked = find(mark);
+    if asked.is_empty() {
+        return;
+    }
+    signal_all(&asked, Signal::SIGTERM);
+    let deadline = clock::monotonic() + grace;
+    while asked.iter().any(|id| is_marked(*id, mark)) && clock::monotonic() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill_all(mark);
+}
+
+/// Kills all marked processes. Blocks.
+pub(super) fn kill_all(mark: &str) {
+    // What forks while we look is found in the next round.
+    for _ in 0..10 {
+        let found = find(mark);
+        if found.is_empty() {
+            return;
+        }
+        signal_all(&found, Signal::SIGKILL);
+    }
+}
+
+/// Whether a process of the group is still at work. One that has ended stays in its group until somebody waits for
+/// it, which may be never.
+pub(super) fn group_works(group: Pid) -> bool {
+    let at_work = |id: Pid| {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        let mut words = stat.rsplit_once(") ")?.1.split(' ');
+        let (state, _parent, its_group) = (words.next()?, words.next()?, words.next()?);
+        Some(!matches!(state, "Z" | "X") && its_group.parse() == Ok(group.as_raw()))
+    };
+    all().into_iter().any(|id| at_work(id).unwrap_or(false))
+}
+
+fn signal_all(ids: &[Pid], signal: Signal) {
+    for id in ids {
+        // It may have ended meanwhile.
+        let _ = kill(*id, signal);
+    }
+}
+
+fn find(mark: &str) -> Vec<Pid> {
+    all().into_iter().filter(|id| *id != Pid::this() && is_marked(*id, mark)).collect()
+}
+
+fn all() -> Vec<Pid> {
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    processes.filter_map(|process| process.ok()?.file_name().to_str()?.parse().ok().map(Pid::from_raw)).collect()
+}
+
+/// A process that has ended, or belongs to somebody else, shows no environment.
+fn is_marked(id: Pid, mark: &str) -> bool {
+    let Ok(environment) = fs::read(format!("/proc/{id}/environ")) else { return false };
+    let wanted = format!("{MARK}={mark}");
+    environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+}

@@ -1,0 +1,224 @@
+//! The reaper: a small shell that outlives a killed engine for a moment, to kill the commands it was running.
+//!
+//! All sessions of a process share one. It starts with the first command and ends with the last session that ran
+//! one. While the engine lives it sleeps: what runs is noted in a pipe that nobody reads until the engine is gone.
+
+use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+
+use crate::ids;
+
+/// The variable that marks the commands of a session.
+pub(super) const MARK: &str = "WHIMBREL_SESSION";
+
+/// Notes of this many bytes fit into every pipe, however small the system makes it.
+const NOTES_LIMIT: usize = 2048;
+
+/// The reaper of this process, if it is needed now. Shared because the death of a process concerns all its sessions.
+static REAPER: Mutex<Weak<Reaper>> = Mutex::new(Weak::new());
+
+/// The reaper, and what it will find when we die.
+pub(super) struct Reaper {
+    /// How the marks of this process begin.
+    token: String,
+    notes: Mutex<Notes>,
+    shell: Option<Child>,
+    /// The shell's input. It ends with us.
+    _lifeline: PipeWriter,
+}
+
+/// The groups that are running, and the pipe that says so.
+struct Notes {
+    groups: Vec<i32>,
+    write: PipeWriter,
+    read: PipeReader,
+    /// How many bytes lie in the pipe.
+    waiting: usize,
+}
+
+impl Reaper {
+    /// The reaper of this process; started if there is none.
+    pub(super) fn of_this_process() -> std::io::Result<Arc<Self>> {
+        let mut current = REAPER.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reaper) = current.upgrade() {
+            return Ok(reaper);
+        }
+        let reaper = Arc::new(Self::start()?);
+        *current = Arc::downgrade(&reaper);
+        Ok(reaper)
+    }
+
+    fn start() -> std::io::Result<Self> {
+        let token = ids::uuid();
+        let (life, lifeline) = pipe()?;
+        let (read, write) = pipe()?;
+        fcntl(&write, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+        // A system without a shell or without room for one more process: commands still run, unwatched.
+        let shell = Command::new("/bin/sh")
+            .args(["-c", include_str!("reaper.sh"), "whimbrel-reaper", &format!("{MARK}={token}")])
+            .env_clear()
+            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+            .current_dir("/")
+            .stdin(life)
+            .stdout(read.try_clone()?)
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .ok();
+        let notes = Mutex::new(Notes { groups: Vec::new(), write, read, waiting: 0 });
+        Ok(Self { token, notes, shell, _lifeline: lifeline })
+    }
+
+    /// A mark for a new session.
+    pub(super) fn new_mark(&self) -> String {
+        format!("{}.{}", self.token, ids::task('s'))
+    }
+
+    /// A group runs.
+    pub(super) fn enter(&self, group: i32) {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.groups.push(group);
+        notes.note('+', group);
+    }
+
+    /// A group runs no longer, or must be left alone from now on.
+    pub(super) fn leave(&self, group: i32) {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.groups.retain(|other| *other != group);
+        notes.note('-', group);
+    }
+}
+
+impl Notes {
+    fn note(&mut self, change: char, group: i32) {
+        let line = format!("{change}{group}\n");
+        if self.waiting + line.len() > NOTES_LIMIT || self.push(&line).is_err() {
+            self.begin_anew();
+        }
+    }
+
+    fn push(&mut self, line: &str) -> std::io::Result<()> {
+        self.write.write_all(line.as_bytes())?;
+        self.waiting += line.len();
+        Ok(())
+    }
+
+    /// Replaces the notes by one line for each group. Should we die in between, the marks are still found.
+    fn begin_anew(&mut self) {
+        let mut old = vec![0; self.waiting];
+        if self.read.read_exact(&mut old).is_ok() {
+            self.waiting = 0;
+        }
+        let mut lines = String::new();
+        for line in self.groups.iter().map(|group| format!("+{group}\n")) {
+            if lines.len() + line.len() <= NOTES_LIMIT {
+                lines += &line;
+            }
+        }
+        // Hundreds of commands at once do not fit; those left out are found by their marks.
+        let _ = self.push(&lines);
+    }
+}
+
+impl Drop for Reaper {
+    fn drop(&mut self) {
+        if let Some(shell) = &mut self.shell {
+            let _ = shell.kill();
+            let _ = shell.wait();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::{Path, PathBuf};
+    use std::time::Duration;
+
+    use tokio::sync::mpsc;
+
+    use super::super::tests::{gone, pid_from};
+    use super::super::{Order, Tasks};
+    use super::*;
+
+    const FOLDER: &str = "WHIMBREL_TEST_FOLDER";
+    const COMMANDS: &[(&str, &str)] = &[
+        ("running", "echo $$ > running; exec sleep 300"),
+        ("grandchild", "sh -c 'echo $$ > grandchild; exec sleep 300'; true"),
+        ("daemon", "setsid sh -c 'echo $$ > daemon; exec sleep 300' >/dev/null 2>&1 & sleep 300"),
+        ("unmarked", "exec env -i sh -c 'echo $$ > unmarked; exec sleep 300'"),
+        ("deaf", "trap '' TERM HUP INT; echo $$ > deaf; while :; do sleep 300; done"),
+    ];
+
+    /// Not a claim: the engine that the next test kills.
+    #[tokio::test]
+    async fn an_engine_to_be_killed() {
+        let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
+        let tasks = Tasks::new(mpsc::unbounded_channel().0);
+        let runs = COMMANDS.iter().map(|(_, command)| {
+            let environment = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
+            let order = Order { command: (*command).into(), cwd: folder.clone(), environment };
+            let (tasks, folder) = (tasks.clone(), folder.clone());
+            async move { tasks.run_command(&order, &folder, Duration::from_secs(300)).await }
+        });
+        futures::future::join_all(runs).await;
+    }
+
+    async fn kill_an_engine(folder: &Path) -> Vec<(&'static str, i32)> {
+        let mut engine = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "tasks::reaper::tests::an_engine_to_be_killed"])
+            .env(FOLDER, folder)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut ids = Vec::new();
+        for (name, _) in COMMANDS {
+            ids.push((*name, pid_from(&folder.join(name)).await));
+        }
+        engine.kill().unwrap();
+        engine.wait().unwrap();
+        ids
+    }
+
+    #[tokio::test]
+    async fn a_killed_engine_leaves_no_command() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, id) in kill_an_engine(folder.path()).await {
+            assert!(gone(id).await, "{name} survived");
+        }
+    }
+
+    #[test]
+    fn the_reaper_ends_with_its_last_user_and_leaves_others_alone() {
+        let reaper = Reaper::of_this_process().unwrap();
+        let shell = reaper.shell.as_ref().unwrap().id();
+        assert!(Arc::ptr_eq(&reaper, &Reaper::of_this_process().unwrap()));
+        drop(reaper);
+        assert!(!Path::new(&format!("/proc/{shell}")).exists());
+    }
+
+    #[test]
+    fn the_notes_stay_small_and_true() {
+        let reaper = Reaper::start().unwrap();
+        reaper.enter(7);
+        for group in 1_000_000..1_001_000 {
+            reaper.enter(group);
+            reaper.leave(group);
+        }
+        let mut notes = reaper.notes.lock().unwrap();
+        let mut lines = vec![0; notes.waiting];
+        notes.read.read_exact(&mut lines).unwrap();
+        let mut running = Vec::new();
+        for line in String::from_utf8(lines).unwrap().lines() {
+            match line.split_at(1) {
+                ("+", id) => running.push(id.to_owned()),
+                (_, id) => running.retain(|other| other != id),
+            }
+        }
+        assert_eq!(running, ["7"]);
+    }
+}

@@ -1,0 +1,216 @@
+//! Background work as others see it: what is known about it, how it stands, and news of it.
+
+use std::path::PathBuf;
+
+use super::process::Ending;
+
+/// What is known about background work from its beginning.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskFacts {
+    /// Its name.
+    pub task_id: String,
+    /// The call that started it.
+    pub tool_use_id: String,
+    /// What kind of work it is.
+    pub kind: TaskKind,
+    /// What it does, in a few words.
+    pub description: String,
+    /// The command.
+    pub command: String,
+    /// Where its output goes.
+    pub output_file: PathBuf,
+}
+
+/// Background work as it is now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskInfo {
+    /// What does not change.
+    pub facts: TaskFacts,
+    /// What does.
+    pub state: TaskState,
+}
+
+/// A kind of background work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskKind {
+    /// A shell command.
+    Command,
+}
+
+/// Whether background work goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskState {
+    /// It does.
+    Running,
+    /// It has ended.
+    Ended {
+        /// How.
+        status: TaskStatus,
+        /// The exit code, if it ended by itself.
+        exit_code: Option<i32>,
+    },
+}
+
+/// How background work ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskStatus {
+    /// As it should.
+    Completed,
+    /// With an error.
+    Failed,
+    /// Somebody stopped it.
+    Stopped,
+}
+
+/// Something happened to background work.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TaskEvent {
+    /// It began.
+    Started {
+        /// Its name.
+        task_id: String,
+        /// The call that started it.
+        tool_use_id: String,
+        /// What it does.
+        description: String,
+        /// What kind of work it is.
+        kind: TaskKind,
+    },
+    /// It ended.
+    Ended {
+        /// Its name.
+        task_id: String,
+        /// The call that started it.
+        tool_use_id: String,
+        /// How it ended.
+        status: TaskStatus,
+        /// What it printed.
+        output_file: PathBuf,
+        /// The end in a sentence.
+        summary: String,
+        /// The exit code, if it ended by itself.
+        exit_code: Option<i32>,
+        /// Whether the model need not be told, because somebody stopped it on purpose.
+        silent: bool,
+    },
+}
+
+/// What a background task has printed so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskReport {
+    /// The task.
+    pub task: TaskInfo,
+    /// The last part of its output.
+    pub output: String,
+    /// How many bytes came before that.
+    pub left_out: u64,
+}
+
+/// There is no such background task, or none that is running.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoTask {
+    /// Nobody knows this id.
+    #[error("no background task has the id {id}; known: {}", list(.known))]
+    Unknown {
+        /// The id.
+        id: String,
+        /// The ids that there are.
+        known: Vec<String>,
+    },
+    /// It has ended before.
+    #[error("the background task {id} is not running: {}", .state.word())]
+    Ended {
+        /// The id.
+        id: String,
+        /// How it ended.
+        state: TaskState,
+    },
+}
+
+/// What the caller says about a command that it starts in the background.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// The call that starts it.
+    pub tool_use_id: String,
+    /// What it does, in a few words.
+    pub description: String,
+}
+
+impl TaskKind {
+    /// The kind on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Command => "local_bash",
+        }
+    }
+}
+
+impl TaskStatus {
+    /// The status on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+impl TaskState {
+    /// The state on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Ended { status, .. } => status.word(),
+        }
+    }
+
+    /// The exit code, if there is one.
+    pub fn exit_code(self) -> Option<i32> {
+        match self {
+            Self::Running => None,
+            Self::Ended { exit_code, .. } => exit_code,
+        }
+    }
+}
+
+impl TaskStatus {
+    /// The status of a command that ended by itself, and its exit code.
+    pub(super) fn after(ending: Ending) -> (Self, Option<i32>) {
+        match ending {
+            Ending::Exited(0) => (Self::Completed, Some(0)),
+            Ending::Exited(code) => (Self::Failed, Some(code)),
+            Ending::Killed(_) | Ending::TimedOut | Ending::Unknown => (Self::Failed, None),
+        }
+    }
+}
+
+impl TaskFacts {
+    /// The news that it began.
+    pub(super) fn started(&self) -> TaskEvent {
+        TaskEvent::Started {
+            task_id: self.task_id.clone(),
+            tool_use_id: self.tool_use_id.clone(),
+            description: self.description.clone(),
+            kind: self.kind,
+        }
+    }
+
+    /// The news that it ended.
+    pub(super) fn ended(&self, status: TaskStatus, exit_code: Option<i32>) -> TaskEvent {
+        let exit = exit_code.map(|code| format!(" with exit code {code}")).unwrap_or_default();
+        TaskEvent::Ended {
+            task_id: self.task_id.clone(),
+            tool_use_id: self.tool_use_id.clone(),
+            status,
+            output_file: self.output_file.clone(),
+            summary: format!("Background command \"{}\" {}{exit}", self.description, status.word()),
+            exit_code,
+            silent: status == TaskStatus::Stopped,
+        }
+    }
+}
+
+fn list(ids: &[String]) -> String {
+    if ids.is_empty() { "none".into() } else { ids.join(", ") }
+}

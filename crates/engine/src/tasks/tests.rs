@@ -1,0 +1,376 @@
+//! What the commands of a session promise.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::*;
+
+const LONG: Duration = Duration::from_secs(60);
+
+struct Session {
+    tasks: Tasks,
+    news: UnboundedReceiver<TaskEvent>,
+    folder: TempDir,
+}
+
+fn session() -> Session {
+    let (sender, news) = mpsc::unbounded_channel();
+    Session { tasks: Tasks::new(sender), news, folder: tempfile::tempdir().unwrap() }
+}
+
+impl Session {
+    fn order(&self, command: &str) -> Order {
+        let environment = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
+        Order { command: command.into(), cwd: self.folder.path().to_path_buf(), environment }
+    }
+
+    fn spill(&self) -> PathBuf {
+        self.folder.path().join("spill")
+    }
+
+    async fn run_for(&self, command: &str, limit: Duration) -> Finished {
+        self.tasks.run_command(&self.order(command), &self.spill(), limit).await.unwrap()
+    }
+
+    async fn run(&self, command: &str) -> Finished {
+        self.run_for(command, LONG).await
+    }
+
+    async fn said(&self, command: &str) -> (Ending, String) {
+        let finished = self.run(command).await;
+        (finished.ending, finished.output.for_model())
+    }
+
+    fn start(&self, command: &str) -> TaskFacts {
+        let start = Start { tool_use_id: "call".into(), description: "work".into() };
+        self.tasks.start_command(&self.order(command), &self.spill(), start).unwrap()
+    }
+
+    async fn pid(&self, name: &str) -> i32 {
+        pid_from(&self.folder.path().join(name)).await
+    }
+}
+
+/// Waits until something is so; the answer is whether it came to be.
+async fn comes_true(mut condition: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(15);
+    while !condition() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    true
+}
+
+/// The process id that a command writes into a file.
+pub(super) async fn pid_from(path: &Path) -> i32 {
+    let read = || std::fs::read_to_string(path).ok().filter(|text| text.ends_with('\n'));
+    assert!(comes_true(|| read().is_some()).await, "{} was not written", path.display());
+    read().unwrap().trim().parse().unwrap()
+}
+
+/// Whether a process ends.
+pub(super) async fn gone(id: i32) -> bool {
+    comes_true(|| state_of(id).is_none_or(|state| state == 'Z')).await
+}
+
+fn state_of(id: i32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
+fn zombies_of_ours() -> usize {
+    let me = format!(" {} ", std::process::id());
+    let processes = std::fs::read_dir("/proc").unwrap();
+    let stats = processes.filter_map(|process| std::fs::read_to_string(process.ok()?.path().join("stat")).ok());
+    stats.filter(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest[1..].starts_with(&me) && rest.starts_with('Z'))).count()
+}
+
+fn open_files() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+fn peak_memory_kb() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_command_ends_in_its_own_way() {
+    let session = session();
+    for (command, ending, said) in [
+        ("echo hello", Ending::Exited(0), "hello"),
+        ("true", Ending::Exited(0), ""),
+        ("echo before; exit 3", Ending::Exited(3), "before"),
+        ("kill -9 $$", Ending::Killed(9), ""),
+        ("exec sh -c 'kill -15 $$'", Ending::Killed(15), ""),
+        ("for i in 1 2 3; do echo out $i; echo err $i >&2; done", Ending::Exited(0), "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3"),
+        ("cat", Ending::Exited(0), ""),
+        ("read -r answer || echo no answer", Ending::Exited(0), "no answer"),
+        ("[[ a == a ]] && echo bash", Ending::Exited(0), "bash"),
+        (": </dev/tty", Ending::Exited(1), "/bin/bash: line 1: /dev/tty: No such device or address"),
+        ("printf 'a\\xffb\\0c\\033[31md\\033[0m'", Ending::Exited(0), "a\u{fffd}bcd"),
+        ("echo 'half a quote", Ending::Exited(2), "/bin/bash: -c: line 1: unexpected EOF while looking for matching `''"),
+        ("-x", Ending::Exited(127), "/bin/bash: line 1: -x: command not found"),
+    ] {
+        assert_eq!(session.said(command).await, (ending, said.to_owned()), "{command}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_sees_its_folder_and_only_its_variables() {
+    let session = session();
+    let mut order = session.order("pwd; env | grep -v -e ^_= -e ^SHLVL= -e ^PWD= | sed 's/=.*//' | sort");
+    order.environment.insert("SECRET_OF_MINE".into(), "x".into());
+    let finished = session.tasks.run_command(&order, &session.spill(), LONG).await.unwrap();
+    let folder = session.folder.path().canonicalize().unwrap();
+    assert_eq!(
+        finished.output.for_model(),
+        format!("{}\nPATH\nSECRET_OF_MINE\nWHIMBREL_SESSION", folder.display())
+    );
+}
+
+#[tokio::test]
+async fn a_timeout_ends_the_children_of_children_and_keeps_what_was_said() {
+    let session = session();
+    let begun = Instant::now();
+    let command = "echo early; sh -c 'sh -c \"echo \\$\\$ > pid; exec sleep 300\"; true'; true";
+    let finished = session.run_for(command, Duration::from_millis(300)).await;
+    assert_eq!((finished.ending, finished.output.for_model()), (Ending::TimedOut, "early".into()));
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(gone(session.pid("pid").await).await);
+}
+
+#[tokio::test]
+async fn a_command_that_ignores_the_request_to_end_is_killed() {
+    let session = session();
+    let command = "trap '' TERM; echo $$ > pid; while :; do sleep 300; done";
+    assert_eq!(session.run_for(command, Duration::from_millis(300)).await.ending, Ending::TimedOut);
+    assert!(gone(session.pid("pid").await).await);
+}
+
+#[tokio::test]
+async fn a_command_may_clean_up_when_its_time_is_up() {
+    let session = session();
+    let command = "sh -c 'trap \"echo cleaned; exit\" TERM; while :; do sleep 0.01; done'; true";
+    let finished = session.run_for(command, Duration::from_millis(300)).await;
+    assert!(finished.output.for_model().ends_with("cleaned"));
+}
+
+#[tokio::test]
+async fn a_dropped_call_ends_the_whole_tree() {
+    let session = session();
+    let command = "sh -c 'echo $$ > child; exec sleep 300' & echo $$ > parent; wait";
+    let order = session.order(command);
+    let spill = session.spill();
+    let call = session.tasks.run_command(&order, &spill, LONG);
+    let (parent, child) = tokio::select! {
+        _ = call => panic!("the command ended by itself"),
+        ids = async { (session.pid("parent").await, session.pid("child").await) } => ids,
+    };
+    assert!(gone(parent).await && gone(child).await);
+    assert!(comes_true(|| zombies_of_ours() == 0).await);
+}
+
+#[test]
+fn a_runtime_that_ends_takes_its_commands_along() {
+    let session = session();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (tasks, order, spill) = (session.tasks.clone(), session.order("echo $$ > pid; exec sleep 300"), session.spill());
+    runtime.spawn(async move { tasks.run_command(&order, &spill, LONG).await });
+    let id = runtime.block_on(session.pid("pid"));
+    drop(runtime);
+    let after = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    assert!(after.block_on(gone(id)));
+}
+
+#[tokio::test]
+async fn a_daemon_ends_with_the_session() {
+    let session = session();
+    let command = "setsid sh -c 'trap \"\" TERM; echo $$ > pid; exec sleep 300' >/dev/null 2>&1 & while [ ! -s pid ]; do :; done";
+    assert_eq!(session.run(command).await.leftover, Leftover::Nothing);
+    let id = session.pid("pid").await;
+    assert_eq!(session.run("true").await.ending, Ending::Exited(0));
+    assert!(state_of(id).is_some(), "the next command ended it");
+    session.tasks.shutdown().await;
+    assert!(gone(id).await);
+    let refused = session.tasks.run_command(&session.order("true"), &session.spill(), LONG).await;
+    assert!(matches!(refused, Err(StartFault::SessionEnded)));
+}
+
+#[tokio::test]
+async fn one_session_ends_and_another_goes_on() {
+    let (ending, staying) = (session(), session());
+    let command = "setsid sh -c 'echo $$ > pid; exec sleep 300' >/dev/null 2>&1 &";
+    ending.run(command).await;
+    staying.run(command).await;
+    let (ended, stayed) = (ending.pid("pid").await, staying.pid("pid").await);
+    ending.tasks.shutdown().await;
+    assert!(gone(ended).await);
+    assert!(state_of(stayed).is_some());
+    drop(staying.tasks);
+    assert!(gone(stayed).await, "dropping the last handle ends a session too");
+}
+
+#[tokio::test]
+async fn something_that_holds_the_output_does_not_hold_the_call() {
+    let session = session();
+    let begun = Instant::now();
+    let finished = session.run("(echo $BASHPID > pid; while :; do echo tick; sleep 0.02; done) & echo started").await;
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    assert_eq!((finished.ending, finished.leftover), (Ending::Exited(0), Leftover::Running));
+    assert!(finished.output.for_model().contains("started"));
+    let id = session.pid("pid").await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(state_of(id).is_some_and(|state| state != 'Z'), "printing killed it");
+    session.tasks.shutdown().await;
+    assert!(gone(id).await);
+}
+
+#[tokio::test]
+async fn what_comes_late_is_still_read() {
+    let session = session();
+    assert_eq!(session.said("echo x > >(sleep 0.02; cat)").await.1, "x");
+}
+
+#[tokio::test]
+async fn a_flood_is_bounded_in_memory_and_on_disk() {
+    let session = session();
+    session.run("true").await;
+    for (name, command) in [
+        ("many lines", "yes | head -c 300000000"),
+        ("one line", "head -c 200000000 /dev/zero | tr '\\0' x"),
+    ] {
+        let before = peak_memory_kb();
+        let finished = session.run(command).await;
+        assert_eq!(finished.ending, Ending::Exited(0));
+        assert!(finished.output.total() >= 200_000_000);
+        assert!(finished.output.for_model().len() < 20_000 && finished.output.for_host().len() < 110_000);
+        let file = std::fs::metadata(finished.output.file().unwrap()).unwrap().len();
+        assert!(file < 65 * 1024 * 1024, "{name}: {file} bytes on disk");
+        let growth = peak_memory_kb() - before;
+        assert!(growth < 4 * 1024, "{name}: {growth} kB more memory");
+    }
+}
+
+#[tokio::test]
+async fn bytes_are_kept_as_they_were() {
+    let session = session();
+    let finished = session.run("for i in $(seq 10000); do printf 'a\\xff\\0\\033[0m\\n'; done").await;
+    let file = std::fs::read(finished.output.file().unwrap()).unwrap();
+    assert_eq!(file, b"a\xff\0\x1b[0m\n".repeat(10_000));
+    assert!(finished.output.for_model().contains("\na\u{fffd}\na\u{fffd}\n"));
+}
+
+#[tokio::test]
+async fn a_folder_that_is_gone_is_named() {
+    let session = session();
+    let mut order = session.order("true");
+    order.cwd = session.folder.path().join("gone");
+    let fault = session.tasks.run_command(&order, &session.spill(), LONG).await.unwrap_err();
+    assert!(matches!(&fault, StartFault::NoFolder(folder) if *folder == order.cwd), "{fault}");
+}
+
+#[tokio::test]
+async fn many_commands_leave_nothing_behind() {
+    let session = session();
+    session.run("true").await;
+    let before = open_files();
+    for _ in 0..200 {
+        assert_eq!(session.run("true").await.ending, Ending::Exited(0));
+        assert_eq!(zombies_of_ours(), 0);
+    }
+    assert_eq!(open_files(), before);
+    session.tasks.shutdown().await;
+    assert!(open_files() < before, "the reaper's pipes are closed too");
+}
+
+#[tokio::test]
+async fn many_commands_run_at_once() {
+    let session = session();
+    let runs = (0..100).map(|number| {
+        let session = &session;
+        async move { session.said(&format!("echo {number}")).await == (Ending::Exited(0), number.to_string()) }
+    });
+    assert!(futures::future::join_all(runs).await.into_iter().all(|right| right));
+}
+
+#[tokio::test]
+async fn background_work_tells_when_it_begins_and_ends() {
+    for (command, status, exit_code) in [
+        ("echo one; echo two >&2", TaskStatus::Completed, Some(0)),
+        ("echo one; echo two; exit 4", TaskStatus::Failed, Some(4)),
+        ("echo one; echo two; kill -9 $$", TaskStatus::Failed, None),
+    ] {
+        let mut session = session();
+        let facts = session.start(command);
+        assert_eq!(session.news.recv().await.unwrap(), facts.started());
+        assert_eq!(session.news.recv().await.unwrap(), facts.ended(status, exit_code));
+        assert_eq!(std::fs::read_to_string(&facts.output_file).unwrap(), "one\ntwo\n");
+        let report = session.tasks.output(&facts.task_id, Duration::ZERO).await.unwrap();
+        assert_eq!(report.output, "one\ntwo\n");
+        assert_eq!(report.task, TaskInfo { facts, state: TaskState::Ended { status, exit_code } });
+        assert_eq!(session.tasks.list(), [report.task]);
+    }
+}
+
+#[tokio::test]
+async fn background_work_can_be_watched_and_waited_for() {
+    let session = session();
+    let id = session.start("echo one; while [ ! -e go ]; do sleep 0.01; done; echo two").task_id;
+    let output = session.folder.path().join(format!("spill/tasks/{id}.output"));
+    assert!(comes_true(|| std::fs::read_to_string(&output).is_ok_and(|text| text == "one\n")).await);
+    let early = session.tasks.output(&id, Duration::from_millis(10)).await.unwrap();
+    assert_eq!((early.task.state, early.output.as_str(), session.tasks.running()), (TaskState::Running, "one\n", 1));
+    std::fs::write(session.folder.path().join("go"), "").unwrap();
+    let late = session.tasks.output(&id, LONG).await.unwrap();
+    assert_eq!((late.task.state.word(), late.output.as_str(), session.tasks.running()), ("completed", "one\ntwo\n", 0));
+}
+
+#[tokio::test]
+async fn background_work_can_be_stopped_once() {
+    let mut session = session();
+    let facts = session.start("sh -c 'echo $$ > pid; exec sleep 300'; true");
+    let id = session.pid("pid").await;
+    let stopped = session.tasks.stop(&facts.task_id).await.unwrap();
+    assert_eq!(stopped.state, TaskState::Ended { status: TaskStatus::Stopped, exit_code: None });
+    assert!(gone(id).await);
+    assert_eq!(session.news.recv().await.unwrap(), facts.started());
+    let end = session.news.recv().await.unwrap();
+    assert!(matches!(end, TaskEvent::Ended { silent: true, .. }));
+    let again = session.tasks.stop(&facts.task_id).await.unwrap_err();
+    assert_eq!(again.to_string(), format!("the background task {} is not running: stopped", facts.task_id));
+    let unknown = session.tasks.stop("b0").await.unwrap_err();
+    assert_eq!(unknown, NoTask::Unknown { id: "b0".into(), known: vec![facts.task_id] });
+}
+
+#[tokio::test]
+async fn the_end_of_the_session_stops_background_work_and_tells_so() {
+    let mut session = session();
+    let facts = session.start("echo $$ > pid; exec sleep 300");
+    let id = session.pid("pid").await;
+    session.tasks.shutdown().await;
+    assert!(state_of(id).is_none_or(|state| state == 'Z'));
+    assert_eq!(session.news.recv().await.unwrap(), facts.started());
+    assert_eq!(session.news.recv().await.unwrap(), facts.ended(TaskStatus::Stopped, None));
+    assert_eq!(session.tasks.running(), 0);
+}
+
+#[tokio::test]
+async fn a_call_that_waits_when_the_session_ends_is_released() {
+    let session = session();
+    let order = session.order("echo $$ > pid; exec sleep 300");
+    let spill = session.spill();
+    let (end, ()) = tokio::join!(session.tasks.run_command(&order, &spill, LONG), async {
+        session.pid("pid").await;
+        session.tasks.shutdown().await;
+    });
+    assert!(matches!(end, Err(StartFault::SessionEnded)));
+    assert!(gone(session.pid("pid").await).await);
+}

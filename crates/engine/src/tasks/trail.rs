@@ -1,0 +1,90 @@
+//! Follows `cd`: a command that may change its folder tells where it ended, and the next one begins there.
+
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use super::process::Order;
+use crate::workspace::Workspace;
+
+/// The variable that tells the shell where to write its last folder.
+const VARIABLE: &str = "WHIMBREL_CWD_FILE";
+
+/// Written before a command: at its end the shell writes down its folder, if somebody still wants to know.
+const WRITE_DOWN: &str =
+    r#"trap '{ [ -f "$WHIMBREL_CWD_FILE" ] && pwd -P >|"$WHIMBREL_CWD_FILE"; } 2>/dev/null' EXIT; "#;
+
+/// Where a command will write its last folder.
+pub(crate) struct Trail(NamedTempFile);
+
+impl Trail {
+    /// Lets the command write down its last folder. Most commands cannot leave theirs and are not touched.
+    pub(crate) fn follow(order: &mut Order) -> Option<Self> {
+        if !may_leave(&order.command) {
+            return None;
+        }
+        let file = NamedTempFile::new().ok()?;
+        let path = file.path().to_str()?.to_owned();
+        order.environment.insert(VARIABLE.into(), path);
+        order.command.insert_str(0, WRITE_DOWN);
+        Some(Self(file))
+    }
+
+    /// Moves the workspace to where the command ended. If that is outside, it goes back to its root and says so.
+    pub(crate) fn arrive(self, workspace: &Workspace) -> Option<String> {
+        let folder = std::fs::read_to_string(self.0.path()).ok()?;
+        let folder = PathBuf::from(folder.strip_suffix('\n')?);
+        match inside(workspace, &folder) {
+            Some(folder) => {
+                workspace.set_cwd(folder);
+                None
+            }
+            None => {
+                let root = workspace.root();
+                workspace.set_cwd(root.to_path_buf());
+                Some(format!(
+                    "({} is outside the workspace: the next command starts in {}.)",
+                    folder.display(),
+                    root.display()
+                ))
+            }
+        }
+    }
+}
+
+/// The folder as the workspace names it. The shell tells real paths; the workspace may have been named by a link.
+fn inside(workspace: &Workspace, folder: &Path) -> Option<PathBuf> {
+    if workspace.contains(folder) {
+        return Some(folder.to_path_buf());
+    }
+    let real = workspace.root().canonicalize().ok()?;
+    folder.strip_prefix(real).ok().map(|rest| workspace.root().join(rest))
+}
+
+/// Whether the word `cd`, `pushd` or `popd` stands somewhere in the command.
+fn may_leave(command: &str) -> bool {
+    command
+        .split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/')))
+        .any(|word| matches!(word, "cd" | "pushd" | "popd"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_leave;
+
+    #[test]
+    fn only_commands_that_change_the_folder_are_followed() {
+        for (command, expected) in [
+            ("cd src", true),
+            ("cd", true),
+            ("make && cd x;ls", true),
+            ("(pushd a)", true),
+            ("if true; then\n\tcd a\nfi", true),
+            ("true K", false),
+            ("abcd; ls ./cd", false),
+            ("echo cd-rom", false),
+        ] {
+            assert_eq!(may_leave(command), expected, "{command}");
+        }
+    }
+}

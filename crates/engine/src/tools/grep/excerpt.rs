@@ -1,0 +1,226 @@
+//! What is written down about one file: whether it matches, how often, or which lines.
+
+use std::io;
+
+use grep_matcher::Matcher;
+use grep_regex::RegexMatcher;
+use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
+
+/// Longer lines are shown in part.
+const LONGEST_LINE: usize = 500;
+
+/// What a search wants to know about a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Want {
+    /// Whether it matches at all.
+    Match,
+    /// How many lines match.
+    LineCount,
+    /// How many matches there are.
+    MatchCount,
+    /// The lines, but not more than there is room for.
+    Lines(Room),
+    /// The matching parts of the lines.
+    Parts(Room),
+}
+
+/// How much can be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Room {
+    pub(super) lines: usize,
+    pub(super) bytes: usize,
+}
+
+impl Room {
+    /// Whether so much fills it.
+    pub(super) fn is_filled(self, lines: usize, bytes: usize) -> bool {
+        lines >= self.lines || bytes >= self.bytes
+    }
+}
+
+/// What was found in one file.
+#[derive(Debug, Default)]
+pub(super) struct Excerpt {
+    /// How many lines or parts match, as far as it was looked.
+    pub(super) hits: u64,
+    /// The lines shown, each with its line end.
+    pub(super) text: String,
+    /// How many of them there are.
+    pub(super) lines: usize,
+}
+
+/// Takes what the searcher finds in one file.
+pub(super) struct Taker<'a> {
+    pub(super) matcher: &'a RegexMatcher,
+    pub(super) want: Want,
+    /// Makes the file's name as the model reads it. Asked once, when something was found.
+    pub(super) label: &'a dyn Fn() -> String,
+    name: Option<String>,
+    excerpt: Excerpt,
+    is_binary: bool,
+}
+
+impl<'a> Taker<'a> {
+    /// A taker for one file.
+    pub(super) fn new(matcher: &'a RegexMatcher, want: Want, label: &'a dyn Fn() -> String) -> Self {
+        Self { matcher, want, label, name: None, excerpt: Excerpt::default(), is_binary: false }
+    }
+
+    /// What was found; nothing in a binary file.
+    pub(super) fn into_excerpt(self) -> Option<Excerpt> {
+        (self.excerpt.hits > 0 && !self.is_binary).then_some(self.excerpt)
+    }
+
+    fn take_lines(&mut self, found: &SinkMatch<'_>) {
+        let mut number = found.line_number();
+        for line in found.lines() {
+            let line = without_end(line);
+            let at = if line.len() > LONGEST_LINE { self.first_match(line) } else { 0 };
+            self.write(':', number, line, at);
+            number = number.map(|number| number + 1);
+        }
+    }
+
+    fn take_parts(&mut self, found: &SinkMatch<'_>) {
+        let bytes = found.bytes();
+        self.each_part(bytes, |taker, part, lines_before| {
+            let mut number = found.line_number().map(|number| number + lines_before);
+            for line in part.split(|&byte| byte == b'\n') {
+                taker.write(':', number, without_end(line), 0);
+                number = number.map(|number| number + 1);
+            }
+        });
+    }
+
+    /// Calls back with every match that is not empty, and the number of line ends before it.
+    fn each_part(&mut self, bytes: &[u8], mut part: impl FnMut(&mut Self, &[u8], u64)) {
+        let text = without_end(bytes);
+        let matcher = self.matcher;
+        let (mut upto, mut line_ends) = (0, 0);
+        // The matcher of a regex cannot fail.
+        let _ = matcher.find_iter(text, |found| {
+            line_ends += text[upto..found.start()].iter().filter(|&&byte| byte == b'\n').count() as u64;
+            upto = found.start();
+            if !found.is_empty() {
+                part(self, &text[found.start()..found.end()], line_ends);
+            }
+            true
+        });
+    }
+
+    fn first_match(&self, line: &[u8]) -> usize {
+        self.matcher.find(line).ok().flatten().map_or(0, |found| found.start())
+    }
+
+    fn write(&mut self, mark: char, number: Option<u64>, line: &[u8], at: usize) {
+        let text = &mut self.excerpt.text;
+        text.push_str(self.name.get_or_insert_with(self.label));
+        text.push(mark);
+        if let Some(number) = number {
+            text.push_str(&number.to_string());
+            text.push(mark);
+        }
+        push_line(text, line, at);
+        text.push('\n');
+        self.excerpt.lines += 1;
+    }
+
+    fn has_room(&self) -> bool {
+        match self.want {
+            Want::Match => false,
+            Want::LineCount | Want::MatchCount => true,
+            Want::Lines(room) | Want::Parts(room) => {
+                !room.is_filled(self.excerpt.lines, self.excerpt.text.len())
+            }
+        }
+    }
+}
+
+impl Sink for Taker<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        self.excerpt.hits += 1;
+        match self.want {
+            Want::Match | Want::LineCount => {}
+            Want::MatchCount => {
+                self.excerpt.hits -= 1;
+                self.each_part(found.bytes(), |taker, _, _| taker.excerpt.hits += 1);
+            }
+            Want::Lines(_) => self.take_lines(found),
+            Want::Parts(_) => self.take_parts(found),
+        }
+        Ok(self.has_room())
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
+        self.write('-', context.line_number(), without_end(context.bytes()), 0);
+        Ok(self.has_room())
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
+        self.excerpt.text.push_str("--\n");
+        self.excerpt.lines += 1;
+        Ok(true)
+    }
+
+    fn binary_data(&mut self, _: &Searcher, _: u64) -> io::Result<bool> {
+        self.is_binary = true;
+        Ok(false)
+    }
+
+    fn finish(&mut self, _: &Searcher, finish: &SinkFinish) -> io::Result<()> {
+        self.is_binary |= finish.binary_byte_offset().is_some();
+        Ok(())
+    }
+}
+
+fn without_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// Writes a line; of a long one the part around `at`.
+fn push_line(text: &mut String, line: &[u8], at: usize) {
+    if line.len() <= LONGEST_LINE {
+        text.push_str(&String::from_utf8_lossy(line));
+        return;
+    }
+    let from = letter_start(line, at.saturating_sub(LONGEST_LINE / 4).min(line.len() - LONGEST_LINE));
+    let upto = letter_start(line, from + LONGEST_LINE);
+    if from > 0 {
+        text.push('…');
+    }
+    text.push_str(&String::from_utf8_lossy(&line[from..upto]));
+    if upto < line.len() {
+        text.push('…');
+    }
+    text.push_str(&format!(" [part of a line of {} bytes]", line.len()));
+}
+
+/// The last place up to `at` where a UTF-8 letter begins.
+fn letter_start(line: &[u8], at: usize) -> usize {
+    (0..=at).rev().find(|&at| line.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_shown_around_the_match() {
+        let mut text = String::new();
+        let line = format!("{}needle{}", "ä".repeat(500), "b".repeat(1000));
+        push_line(&mut text, line.as_bytes(), 1000);
+        assert!(text.starts_with("…ä") && text.contains("äneedleb"), "{text}");
+        assert!(text.ends_with("b… [part of a line of 2006 bytes]"), "{text}");
+        assert!(text.len() < 560);
+    }
+
+    #[test]
+    fn the_end_of_a_long_line_is_reached() {
+        let mut text = String::new();
+        push_line(&mut text, format!("{}needle", "a".repeat(1000)).as_bytes(), 1000);
+        assert!(text.contains("aneedle [part"), "{text}");
+    }
+}

@@ -1,0 +1,130 @@
+//! Grep: finds text in files with ripgrep's own libraries. `pattern` understands the regular expression, `search` goes
+//! through the files, `excerpt` writes down what matched in one of them, `output` makes the answer.
+
+mod excerpt;
+mod output;
+mod pattern;
+mod search;
+#[cfg(test)]
+mod tests;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Call, Example, Output, Tool, Touches, lenient, walk};
+use output::Page;
+use search::Search;
+
+/// The tool.
+pub(super) struct Grep;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Input {
+    /// Rust regex
+    pattern: String,
+    /// File or folder; default: current folder
+    path: Option<String>,
+    /// Filters files, e.g. `*.{ts,tsx}`, `!*.md`
+    glob: Option<String>,
+    /// Default files_with_matches
+    #[schemars(with = "Mode")]
+    #[serde(default)]
+    output_mode: Option<Mode>,
+    // The flags are known to models from ripgrep.
+    #[serde(rename = "-B", default, deserialize_with = "lenient::count")]
+    before: Option<usize>,
+    #[serde(rename = "-A", default, deserialize_with = "lenient::count")]
+    after: Option<usize>,
+    #[serde(rename = "-C", default, deserialize_with = "lenient::count")]
+    around: Option<usize>,
+    // Another name of -C; not worth telling.
+    #[schemars(skip)]
+    #[serde(default, deserialize_with = "lenient::count")]
+    context: Option<usize>,
+    /// Default true
+    #[serde(rename = "-n", default = "yes", deserialize_with = "lenient::flag")]
+    numbers: bool,
+    #[serde(rename = "-i", default, deserialize_with = "lenient::flag")]
+    ignore_case: bool,
+    #[serde(rename = "-o", default, deserialize_with = "lenient::flag")]
+    only_matching: bool,
+    /// As in rg: rust, py, js, ...
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    /// Most lines or files shown; default 250; 0: all
+    #[serde(default, deserialize_with = "lenient::count")]
+    head_limit: Option<usize>,
+    /// Lines or files to skip
+    #[serde(default, deserialize_with = "lenient::count")]
+    offset: Option<usize>,
+    /// Let matches span lines
+    #[serde(default, deserialize_with = "lenient::flag")]
+    multiline: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+// What the answer shows. (Doc comments here would go to the model.)
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    Content,
+    FilesWithMatches,
+    Count,
+}
+
+impl Tool for Grep {
+    type Input = Input;
+
+    const NAME: &'static str = "Grep";
+
+    const DESCRIPTION: &'static str =
+        "Searches file contents like ripgrep, whose flags it takes. Leaves out hidden, gitignored and binary files. Use it \
+         rather than grep or rg in Bash.";
+
+    fn touches(input: &Input) -> Touches {
+        let path = input.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".");
+        Touches::Reads(vec![path.to_owned()])
+    }
+
+    async fn run(&self, input: Input, call: Call) -> Output {
+        let page = Page::of(&input);
+        let cwd = call.workspace.cwd();
+        let search = Search::of(&input, &page, &call.workspace)?;
+        let found = walk::on_threads(&call.cancel, move |stop| search.run(stop)).await?;
+        Ok(output::answer(found, &page, &cwd))
+    }
+
+    fn examples() -> Vec<Example> {
+        const FILES: &[(&str, &str)] = &[
+            ("c.py", "foo=2\nbar\nFOO\n"),
+            ("d/b.py", "import os\ndef foo():\n  return 1\nfoo()\n"),
+            ("n.md", "nothing\n"),
+        ];
+        vec![
+            Example::new("by default it names the files", json!({"pattern": "foo"})).files(FILES).says(&[
+                "Found 2 files\n",
+                "c.py",
+                "d/b.py",
+            ]),
+            Example::new("content shows the lines", json!({"pattern": "foo", "output_mode": "content"}))
+                .files(FILES)
+                .says(&["c.py:1:foo=2\nd/b.py:2:def foo():\nd/b.py:4:foo()"]),
+            Example::new(
+                "lines around a match are marked by a dash",
+                json!({"pattern": "return", "output_mode": "content", "-C": 1}),
+            )
+            .files(FILES)
+            .says(&["d/b.py-2-def foo():\nd/b.py:3:  return 1\nd/b.py-4-foo()"]),
+            Example::new("count counts lines", json!({"pattern": "foo", "output_mode": "count", "-i": true}))
+                .files(FILES)
+                .says(&["c.py:2\nd/b.py:2\n", "4 matching lines in 2 files"]),
+            Example::new("a filter on names", json!({"pattern": "n", "glob": "*.md"})).files(FILES).says(&["Found 1 file\nn.md"]),
+            Example::new("a pattern that is no regex", json!({"pattern": "foo("})).fails(&["unclosed group", r"foo\("]),
+            Example::new("the path must exist", json!({"pattern": "x", "path": "nowhere"})).fails(&["does not exist"]),
+        ]
+    }
+}

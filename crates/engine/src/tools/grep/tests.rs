@@ -1,0 +1,203 @@
+//! Claims about Grep as a whole.
+
+use std::fs;
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+
+use super::Grep;
+use crate::tools::walk::trial::{self, Trial};
+use crate::tools::{AnyTool, Done};
+
+const TREE: &[(&str, &str)] = &[
+    ("c.py", "foo=2\nbar\nFOO\n"),
+    ("d/b.py", "import os\ndef foo():\n  return 1\nfoo()\n"),
+    ("n.md", "nothing\n"),
+];
+
+fn names(done: &Done) -> Vec<String> {
+    let mut names: Vec<String> = serde_json::from_value(done.meta["filenames"].clone()).unwrap();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn the_examples_hold() {
+    trial::examples(&Grep).await;
+}
+
+#[test]
+fn the_description_is_short() {
+    let spec = serde_json::to_string(&Grep.spec()).unwrap();
+    assert!(spec.len() <= 1100, "{} bytes: {spec}", spec.len());
+}
+
+#[tokio::test]
+async fn files_are_named_newest_first() {
+    let trial = Trial::new(TREE);
+    for (name, second) in [("c.py", 1), ("d/b.py", 2)] {
+        let file = fs::File::options().write(true).open(trial.folder.path().join(name)).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(second)).unwrap();
+    }
+    let done = trial.done(&Grep, json!({"pattern": "foo"})).await;
+    assert_eq!(trial::text(&done), "Found 2 files\nd/b.py\nc.py");
+    assert_eq!(done.meta, json!({"mode": "files_with_matches", "numFiles": 2, "filenames": ["d/b.py", "c.py"]}));
+    let none = trial.done(&Grep, json!({"pattern": "qqq"})).await;
+    assert_eq!((trial::text(&none).as_str(), &none.meta["numFiles"]), ("No files found", &json!(0)));
+}
+
+#[tokio::test]
+async fn lines_come_in_the_order_of_their_paths() {
+    let rows: [(&str, Value, &str); 12] = [
+        ("numbers", json!({"pattern": "foo"}), "c.py:1:foo=2\nd/b.py:2:def foo():\nd/b.py:4:foo()"),
+        ("no numbers", json!({"pattern": "foo=", "-n": false}), "c.py:foo=2"),
+        ("after", json!({"pattern": "return", "-A": 1}), "d/b.py:3:  return 1\nd/b.py-4-foo()"),
+        ("before", json!({"pattern": "return", "-B": 1}), "d/b.py-2-def foo():\nd/b.py:3:  return 1"),
+        (
+            "around, two files",
+            json!({"pattern": "=2|import", "context": 1}),
+            "c.py:1:foo=2\nc.py-2-bar\n--\nd/b.py:1:import os\nd/b.py-2-def foo():",
+        ),
+        ("around, two groups", json!({"pattern": "^(foo=|FOO)", "-C": 0}), "c.py:1:foo=2\nc.py:3:FOO"),
+        ("case", json!({"pattern": "FOO=", "-i": true}), "c.py:1:foo=2"),
+        ("parts", json!({"pattern": "o+", "-o": true, "path": "c.py"}), "c.py:1:oo"),
+        ("several parts", json!({"pattern": "[a-z]o", "-o": true, "glob": "b.py"}), "d/b.py:1:po\nd/b.py:2:fo\nd/b.py:4:fo"),
+        (
+            "several lines",
+            json!({"pattern": "def.*return", "multiline": true}),
+            "d/b.py:2:def foo():\nd/b.py:3:  return 1",
+        ),
+        ("a line end in the pattern", json!({"pattern": r"bar\nF"}), "c.py:2:bar\nc.py:3:FOO"),
+        ("nothing", json!({"pattern": "qqq"}), "No matches found"),
+    ];
+    let trial = Trial::new(TREE);
+    for (name, mut input, expected) in rows {
+        input["output_mode"] = "content".into();
+        assert_eq!(trial.text(&Grep, input).await, expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn groups_of_lines_are_set_apart() {
+    let trial = Trial::new(&[("a", "x\n1\n2\n3\nx\n")]);
+    let text = trial.text(&Grep, json!({"pattern": "x", "output_mode": "content", "-A": 1})).await;
+    assert_eq!(text, "a:1:x\na-2-1\n--\na:5:x");
+}
+
+#[tokio::test]
+async fn the_host_gets_the_lines_too() {
+    let done = Trial::new(TREE).done(&Grep, json!({"pattern": "bar", "output_mode": "content"})).await;
+    let expected = json!({
+        "mode": "content", "numFiles": 1, "filenames": [], "content": "c.py:2:bar", "numLines": 1,
+    });
+    assert_eq!(done.meta, expected);
+}
+
+#[tokio::test]
+async fn counts_have_a_total() {
+    let trial = Trial::new(&[("a", "xx\nx\ny\n"), ("b", "x\n")]);
+    let done = trial.done(&Grep, json!({"pattern": "x", "output_mode": "count"})).await;
+    assert_eq!(trial::text(&done), "a:2\nb:1\n\n3 matching lines in 2 files");
+    assert_eq!((&done.meta["numMatches"], &done.meta["numFiles"]), (&json!(3), &json!(2)));
+    let parts = trial.done(&Grep, json!({"pattern": "x", "output_mode": "count", "-o": true})).await;
+    assert_eq!(parts.meta["numMatches"], 4);
+}
+
+#[tokio::test]
+async fn only_some_files_are_searched() {
+    let trial = Trial::new(&[
+        (".gitignore", "out\n"),
+        (".hidden/a.py", "x"),
+        ("a.py", "x"),
+        ("b.rs", "x"),
+        ("out/c.py", "x"),
+        ("s/d.py", "x"),
+        ("s/bin.py", "x\0x"),
+        ("s/late.py", &format!("x\n{}\0", "y\n".repeat(100_000))),
+    ]);
+    let rows: [(&str, Value, &[&str]); 9] = [
+        ("not ignored, hidden, binary", json!({}), &["a.py", "b.rs", "s/d.py", "s/late.py"]),
+        ("a type", json!({"type": "rust"}), &["b.rs"]),
+        ("a glob at any depth", json!({"glob": "*.py"}), &["a.py", "s/d.py", "s/late.py"]),
+        ("all but a glob", json!({"glob": "!*.py"}), &["b.rs"]),
+        ("a glob from the current folder", json!({"glob": "s/d*", "path": "s"}), &["s/d.py"]),
+        ("one file", json!({"path": "s/d.py"}), &["s/d.py"]),
+        ("one ignored file", json!({"path": "out/c.py"}), &["out/c.py"]),
+        ("a hidden folder", json!({"path": ".hidden"}), &[".hidden/a.py"]),
+        ("a hidden folder by glob", json!({"glob": ".hidden/**"}), &[".hidden/a.py"]),
+    ];
+    for (name, mut input, expected) in rows {
+        input["pattern"] = "x".into();
+        assert_eq!(names(&trial.done(&Grep, input).await), expected, "{name}");
+    }
+    let lines = trial.text(&Grep, json!({"pattern": "x", "path": "s", "output_mode": "content"})).await;
+    assert_eq!(lines, "s/d.py:1:x", "a file that turns out to be binary later is left out where it is read to the end");
+}
+
+#[tokio::test]
+async fn pages_follow_each_other() {
+    let trial = Trial::new(&[("a", "x1\nx2\n"), ("b", "x3\nx4\n"), ("c", "x5\n")]);
+    let rows = [
+        ("the first lines", "content", 2, 0, "a:1:x1\na:2:x2\n(Lines 1 to 2; there are more. Go on with offset 2, or narrow the search.)"),
+        ("over a file's end", "content", 2, 1, "a:2:x2\nb:1:x3\n(Lines 2 to 3; there are more. Go on with offset 3, or narrow the search.)"),
+        ("the last lines", "content", 2, 3, "b:2:x4\nc:1:x5\n(Lines 4 to 5; there are no more.)"),
+        ("past the end", "content", 2, 9, "\n(Nothing left: there are only 5 lines.)"),
+        ("exactly all", "content", 5, 0, "a:1:x1\na:2:x2\nb:1:x3\nb:2:x4\nc:1:x5"),
+        ("no limit", "content", 0, 0, "a:1:x1\na:2:x2\nb:1:x3\nb:2:x4\nc:1:x5"),
+        ("counts", "count", 1, 1, "b:2\n\n5 matching lines in 3 files\n(Files 2 to 2; there are more. Go on with offset 2, or narrow the search.)"),
+    ];
+    for (name, mode, limit, offset, expected) in rows {
+        let input = json!({"pattern": "x", "output_mode": mode, "head_limit": limit, "offset": offset});
+        assert_eq!(trial.text(&Grep, input).await, expected, "{name}");
+    }
+    let done = trial.done(&Grep, json!({"pattern": "x", "head_limit": 1, "offset": 1})).await;
+    assert_eq!(done.meta["numFiles"], 1);
+    assert_eq!((&done.meta["appliedLimit"], &done.meta["appliedOffset"]), (&json!(1), &json!(1)));
+    assert_eq!(done.meta["totalFiles"], 3);
+}
+
+#[tokio::test]
+async fn an_answer_is_never_too_long() {
+    let trial = Trial::new(&[]);
+    for number in 0..50 {
+        fs::write(trial.folder.path().join(format!("{number:02}")), "some text\n".repeat(1000)).unwrap();
+    }
+    let input = json!({"pattern": "text", "output_mode": "content", "head_limit": 0});
+    let text = trial.text(&Grep, input).await;
+    assert!(text.starts_with("00:1:some text\n00:2:"));
+    assert!((29_000..30_200).contains(&text.len()), "{}", text.len());
+    assert!(text.ends_with("or narrow the search.)"));
+}
+
+#[tokio::test]
+async fn line_ends_of_windows_are_line_ends() {
+    let trial = Trial::new(&[("a", "one\r\ntwo\r\n")]);
+    assert_eq!(trial.text(&Grep, json!({"pattern": "e$", "output_mode": "content"})).await, "a:1:one");
+}
+
+#[tokio::test]
+async fn a_cancelled_search_ends() {
+    let trial = Trial::new(TREE);
+    trial.call.cancel.cancel();
+    let trouble = trial.output(&Grep, json!({"pattern": "foo"})).await.unwrap_err();
+    assert!(trouble.reason().contains("interrupted"));
+}
+
+#[tokio::test]
+async fn a_search_that_nobody_waits_for_stops() {
+    let (started, mut seen) = tokio::sync::mpsc::channel(1);
+    let (ended, mut end) = tokio::sync::mpsc::channel(1);
+    let cancel = tokio_util::sync::CancellationToken::new();
+    let search = crate::tools::walk::on_threads(&cancel, move |stop| {
+        started.blocking_send(()).unwrap();
+        while !stop.asked() {
+            std::thread::yield_now();
+        }
+        ended.blocking_send(()).unwrap();
+    });
+    tokio::select! {
+        _ = search => panic!("it waits for the stop"),
+        began = seen.recv() => assert_eq!(began, Some(())),
+    }
+    assert_eq!(end.recv().await, Some(()));
+}

@@ -1,0 +1,55 @@
+//! Readers for inputs that models sometimes write as text: `"5"` for 5, `"true"` for true.
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// A count that may be missing, negative, fractional or written as text.
+pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let number = match &value {
+        Value::Null => return Ok(None),
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) if text.trim().is_empty() => return Ok(None),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    number.map(|number| Some(number.max(0.0) as usize)).ok_or_else(|| D::Error::custom(format!("{value} is not a number")))
+}
+
+/// Yes or no; missing means no.
+pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    match &value {
+        Value::Null => Ok(false),
+        Value::Bool(flag) => Ok(*flag),
+        Value::String(text) if text.eq_ignore_ascii_case("true") => Ok(true),
+        Value::String(text) if text.is_empty() || text.eq_ignore_ascii_case("false") => Ok(false),
+        _ => Err(D::Error::custom(format!("{value} is not true or false"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn counts_are_read_in_every_form_that_models_write() {
+        for (value, read) in
+            [(json!(5), Some(5)), (json!("5"), Some(5)), (json!(2.7), Some(2)), (json!(-1), Some(0)), (json!(null), None)]
+        {
+            assert_eq!(count(value).unwrap(), read);
+        }
+        assert_eq!(count(json!("many")).unwrap_err().to_string(), "\"many\" is not a number");
+    }
+
+    #[test]
+    fn flags_too() {
+        for (value, read) in [(json!(true), true), (json!("True"), true), (json!("false"), false), (json!(null), false)] {
+            assert_eq!(flag(value).unwrap(), read);
+        }
+        assert!(flag(json!(7)).is_err());
+    }
+}

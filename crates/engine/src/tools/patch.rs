@@ -1,0 +1,204 @@
+//! What a change of a text looks like: hunks for the host, a few numbered lines for the model.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
+
+use crate::clock;
+
+/// One changed place with the lines around it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Hunk {
+    /// The first line in the old text, from 1.
+    old_start: usize,
+    /// How many lines of the old text.
+    old_lines: usize,
+    /// The first line in the new text, from 1.
+    new_start: usize,
+    /// How many lines of the new text.
+    new_lines: usize,
+    /// The lines, each after a blank (in both), `-` (only in the old) or `+` (only in the new).
+    lines: Vec<String>,
+}
+
+/// How many unchanged lines are shown around a change.
+const CONTEXT: usize = 3;
+/// How many bytes of hunks the host gets.
+const LIMIT: usize = 200_000;
+/// How long two texts are compared before the rest counts as changed.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// The largest text that the host gets whole.
+const LARGEST: usize = 256 * 1024;
+
+/// A text for the host: null if it is very long, so that the line on the wire stays short.
+pub(super) fn for_host(text: &str) -> Value {
+    if text.len() > LARGEST { Value::Null } else { text.into() }
+}
+
+/// The changes that lead from one text to another. What goes beyond [`LIMIT`] is left out.
+pub(super) fn hunks(old: &str, new: &str) -> Vec<Hunk> {
+    let (head, tail) = unchanged(old, new);
+    let first = old[..head].bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let old: Vec<&str> = old[head..old.len() - tail].split_inclusive('\n').collect();
+    let new: Vec<&str> = new[head..new.len() - tail].split_inclusive('\n').collect();
+    let deadline = clock::monotonic() + PATIENCE;
+    let changes = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(deadline));
+    let mut room = LIMIT;
+    group_diff_ops(changes, CONTEXT)
+        .iter()
+        .filter(|group| group.iter().any(|change| change.tag() != DiffTag::Equal))
+        .map(|group| hunk(group, &old, &new, first))
+        .take_while(|hunk| {
+            let size = hunk.lines.iter().map(|line| line.len() + 4).sum();
+            let fits = size <= room;
+            room = room.saturating_sub(size);
+            fits
+        })
+        .collect()
+}
+
+fn hunk(changes: &[DiffOp], old: &[&str], new: &[&str], first: usize) -> Hunk {
+    let mut lines = Vec::new();
+    for change in changes {
+        let (tag, before, after) = change.as_tag_tuple();
+        if tag == DiffTag::Equal {
+            before.for_each(|line| mark(' ', old[line], &mut lines));
+        } else {
+            before.for_each(|line| mark('-', old[line], &mut lines));
+            after.for_each(|line| mark('+', new[line], &mut lines));
+        }
+    }
+    let old_lines = changes.iter().map(|change| change.old_range().len()).sum();
+    let new_lines = changes.iter().map(|change| change.new_range().len()).sum();
+    let (old_start, new_start) =
+        changes.first().map_or((0, 0), |change| (change.old_range().start, change.new_range().start));
+    Hunk { old_start: old_start + first, old_lines, new_start: new_start + first, new_lines, lines }
+}
+
+fn mark(mark: char, line: &str, lines: &mut Vec<String>) {
+    let text = line.strip_suffix('\n').unwrap_or(line);
+    lines.push(format!("{mark}{}", text.strip_suffix('\r').unwrap_or(text)));
+    if text.len() == line.len() {
+        lines.push("\\ No newline at end of file".into());
+    }
+}
+
+/// How many bytes at the beginning and at the end are the same in both texts, in whole lines, less the lines of
+/// context. Comparing the rest is what costs time.
+fn unchanged(old: &str, new: &str) -> (usize, usize) {
+    let same = same_bytes(old.as_bytes().chunks(64), new.as_bytes().chunks(64));
+    let head = line_starts_before(old, same);
+    let (old_rest, new_rest) = (&old.as_bytes()[head..], &new.as_bytes()[head..]);
+    let same = same_bytes_at_end(old_rest, new_rest);
+    let tail = &old.as_bytes()[old.len() - same..];
+    let mut newlines = tail.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    (head, newlines.nth(CONTEXT).map_or(0, |at| same - at))
+}
+
+/// The start of the line that lies [`CONTEXT`] lines before the line at `position`.
+fn line_starts_before(text: &str, position: usize) -> usize {
+    let mut newlines = text.as_bytes()[..position].iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
+    newlines.nth(CONTEXT).map_or(0, |(at, _)| at + 1)
+}
+
+fn same_bytes<'a>(old: impl Iterator<Item = &'a [u8]>, new: impl Iterator<Item = &'a [u8]>) -> usize {
+    let mut same = 0;
+    for (old, new) in old.zip(new) {
+        if old == new {
+            same += old.len();
+        } else {
+            return same + old.iter().zip(new).take_while(|(a, b)| a == b).count();
+        }
+    }
+    same
+}
+
+fn same_bytes_at_end(old: &[u8], new: &[u8]) -> usize {
+    let mut same = 0;
+    for (old, new) in old.rchunks(64).zip(new.rchunks(64)) {
+        if old == new {
+            same += old.len();
+        } else {
+            return same + old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
+        }
+    }
+    same
+}
+
+/// The first changed place as it reads now, with line numbers: at most twelve lines.
+pub(super) fn snippet(hunks: &[Hunk]) -> String {
+    let Some(hunk) = hunks.first() else { return String::new() };
+    let now = hunk.lines.iter().filter(|line| line.starts_with([' ', '+'])).zip(hunk.new_start..);
+    let lines = now.take(12).map(|(line, number)| format!("{number}\t{}", shorten(&line[1..], 200)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The beginning of a text, at most so many characters.
+pub(super) fn shorten(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn one_changed_line_is_shown_between_its_neighbours() {
+        let expected = Hunk {
+            old_start: 1,
+            old_lines: 3,
+            new_start: 1,
+            new_lines: 3,
+            lines: [" one", "-two", "+2", " three"].map(String::from).to_vec(),
+        };
+        assert_eq!(hunks("one\ntwo\nthree\n", "one\n2\nthree\n"), [expected]);
+    }
+
+    #[test]
+    fn far_apart_changes_are_hunks_of_their_own_with_true_line_numbers() {
+        let old: String = (1..=100).map(|n| format!("{n}\n")).collect();
+        let new = old.replace("20\n", "twenty\nand\n").replace("90\n", "ninety\n");
+        let found = hunks(&old, &new);
+        let places: Vec<_> = found.iter().map(|h| (h.old_start, h.old_lines, h.new_start, h.new_lines)).collect();
+        assert_eq!(places, [(17, 7, 17, 8), (87, 7, 88, 7)]);
+        assert_eq!(snippet(&found), "17\t17\n18\t18\n19\t19\n20\ttwenty\n21\tand\n22\t21\n23\t22\n24\t23");
+    }
+
+    #[test]
+    fn a_missing_last_newline_is_said() {
+        assert_eq!(hunks("a", "a\n")[0].lines, ["-a", "\\ No newline at end of file", "+a"]);
+        assert_eq!(hunks("", "a\n")[0].lines, ["+a"]);
+        assert_eq!(hunks("same\n", "same\n"), []);
+    }
+
+    /// Carries out hunks on a text.
+    fn apply(old: &str, hunks: &[Hunk]) -> Vec<String> {
+        let old: Vec<&str> = old.split_terminator('\n').collect();
+        let mut new = Vec::new();
+        let mut at = 0;
+        for hunk in hunks {
+            new.extend(old[at..hunk.old_start - 1].iter().map(ToString::to_string));
+            assert_eq!(new.len() + 1, hunk.new_start);
+            new.extend(hunk.lines.iter().filter(|l| l.starts_with([' ', '+'])).map(|l| l[1..].to_owned()));
+            at = hunk.old_start - 1 + hunk.old_lines;
+        }
+        new.extend(old[at.min(old.len())..].iter().map(ToString::to_string));
+        new
+    }
+
+    proptest! {
+        #[test]
+        fn the_hunks_of_two_texts_lead_from_one_to_the_other(old in "([abc]{0,2}\n){0,40}", new in "([abc]{0,2}\n){0,40}") {
+            let expected: Vec<&str> = new.split_terminator('\n').collect();
+            prop_assert_eq!(apply(&old, &hunks(&old, &new)), expected);
+        }
+    }
+}

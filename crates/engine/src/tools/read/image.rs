@@ -1,0 +1,205 @@
+//! Pictures for the model: made small enough to be sent, never larger than it can see.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use ::image::codecs::jpeg::JpegEncoder;
+use ::image::imageops::{FilterType, overlay};
+use ::image::{
+    DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, ImageResult, Limits, Rgba, RgbaImage, guess_format,
+};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::json;
+use whimbrel_wire::content::{Block, ResultContent, Source};
+
+use super::copy_for_host;
+use crate::tools::{Done, Trouble};
+
+/// A picture as it is sent.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Picture {
+    /// The bytes, in base64.
+    pub(super) base64: String,
+    /// How they are to be read.
+    pub(super) media_type: &'static str,
+    /// Width and height of the original.
+    original: (u32, u32),
+    /// Width and height as sent.
+    sent: (u32, u32),
+}
+
+/// The longest edge, in pixels, that a model looks at.
+const EDGE: u32 = 1568;
+/// The largest picture that is sent, in base64.
+const LARGEST: usize = 700_000;
+/// How much memory a picture may take while it is decoded.
+const MEMORY: u64 = 256 * 1024 * 1024;
+
+/// What kind of picture bytes are, by how they begin. None if the model cannot see such.
+pub(super) fn format(bytes: &[u8]) -> Option<ImageFormat> {
+    guess_format(bytes).ok().filter(|format| media_type(*format).is_some())
+}
+
+fn media_type(format: ImageFormat) -> Option<&'static str> {
+    match format {
+        ImageFormat::Png => Some("image/png"),
+        ImageFormat::Jpeg => Some("image/jpeg"),
+        ImageFormat::Gif => Some("image/gif"),
+        ImageFormat::WebP => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// Shows a picture.
+pub(super) fn show(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<Done, Trouble> {
+    let picture = fit(bytes, format, LARGEST)
+        .map_err(|error| Trouble::Failed(format!("{} cannot be shown as a picture: {error}", path.display())))?;
+    let (original, sent) = (picture.original, picture.sent);
+    let meta = json!({"type": "image", "file": {
+        "base64": copy_for_host(&picture.base64),
+        "type": picture.media_type,
+        "originalSize": bytes.len(),
+        "dimensions": {
+            "originalWidth": original.0, "originalHeight": original.1, "displayWidth": sent.0, "displayHeight": sent.1,
+        },
+    }});
+    let mut blocks = vec![picture.into_block()];
+    if sent != original {
+        let note = format!("Shrunk from {}x{} to {}x{} pixels.", original.0, original.1, sent.0, sent.1);
+        blocks.push(Block::text(note));
+    }
+    Ok(Done { content: ResultContent::Blocks(blocks), meta })
+}
+
+impl Picture {
+    /// The picture as a piece of a message.
+    pub(super) fn into_block(self) -> Block {
+        Block::Image { source: Source::Base64 { media_type: self.media_type.into(), data: self.base64 } }
+    }
+}
+
+/// Makes a picture fit. It is decoded even if it fits already, for one damaged picture would spoil every later request.
+pub(super) fn fit(bytes: &[u8], format: ImageFormat, largest: usize) -> ImageResult<Picture> {
+    let image = decode(bytes, format)?;
+    let original = (image.width(), image.height());
+    let room = largest / 4 * 3;
+    if original.0.max(original.1) <= EDGE && bytes.len() <= room {
+        let media_type = media_type(format).unwrap_or("image/png");
+        return Ok(Picture { base64: BASE64_STANDARD.encode(bytes), media_type, original, sent: original });
+    }
+    let mut edge = EDGE.min(original.0.max(original.1));
+    while edge >= 64 {
+        let smaller = image.resize(edge, edge, FilterType::Triangle);
+        if let Some((bytes, media_type)) = squeeze(&smaller, format, room)? {
+            let sent = (smaller.width(), smaller.height());
+            return Ok(Picture { base64: BASE64_STANDARD.encode(bytes), media_type, original, sent });
+        }
+        edge = edge / 4 * 3;
+    }
+    Err(ImageError::IoError(std::io::ErrorKind::FileTooLarge.into()))
+}
+
+fn decode(bytes: &[u8], format: ImageFormat) -> ImageResult<DynamicImage> {
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(MEMORY);
+    reader.limits(limits);
+    let mut decoder = reader.into_decoder()?;
+    let orientation = decoder.orientation()?;
+    let mut image = DynamicImage::from_decoder(decoder)?;
+    image.apply_orientation(orientation);
+    Ok(image)
+}
+
+/// Writes a picture in at most `room` bytes: without loss if it came so, otherwise with more and more of it.
+fn squeeze(image: &DynamicImage, format: ImageFormat, room: usize) -> ImageResult<Option<(Vec<u8>, &'static str)>> {
+    if format != ImageFormat::Jpeg {
+        let mut bytes = Cursor::new(Vec::new());
+        image.write_to(&mut bytes, ImageFormat::Png)?;
+        if bytes.get_ref().len() <= room {
+            return Ok(Some((bytes.into_inner(), "image/png")));
+        }
+    }
+    let opaque = on_white(image);
+    for quality in [85, 70, 50] {
+        let mut bytes = Vec::new();
+        opaque.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, quality))?;
+        if bytes.len() <= room {
+            return Ok(Some((bytes, "image/jpeg")));
+        }
+    }
+    Ok(None)
+}
+
+/// JPEG knows no transparency; what shines through is white then.
+fn on_white(image: &DynamicImage) -> DynamicImage {
+    if !image.has_alpha() {
+        return DynamicImage::ImageRgb8(image.to_rgb8());
+    }
+    let mut white = RgbaImage::from_pixel(image.width(), image.height(), Rgba([255; 4]));
+    overlay(&mut white, &image.to_rgba8(), 0, 0);
+    DynamicImage::ImageRgb8(DynamicImage::ImageRgba8(white).to_rgb8())
+}
+
+#[cfg(test)]
+mod tests {
+    use ::image::{Rgb, RgbImage};
+
+    use super::*;
+
+    /// A picture that no encoder can make small.
+    fn noise(width: u32, height: u32) -> DynamicImage {
+        let mut state = 1_u32;
+        let mut byte = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        };
+        DynamicImage::ImageRgb8(RgbImage::from_fn(width, height, |_, _| Rgb([byte(), byte(), byte()])))
+    }
+
+    fn written(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
+        let mut bytes = Cursor::new(Vec::new());
+        image.write_to(&mut bytes, format).unwrap();
+        bytes.into_inner()
+    }
+
+    #[test]
+    fn a_small_picture_is_sent_as_it_is() {
+        for (kind, name) in [(ImageFormat::Png, "image/png"), (ImageFormat::Gif, "image/gif"), (ImageFormat::WebP, "image/webp")] {
+            let bytes = written(&noise(8, 4), kind);
+            assert_eq!(format(&bytes), Some(kind));
+            let picture = fit(&bytes, kind, LARGEST).unwrap();
+            let expected =
+                Picture { base64: BASE64_STANDARD.encode(&bytes), media_type: name, original: (8, 4), sent: (8, 4) };
+            assert_eq!(picture, expected);
+        }
+    }
+
+    #[test]
+    fn a_wide_picture_is_shrunk_and_the_model_is_told() {
+        let bytes = written(&DynamicImage::new_rgba8(3136, 100), ImageFormat::Png);
+        let done = show(Path::new("/p"), &bytes, ImageFormat::Png).unwrap();
+        let dimensions =
+            json!({"originalWidth": 3136, "originalHeight": 100, "displayWidth": 1568, "displayHeight": 50});
+        assert_eq!(done.meta["file"]["dimensions"], dimensions);
+        let ResultContent::Blocks(blocks) = done.content else { panic!("no blocks") };
+        assert_eq!(blocks[1], Block::text("Shrunk from 3136x100 to 1568x50 pixels."));
+    }
+
+    #[test]
+    fn a_heavy_picture_is_squeezed_until_it_fits() {
+        let bytes = written(&noise(700, 700), ImageFormat::Png);
+        let picture = fit(&bytes, ImageFormat::Png, 60_000).unwrap();
+        assert!(picture.base64.len() <= 60_000 && picture.media_type == "image/jpeg", "{:?}", picture.sent);
+    }
+
+    #[test]
+    fn a_damaged_picture_is_not_sent() {
+        let mut bytes = written(&noise(64, 64), ImageFormat::Png);
+        bytes.truncate(200);
+        assert!(matches!(show(Path::new("/p"), &bytes, ImageFormat::Png), Err(Trouble::Failed(_))));
+        assert_eq!(format(b"<svg/>"), None);
+        assert_eq!(format(b"BM......"), None);
+    }
+}

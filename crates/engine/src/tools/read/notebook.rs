@@ -1,0 +1,245 @@
+//! Notebooks for the model: their cells with sources and outputs, pictures included.
+
+use std::path::Path;
+
+use ::image::ImageFormat;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use whimbrel_wire::content::{Block, ResultContent};
+
+use super::image;
+use super::text::Span;
+use crate::tools::Done;
+use crate::tools::patch::shorten;
+
+/// A notebook, as far as it is shown.
+#[derive(Debug, Deserialize)]
+pub(in crate::tools) struct Notebook {
+    cells: Vec<Cell>,
+    #[serde(default)]
+    metadata: Value,
+}
+
+/// One cell.
+#[derive(Debug, Deserialize)]
+pub(in crate::tools) struct Cell {
+    /// Its id; old notebooks have none.
+    #[serde(default)]
+    id: Option<String>,
+    /// `code`, `markdown` or `raw`.
+    #[serde(default)]
+    cell_type: String,
+    #[serde(default)]
+    source: Lines,
+    #[serde(default)]
+    execution_count: Option<u64>,
+    #[serde(default)]
+    outputs: Vec<CellOutput>,
+}
+
+/// What running a cell gave.
+#[derive(Debug, Deserialize)]
+struct CellOutput {
+    #[serde(default)]
+    output_type: String,
+    #[serde(default)]
+    text: Lines,
+    #[serde(default)]
+    data: Map<String, Value>,
+    #[serde(default)]
+    ename: String,
+    #[serde(default)]
+    evalue: String,
+}
+
+/// Text as notebooks keep it: in one piece or in lines.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(in crate::tools) enum Lines {
+    /// In one piece.
+    Whole(String),
+    /// Line by line, each with its newline.
+    Split(Vec<String>),
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self::Whole(String::new())
+    }
+}
+
+impl Lines {
+    /// The text.
+    pub(in crate::tools) fn join(&self) -> String {
+        match self {
+            Self::Whole(text) => text.clone(),
+            Self::Split(lines) => lines.concat(),
+        }
+    }
+}
+
+/// How many characters of one source or output are shown.
+const PIECE: usize = 10_000;
+/// How much text the model gets at once.
+const SHOWN: usize = 100_000;
+/// How many pictures.
+const PICTURES: usize = 5;
+/// The largest picture, in base64.
+const LARGEST_PICTURE: usize = 120_000;
+
+/// Shows the cells of a notebook; `span` counts cells. None if the text is no notebook.
+pub(super) fn show(path: &Path, text: &str, span: Span) -> Option<Done> {
+    let notebook: Notebook = serde_json::from_str(text).ok()?;
+    let language = language(&notebook.metadata);
+    let mut shown = String::new();
+    let mut cells = Vec::new();
+    let mut pictures = Vec::new();
+    let asked = notebook.cells.iter().enumerate().skip(span.first - 1).take(span.count.unwrap_or(usize::MAX));
+    for (index, cell) in asked {
+        let piece = cell.render(index);
+        if !cells.is_empty() && shown.len() + piece.len() > SHOWN {
+            let total = notebook.cells.len();
+            shown += &format!("[{total} cells in all. Go on with offset {}, which counts cells.]\n", index + 1);
+            break;
+        }
+        shown += &piece;
+        cells.push(cell.for_host(index, language));
+        pictures.extend(cell.outputs.iter().filter_map(CellOutput::picture).take(PICTURES - pictures.len()));
+    }
+    if cells.is_empty() {
+        shown = format!("{} has {} cells, none of them here.", path.display(), notebook.cells.len());
+    }
+    let meta = json!({"type": "notebook", "file": {"filePath": path, "cells": cells}});
+    if pictures.is_empty() {
+        return Some(Done::text(shown.trim_end(), meta));
+    }
+    let blocks = std::iter::once(Block::text(shown.trim_end())).chain(pictures).collect();
+    Some(Done { content: ResultContent::Blocks(blocks), meta })
+}
+
+/// The name by which the model calls a cell: its id or, without one, its place from 0.
+pub(in crate::tools) fn cell_name(id: Option<&str>, index: usize) -> String {
+    id.map_or_else(|| format!("cell-{index}"), str::to_owned)
+}
+
+/// The programming language of a notebook.
+pub(in crate::tools) fn language(metadata: &Value) -> &str {
+    let known = ["/language_info/name", "/kernelspec/language"].iter().find_map(|path| metadata.pointer(path)?.as_str());
+    known.unwrap_or("python")
+}
+
+impl Cell {
+    fn render(&self, index: usize) -> String {
+        let name = cell_name(self.id.as_deref(), index);
+        let source = shorten(&self.source.join(), PIECE);
+        let mut text = format!("<cell id=\"{name}\" type=\"{}\">\n{}\n</cell>\n", self.cell_type, source.trim_end());
+        for output in &self.outputs {
+            let piece = shorten(&output.says(), PIECE);
+            text += &format!("<output>\n{}\n</output>\n", piece.trim_end());
+        }
+        text
+    }
+
+    fn for_host(&self, index: usize, language: &str) -> Value {
+        let mut cell = json!({
+            "cellType": self.cell_type,
+            "source": shorten(&self.source.join(), PIECE),
+            "cell_id": cell_name(self.id.as_deref(), index),
+        });
+        if self.cell_type == "code" {
+            let outputs = self.outputs.iter();
+            let outputs = outputs.map(|it| json!({"output_type": it.output_type, "text": shorten(&it.says(), PIECE)}));
+            cell["language"] = language.into();
+            cell["execution_count"] = self.execution_count.into();
+            cell["outputs"] = outputs.collect();
+        }
+        cell
+    }
+}
+
+impl CellOutput {
+    fn says(&self) -> String {
+        if !self.ename.is_empty() || !self.evalue.is_empty() {
+            return format!("{}: {}", self.ename, self.evalue);
+        }
+        let plain = self.data.get("text/plain").and_then(|text| Lines::deserialize(text).ok());
+        plain.as_ref().unwrap_or(&self.text).join()
+    }
+
+    fn picture(&self) -> Option<Block> {
+        let kinds = [("image/png", ImageFormat::Png), ("image/jpeg", ImageFormat::Jpeg)];
+        let (data, format) = kinds.iter().find_map(|(name, format)| Some((self.data.get(*name)?, *format)))?;
+        let base64 = Lines::deserialize(data).ok()?.join();
+        let bytes = BASE64_STANDARD.decode(base64.split_whitespace().collect::<String>()).ok()?;
+        image::fit(&bytes, format, LARGEST_PICTURE).ok().map(image::Picture::into_block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Span = Span { first: 1, count: None };
+    const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+    fn notebook(outputs: &Value) -> String {
+        json!({"cells": [
+            {"cell_type": "code", "id": "c1", "source": ["print(1)\n", "plot()"], "execution_count": 3, "outputs": outputs},
+            {"cell_type": "markdown", "source": "# t"},
+        ]})
+        .to_string()
+    }
+
+    #[test]
+    fn cells_are_shown_with_their_outputs() {
+        let outputs = json!([
+            {"output_type": "stream", "text": ["1\n"]},
+            {"output_type": "execute_result", "data": {"text/plain": "2"}},
+            {"output_type": "error", "ename": "E", "evalue": "bad"},
+        ]);
+        let done = show(Path::new("/n"), &notebook(&outputs), ALL).unwrap();
+        let expected = "<cell id=\"c1\" type=\"code\">\nprint(1)\nplot()\n</cell>\n<output>\n1\n</output>\n<output>\n2\n</output>\n\
+            <output>\nE: bad\n</output>\n<cell id=\"cell-1\" type=\"markdown\">\n# t\n</cell>";
+        assert_eq!(done.content, ResultContent::Text(expected.into()));
+        let outputs = json!([
+            {"output_type": "stream", "text": "1\n"},
+            {"output_type": "execute_result", "text": "2"},
+            {"output_type": "error", "text": "E: bad"},
+        ]);
+        let cells = json!([
+            {"cellType": "code", "source": "print(1)\nplot()", "cell_id": "c1", "language": "python", "execution_count": 3,
+                "outputs": outputs},
+            {"cellType": "markdown", "source": "# t", "cell_id": "cell-1"},
+        ]);
+        assert_eq!(done.meta, json!({"type": "notebook", "file": {"filePath": "/n", "cells": cells}}));
+    }
+
+    #[test]
+    fn pictures_come_along_unless_they_are_damaged() {
+        let outputs = json!([
+            {"output_type": "display_data", "data": {"image/png": DOT}},
+            {"output_type": "display_data", "data": {"image/png": "AAAA"}},
+        ]);
+        let done = show(Path::new("/n"), &notebook(&outputs), ALL).unwrap();
+        let ResultContent::Blocks(blocks) = done.content else { panic!("no blocks") };
+        assert!(matches!(&blocks[..], [Block::Text { .. }, Block::Image { .. }]), "{blocks:?}");
+    }
+
+    #[test]
+    fn a_long_notebook_is_shown_in_parts() {
+        let cells: Vec<_> = (0..30).map(|_| json!({"cell_type": "code", "source": "x".repeat(9_000)})).collect();
+        let text = json!({"cells": cells}).to_string();
+        let done = show(Path::new("/n"), &text, ALL).unwrap();
+        let ResultContent::Text(text_shown) = done.content else { panic!("no text") };
+        assert!(text_shown.len() < SHOWN + 100 && text_shown.ends_with("Go on with offset 12, which counts cells.]"));
+        let done = show(Path::new("/n"), &text, Span { first: 12, count: Some(1) }).unwrap();
+        assert_eq!(done.meta["file"]["cells"][0]["cell_id"], "cell-11");
+    }
+
+    #[test]
+    fn other_json_is_no_notebook() {
+        assert_eq!(show(Path::new("/n"), "{\"a\": 1}", ALL), None);
+    }
+}

@@ -1,0 +1,216 @@
+//! PDFs for the model: the pages that were asked for, as a document of their own.
+
+use std::path::Path;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use lopdf::{Dictionary, Document, LoadOptions, Object, ObjectId, dictionary};
+use serde_json::json;
+use whimbrel_wire::content::{Block, ResultContent, Source};
+
+use super::copy_for_host;
+use crate::tools::{Done, Trouble};
+
+/// The most pages that are shown at once.
+const PAGES: usize = 20;
+/// The largest document that is sent, in base64.
+const LARGEST: usize = 900_000;
+/// How far one stream may unfold while a document is opened.
+const UNFOLDED: usize = 64 * 1024 * 1024;
+
+/// Whether bytes are a PDF, by how they begin.
+pub(super) fn is_pdf(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"%PDF-")
+}
+
+/// Shows pages of a PDF.
+pub(super) fn show(path: &Path, bytes: &[u8], pages: Option<&str>) -> Result<Done, Trouble> {
+    let options = LoadOptions { max_decompressed_size: Some(UNFOLDED), ..LoadOptions::default() };
+    let document = Document::load_mem_with_options(bytes, options)
+        .map_err(|error| Trouble::Failed(format!("{} cannot be read as a PDF: {error}", path.display())))?;
+    if document.is_encrypted() {
+        return Err(Trouble::Refused(format!("{} needs a password.", path.display())));
+    }
+    let all: Vec<ObjectId> = document.page_iter().collect();
+    if all.is_empty() {
+        return Err(Trouble::Failed(format!("{} has no pages.", path.display())));
+    }
+    let wanted = choose(pages, all.len()).map_err(|why| Trouble::Refused(format!("{}: {why}", path.display())))?;
+    let sent = if wanted.len() == all.len() && !document.was_encrypted() {
+        bytes.to_vec()
+    } else {
+        let chosen = wanted.iter().filter_map(|page| all.get(page - 1).copied()).collect();
+        extract(document, chosen)
+            .map_err(|error| Trouble::Failed(format!("{} cannot be taken apart: {error}", path.display())))?
+    };
+    let base64 = BASE64_STANDARD.encode(&sent);
+    if base64.len() > LARGEST {
+        return Err(Trouble::Refused(too_heavy(path, sent.len(), wanted.len())));
+    }
+    let file = json!({"filePath": path, "base64": copy_for_host(&base64), "originalSize": bytes.len()});
+    let says = format!("{}: {} of {} pages.", path.display(), wanted.len(), all.len());
+    let source = Source::Base64 { media_type: "application/pdf".into(), data: base64 };
+    let blocks = vec![Block::text(says), Block::Document { source, title: None }];
+    Ok(Done { content: ResultContent::Blocks(blocks), meta: json!({"type": "pdf", "file": file}) })
+}
+
+fn too_heavy(path: &Path, size: usize, pages: usize) -> String {
+    let advice = if pages > 1 { "Ask for fewer pages" } else { "Get its text or picture with a program" };
+    format!("{}: these pages have {} KB, more than can be sent. {advice}.", path.display(), size / 1024)
+}
+
+/// Which pages are wanted: `3`, `1-5`, `7-`, or several of these with commas between. All if nothing is said.
+fn choose(pages: Option<&str>, total: usize) -> Result<Vec<usize>, String> {
+    let Some(pages) = pages.filter(|pages| !pages.trim().is_empty()) else {
+        return if total <= PAGES {
+            Ok((1..=total).collect())
+        } else {
+            Err(format!("it has {total} pages. Say which to read in pages, e.g. \"1-{PAGES}\"; at most {PAGES} at once."))
+        };
+    };
+    let mut chosen = Vec::new();
+    for part in pages.split(',') {
+        let (first, last) = range(part.trim(), total).ok_or_else(|| format!("\"{pages}\" is not a range of pages."))?;
+        if first > total {
+            return Err(format!("there is no page {first}: it has {total} pages."));
+        }
+        chosen.extend(first..=last.min(total));
+        if chosen.len() > PAGES {
+            return Err(format!("at most {PAGES} pages can be read at once."));
+        }
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    Ok(chosen)
+}
+
+fn range(part: &str, total: usize) -> Option<(usize, usize)> {
+    let (first, last) = match part.split_once('-') {
+        Some((first, "")) => (first.trim().parse().ok()?, total.max(1)),
+        Some((first, last)) => (first.trim().parse().ok()?, last.trim().parse().ok()?),
+        None => (part.parse().ok()?, part.parse().ok()?),
+    };
+    (first >= 1 && (first <= last || first > total)).then_some((first, last))
+}
+
+/// A document of these pages and what they need, and nothing else.
+fn extract(mut document: Document, chosen: Vec<ObjectId>) -> lopdf::Result<Vec<u8>> {
+    let root = document.new_object_id();
+    for page in &chosen {
+        let inherited = inherited(&document, *page);
+        let page = document.get_dictionary_mut(*page)?;
+        inherited.into_iter().for_each(|(key, value)| page.set(key, value));
+        page.set("Parent", root);
+    }
+    // Links may still lead to other pages; without them they lead nowhere, which is allowed.
+    let others: Vec<ObjectId> = document.page_iter().filter(|page| !chosen.contains(page)).collect();
+    others.iter().for_each(|page| drop(document.objects.remove(page)));
+    let kids: Vec<Object> = chosen.iter().map(|page| Object::Reference(*page)).collect();
+    let count = kids.len() as i64;
+    document.objects.insert(root, dictionary! { "Type" => "Pages", "Kids" => kids, "Count" => count }.into());
+    let catalog = document.catalog_mut()?;
+    *catalog = dictionary! { "Type" => "Catalog", "Pages" => root };
+    document.prune_objects();
+    let mut bytes = Vec::new();
+    document.save_to(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What a page takes from the page tree above it.
+fn inherited(document: &Document, page: ObjectId) -> Vec<(&'static str, Object)> {
+    const INHERITABLE: [&str; 4] = ["Resources", "MediaBox", "CropBox", "Rotate"];
+    let above = |dictionary: &Dictionary| {
+        let parent = dictionary.get(b"Parent").and_then(Object::as_reference).ok()?;
+        document.get_dictionary(parent).ok()
+    };
+    let lookup = |key: &'static str| {
+        let own = document.get_dictionary(page).ok()?;
+        let mut chain = std::iter::successors(Some(own), |dictionary| above(dictionary)).take(64);
+        chain.find_map(|dictionary| dictionary.get(key.as_bytes()).ok()).map(|value| (key, value.clone()))
+    };
+    INHERITABLE.into_iter().filter_map(lookup).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use lopdf::Stream;
+
+    use super::*;
+
+    /// A document whose pages inherit their size and say their number.
+    fn document(pages: usize) -> Vec<u8> {
+        let mut document = Document::with_version("1.5");
+        let root = document.new_object_id();
+        let mut kids = Vec::new();
+        for number in 1..=pages {
+            let content = document.add_object(Stream::new(Dictionary::new(), format!("(page {number}) Tj").into_bytes()));
+            let page = document.add_object(dictionary! { "Type" => "Page", "Parent" => root, "Contents" => content });
+            kids.push(Object::Reference(page));
+        }
+        let size: Vec<Object> = [0, 0, 100, 200].map(Object::from).to_vec();
+        let tree = dictionary! { "Type" => "Pages", "Kids" => kids, "Count" => pages as i64, "MediaBox" => size };
+        document.objects.insert(root, tree.into());
+        let catalog = document.add_object(dictionary! { "Type" => "Catalog", "Pages" => root });
+        document.trailer.set("Root", catalog);
+        let mut bytes = Vec::new();
+        document.save_to(&mut bytes).unwrap();
+        bytes
+    }
+
+    fn sent(done: &Done) -> Document {
+        let ResultContent::Blocks(blocks) = &done.content else { panic!("no blocks") };
+        let Block::Document { source: Source::Base64 { data, .. }, .. } = &blocks[1] else { panic!("no document") };
+        Document::load_mem(&BASE64_STANDARD.decode(data).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn only_the_pages_asked_for_are_sent_with_what_they_inherit() {
+        let bytes = document(30);
+        let done = show(Path::new("/d.pdf"), &bytes, Some("3-4")).unwrap();
+        let sent = sent(&done);
+        let pages: Vec<ObjectId> = sent.page_iter().collect();
+        let contents: Vec<Vec<u8>> = pages.iter().map(|page| sent.get_page_content(*page)).collect();
+        let contents: Vec<_> = contents.iter().map(|text| String::from_utf8_lossy(text).trim().to_owned()).collect();
+        assert_eq!(contents, ["(page 3) Tj", "(page 4) Tj"]);
+        assert!(sent.get_dictionary(pages[0]).unwrap().get(b"MediaBox").is_ok());
+        assert!(sent.objects.len() <= 6, "{:?}", sent.objects.keys());
+        assert_eq!(done.meta["file"]["originalSize"], bytes.len());
+    }
+
+    #[test]
+    fn a_short_document_is_sent_as_it_is() {
+        let bytes = document(2);
+        let done = show(Path::new("/d.pdf"), &bytes, None).unwrap();
+        assert_eq!(done.meta["file"]["base64"], BASE64_STANDARD.encode(&bytes));
+    }
+
+    #[test]
+    fn pages_are_named_in_several_ways() {
+        for (pages, total, chosen) in [
+            (None, 20, Ok((1..=20).collect())),
+            (None, 21, Err("21 pages")),
+            (Some("3"), 9, Ok(vec![3])),
+            (Some("2-4"), 9, Ok(vec![2, 3, 4])),
+            (Some("8-12"), 9, Ok(vec![8, 9])),
+            (Some("8-"), 9, Ok(vec![8, 9])),
+            (Some("5, 1-2,2"), 9, Ok(vec![1, 2, 5])),
+            (Some("10"), 9, Err("no page 10")),
+            (Some("12-14"), 9, Err("no page 12")),
+            (Some("1-21"), 90, Err("at most 20")),
+            (Some("4-2"), 9, Err("not a range")),
+            (Some("0"), 9, Err("not a range")),
+            (Some("all"), 9, Err("not a range")),
+        ] {
+            match (choose(pages, total), chosen) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{pages:?}"),
+                (Err(why), Err(words)) => assert!(why.contains(words), "{pages:?}: {why}"),
+                (found, _) => panic!("{pages:?}: {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_document_is_said_so() {
+        assert!(matches!(show(Path::new("/d.pdf"), b"%PDF-1.7 nonsense", None), Err(Trouble::Failed(_))));
+    }
+}

@@ -1,0 +1,230 @@
+//! The Messages API, asked at a server of our own.
+
+use std::time::Duration;
+
+use serde_json::json;
+use whimbrel_wire::{Block, Role};
+
+use super::*;
+use crate::assemble::Assembly;
+use crate::call::{Call, Step, Timing};
+use crate::event::Event;
+use crate::history::History;
+use crate::loopback::{Act, Server, answer, chunk, last_chunk, stream_head};
+use crate::request::Preamble;
+use crate::retry::Policy;
+
+fn request() -> Request {
+    let mut history = History::new();
+    history.push(Role::User, &Block::text("hi"));
+    Request {
+        session_id: "s1".into(),
+        ..Request::new("claude-x", Arc::new(Preamble::new(vec!["Be brief.".into()], vec![])), history.ask())
+    }
+}
+
+fn model(server: &Server) -> Anthropic {
+    Anthropic::new(&server.url, Some("key".into()), Door::from_env(|_| None))
+}
+
+/// The events of a reply that says a text.
+fn events(text: &str) -> Vec<u8> {
+    let events = [
+        json!({"type": "message_start", "message": {"id": "m", "model": "claude-x", "usage": {"input_tokens": 3}}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        json!({"type": "ping"}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}}),
+        json!({"type": "message_stop"}),
+    ];
+    let event = |value: &serde_json::Value| format!("event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap());
+    events.iter().map(event).collect::<String>().into_bytes()
+}
+
+fn reply(text: &str) -> Vec<Act> {
+    vec![stream_head(), chunk(&events(text)), last_chunk()]
+}
+
+/// The texts of a reply, or the fault that ended it.
+async fn hear(model: &Anthropic, request: Request) -> Result<Vec<String>, Fault> {
+    let mut stream = model.ask(Arc::new(request));
+    let mut assembly = Assembly::default();
+    let mut texts = Vec::new();
+    while let Some(delta) = stream.next().await {
+        if let Some(finished) = assembly.take(&delta?.event)?
+            && let Block::Text { text, .. } = finished.block
+        {
+            texts.push(text);
+        }
+    }
+    assert!(assembly.complete);
+    Ok(texts)
+}
+
+#[tokio::test]
+async fn a_reply_arrives_whole_however_it_is_split() {
+    let split = |size: usize| {
+        let pieces = events("größe 🦀").chunks(size).map(chunk).collect::<Vec<_>>();
+        [vec![stream_head()], pieces, vec![last_chunk()]].concat()
+    };
+    let server = Server::start([split(1), split(7), split(10_000)]).await;
+    let model = model(&server);
+    for _ in 0..3 {
+        assert_eq!(hear(&model, request()).await, Ok(vec!["größe 🦀".to_owned()]));
+    }
+    assert_eq!(server.connections(), 1, "the connection is used again");
+}
+
+#[tokio::test]
+async fn a_request_says_who_asks_and_how() {
+    let server = Server::start([reply("a"), reply("b")]).await;
+    let variables = |name: &str| match name {
+        "ANTHROPIC_BASE_URL" => Some(format!("{}/", server.url)),
+        "ANTHROPIC_AUTH_TOKEN" => Some("token".to_owned()),
+        "ANTHROPIC_CUSTOM_HEADERS" => Some("X-Team: red\nno header\nanthropic-beta: mine-1".to_owned()),
+        _ => None,
+    };
+    let model = Anthropic::from_env(variables, Door::from_env(|_| None));
+    let request = Request { betas: vec!["theirs-1".into()], ..request() };
+    hear(&model, request.clone()).await.unwrap();
+    model.forgo("claude-x", &Part::Beta("theirs-1".into()));
+    hear(&model, request.clone()).await.unwrap();
+    let seen = server.seen();
+    assert_eq!(seen[0].line.trim(), "POST /v1/messages?beta=true HTTP/1.1");
+    let expected = [
+        ("authorization", Some("Bearer token")),
+        ("x-api-key", None),
+        ("anthropic-version", Some("2023-06-01")),
+        ("content-type", Some("application/json")),
+        ("anthropic-beta", Some("interleaved-thinking-2025-05-14,theirs-1,mine-1")),
+        ("user-agent", Some(concat!("whimbrel/", env!("CARGO_PKG_VERSION")))),
+        ("x-team", Some("red")),
+        ("accept-encoding", Some("identity")),
+    ];
+    for (name, value) in expected {
+        assert_eq!(seen[0].header(name), value, "{name}");
+    }
+    assert_eq!(seen[1].header("anthropic-beta"), Some("interleaved-thinking-2025-05-14,mine-1"));
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(&seen[0].body).unwrap(), body::value(&request));
+}
+
+#[tokio::test]
+async fn without_a_key_nobody_is_asked() {
+    let model = Anthropic::from_env(|_| None, Door::from_env(|_| None));
+    let fault = hear(&model, request()).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::NoCredentials);
+    for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "--model openai:"] {
+        assert!(fault.message.contains(name), "{name}");
+    }
+    assert_eq!(model.key_source(), "none");
+}
+
+#[tokio::test]
+async fn answers_that_are_no_reply_are_told_apart() {
+    use FaultKind::*;
+    let html = "content-type: text/html; charset=utf-8\r\n";
+    let json = "content-type: application/json\r\n";
+    let events = "content-type: text/event-stream\r\n";
+    let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    let table = [
+        ("A29 a page", answer(200, html, "<html><title>Log in</title></html>"), NotAStream, "<html><title>Log in"),
+        ("A30 nothing", answer(200, events, ""), NotAStream, "empty"),
+        ("A30 nothing at all", answer(200, "", ""), NotAStream, "empty"),
+        ("JSON that is no reply", answer(200, json, r#"{"ok":true}"#), NotAStream, r#"{"ok":true}"#),
+        ("an error with a good status", answer(200, json, error), Overloaded, "Overloaded"),
+        ("A18 an error in the stream", answer(200, events, &format!("data: {error}\n\n")), Overloaded, "Overloaded"),
+        ("no event", answer(200, events, "data: hello\n\n"), Protocol, "hello"),
+        ("half an event", answer(200, events, "data: {\"type\":"), NotAStream, "empty"),
+        ("a page that refuses", answer(502, html, "<html>Bad gateway</html>"), Server, "status 502"),
+        ("elsewhere", answer(301, "location: https://other/\r\n", ""), InvalidRequest, "https://other/"),
+    ];
+    for (name, answer, kind, text) in table {
+        let server = crate::loopback::Server::start([answer]).await;
+        let fault = hear(&model(&server), request()).await.unwrap_err();
+        assert_eq!(fault.kind, kind, "{name}: {}", fault.message);
+        assert!(fault.message.contains(text), "{name}: {}", fault.message);
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_brings_its_headers_along() {
+    let headers = "retry-after: 3\r\nx-should-retry: true\r\nrequest-id: req_7\r\n";
+    let body = r#"{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}"#;
+    let server = Server::start([answer(429, headers, body)]).await;
+    let expected = Fault {
+        status: Some(429),
+        retry_after: Some(Duration::from_secs(3)),
+        should_retry: Some(true),
+        request_id: Some("req_7".into()),
+        ..Fault::new(FaultKind::RateLimit, "Slow down")
+    };
+    assert_eq!(hear(&model(&server), request()).await, Err(expected));
+}
+
+#[tokio::test]
+async fn a_reply_that_comes_whole_is_told_as_events() {
+    let body = r#"{"type":"message","id":"m","model":"x","content":[{"type":"text","text":"all at once"}],"stop_reason":"end_turn"}"#;
+    let server = Server::start([answer(200, "content-type: application/json\r\n", body)]).await;
+    assert_eq!(hear(&model(&server), request()).await, Ok(vec!["all at once".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_line_of_20_mb_is_read() {
+    let text = "x".repeat(20 << 20);
+    let server = Server::start([reply(&text)]).await;
+    assert_eq!(hear(&model(&server), request()).await.unwrap()[0].len(), text.len());
+}
+
+#[tokio::test]
+async fn a_line_without_end_is_refused() {
+    let endless = Act::Repeat([b"100000\r\n".as_slice(), &vec![b'x'; 1 << 20], b"\r\n"].concat());
+    let server = Server::start([vec![stream_head(), chunk(b"data: "), endless]]).await;
+    let fault = hear(&model(&server), request()).await.unwrap_err();
+    assert_eq!((fault.kind, fault.should_retry), (FaultKind::Protocol, Some(false)), "{}", fault.message);
+}
+
+#[tokio::test]
+async fn raw_events_are_kept_when_they_are_wanted() {
+    let server = Server::start([reply("a"), reply("a")]).await;
+    for raw_events in [true, false] {
+        let stream = model(&server).ask(Arc::new(Request { raw_events, ..request() }));
+        let deltas: Vec<Delta> = stream.map(Result::unwrap).collect().await;
+        let named = deltas.iter().filter(|delta| delta.event != Event::Ping);
+        assert!(named.clone().count() == 6 && named.clone().all(|delta| delta.raw.is_some() == raw_events));
+    }
+}
+
+/// What a call comes to: how often it was repeated, and how it ended.
+async fn outcome(server: &Server, timing: Timing) -> (u64, Option<FaultKind>) {
+    let policy = Policy { base: Duration::from_millis(1), ..Policy::default() };
+    let mut call = Call::new(Arc::new(model(server)), request(), policy, timing);
+    let mut retries = 0;
+    while let Some(step) = call.next().await {
+        match step {
+            Ok(Step::Delta(_)) => {}
+            Ok(Step::Retry(retry)) => retries = retry.attempt,
+            Ok(Step::Cut(fault)) | Err(fault) => return (retries, Some(fault.kind)),
+        }
+    }
+    (retries, None)
+}
+
+#[tokio::test]
+async fn a_call_gets_its_reply_in_the_end() {
+    let part = |bytes: usize, act: Act| vec![stream_head(), chunk(&events("abc")[..bytes]), act];
+    let quick = Timing { no_bytes: Duration::from_millis(50), ..Timing::default() };
+    let overloaded = || answer(529, "", "");
+    let end = events("abc").len();
+    let table = [
+        ("A5 overloads", vec![overloaded(), overloaded(), reply("a")], (2, None)),
+        ("A20 a cut in the text", vec![part(end * 2 / 3, Act::Close), reply("a")], (1, None)),
+        ("A23 a cut before the farewell", vec![part(end - 30, Act::Close)], (0, None)),
+        ("A31 a stall", vec![part(end / 2, Act::Hang), reply("a")], (1, None)),
+        ("A31 stalls for ever", vec![part(end / 2, Act::Hang); 3], (2, Some(FaultKind::Stalled))),
+        ("A10 no such model", vec![answer(404, "", "")], (0, Some(FaultKind::ModelNotFound))),
+    ];
+    for (name, answers, expected) in table {
+        assert_eq!(outcome(&Server::start(answers).await, quick).await, expected, "{name}");
+    }
+}

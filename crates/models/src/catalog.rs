@@ -1,0 +1,413 @@
+//! What is known about models: aliases, windows, output limits, prices. An unknown model stays unknown; nothing is
+//! guessed.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use whimbrel_wire::Usage;
+
+use crate::request::Thinking;
+
+/// The output limit that is asked for when nothing is known about a model.
+const UNKNOWN_OUTPUT_LIMIT: u64 = 32_000;
+
+/// What one web search costs, in dollars.
+const WEB_SEARCH: f64 = 0.01;
+
+/// The window of a model whose name ends in `[1m]`.
+const LONG_WINDOW: u64 = 1_000_000;
+const LONG_WINDOW_SUFFIX: &str = "[1m]";
+
+/// A model.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct ModelInfo {
+    /// Its name without a date.
+    #[serde(default)]
+    pub name: Cow<'static, str>,
+    /// Its name for people.
+    #[serde(default)]
+    pub display_name: Cow<'static, str>,
+    /// What it is good for, in one line.
+    #[serde(default)]
+    pub description: Cow<'static, str>,
+    /// How many tokens it can take in.
+    pub context_window: u64,
+    /// How many tokens it is allowed to write by default.
+    pub max_output_tokens: u64,
+    /// How it can think.
+    #[serde(default)]
+    pub thinks: Thinks,
+    /// What it costs.
+    #[serde(flatten)]
+    pub prices: Prices,
+}
+
+/// Dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct Prices {
+    /// Read.
+    pub input: f64,
+    /// Written.
+    pub output: f64,
+    /// Read from the cache.
+    #[serde(default)]
+    pub cache_read: f64,
+    /// Written to the cache for five minutes.
+    #[serde(default)]
+    pub cache_write_5m: f64,
+    /// Written to the cache for an hour.
+    #[serde(default)]
+    pub cache_write_1h: f64,
+}
+
+/// How a model can think before it answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Thinks {
+    /// It cannot, or it is not known.
+    #[default]
+    Not,
+    /// Up to a limit that it is told.
+    Within,
+    /// As much as it finds useful.
+    Freely,
+}
+
+impl ModelInfo {
+    /// What tokens cost, in dollars.
+    pub fn price(&self, usage: &Usage) -> f64 {
+        let hour = usage.cache_creation.ephemeral_1h_input_tokens;
+        let minutes = usage.cache_creation.ephemeral_5m_input_tokens;
+        let minutes = usage.cache_creation_input_tokens.saturating_sub(hour).max(minutes);
+        let Prices { input, output, cache_read, cache_write_5m, cache_write_1h } = self.prices;
+        let tokens = [
+            (usage.input_tokens, input),
+            (usage.output_tokens, output),
+            (usage.cache_read_input_tokens, cache_read),
+            (minutes, cache_write_5m),
+            (hour, cache_write_1h),
+        ];
+        let tokens: f64 = tokens.iter().map(|(count, price)| *count as f64 * price).sum();
+        tokens / 1e6 + usage.server_tool_use.web_search_requests as f64 * WEB_SEARCH
+    }
+
+    /// How it thinks unless told otherwise.
+    pub fn thinking(&self, max_tokens: u64) -> Thinking {
+        match self.thinks {
+            Thinks::Not => Thinking::Disabled,
+            Thinks::Within => Thinking::Enabled { budget: max_tokens.saturating_sub(1) },
+            Thinks::Freely => Thinking::Adaptive,
+        }
+    }
+}
+
+/// All that is known: our own table, and what the user adds to it.
+#[derive(Debug, Clone)]
+pub struct Catalog {
+    /// The user's models come first.
+    models: Vec<ModelInfo>,
+    aliases: Vec<(Cow<'static, str>, Cow<'static, str>)>,
+    default: String,
+    small: String,
+}
+
+/// What a user can add: in JSON, with models by their names.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Additions {
+    /// Models by name. One that is known already is replaced.
+    pub models: serde_json::Map<String, serde_json::Value>,
+    /// Names by alias.
+    pub aliases: std::collections::BTreeMap<String, String>,
+    /// The model that is used when none is named.
+    pub default: Option<String>,
+    /// The model for small jobs.
+    pub small_fast_default: Option<String>,
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        Self {
+            models: MODELS.to_vec(),
+            aliases: ALIASES.iter().map(|(alias, name)| ((*alias).into(), (*name).into())).collect(),
+            default: DEFAULT.to_owned(),
+            small: SMALL.to_owned(),
+        }
+    }
+}
+
+impl Catalog {
+    /// The same with a user's additions, which win. A model that cannot be read is an error that names it.
+    pub fn with(mut self, additions: Additions) -> Result<Self, String> {
+        for (name, value) in additions.models {
+            let mut model: ModelInfo = serde_json::from_value(value).map_err(|error| format!("model {name}: {error}"))?;
+            if model.display_name.is_empty() {
+                model.display_name = name.clone().into();
+            }
+            model.name = name.into();
+            self.models.insert(0, model);
+        }
+        let added = additions.aliases.into_iter().map(|(alias, name)| (alias.into(), name.into()));
+        self.aliases.splice(0..0, added);
+        self.default = additions.default.unwrap_or(self.default);
+        self.small = additions.small_fast_default.unwrap_or(self.small);
+        Ok(self)
+    }
+
+    /// What is known about a model, by its name, its dated name or an alias.
+    pub fn lookup(&self, model: &str) -> Option<ModelInfo> {
+        let name = self.resolve_alias(model);
+        let short = name.trim_end_matches(LONG_WINDOW_SUFFIX);
+        let known = |name: &str| self.models.iter().find(|info| info.name == name);
+        let mut info = known(short).or_else(|| known(undated(short)))?.clone();
+        if short.len() < name.len() {
+            info.context_window = info.context_window.max(LONG_WINDOW);
+        }
+        Some(info)
+    }
+
+    /// The full name of a model that may be named by an alias. A suffix like `[1m]` stays.
+    pub fn resolve_alias(&self, name: &str) -> String {
+        let name = name.trim();
+        let short = name.trim_end_matches(LONG_WINDOW_SUFFIX);
+        match self.aliases.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(short)) {
+            Some((_, full)) => format!("{full}{}", &name[short.len()..]),
+            None => name.to_owned(),
+        }
+    }
+
+    /// The model that is used when none is named.
+    pub fn default_model(&self) -> &str {
+        &self.default
+    }
+
+    /// The model for small jobs.
+    pub fn small_fast_model(&self) -> &str {
+        &self.small
+    }
+
+    /// The output limit to ask for.
+    pub fn max_output_tokens(&self, model: &str) -> u64 {
+        self.lookup(model).map_or(UNKNOWN_OUTPUT_LIMIT, |info| info.max_output_tokens)
+    }
+
+    /// How a model thinks unless told otherwise. An unknown model is not asked to.
+    pub fn default_thinking(&self, model: &str, max_tokens: u64) -> Thinking {
+        self.lookup(model).map_or(Thinking::Disabled, |info| info.thinking(max_tokens))
+    }
+
+    /// The models to choose from, with the alias of those that have one.
+    pub fn choices(&self) -> impl Iterator<Item = (Option<&str>, &ModelInfo)> {
+        self.models.iter().map(|info| {
+            let alias = self.aliases.iter().find(|(_, name)| *name == info.name);
+            (alias.map(|(alias, _)| &**alias), info)
+        })
+    }
+}
+
+/// A name without its date: `claude-opus-4-5-20251101` or `-latest`.
+fn undated(name: &str) -> &str {
+    match name.rsplit_once('-') {
+        Some((base, "latest")) => base,
+        Some((base, date)) if date.len() == 8 && date.bytes().all(|digit| digit.is_ascii_digit()) => base,
+        _ => name,
+    }
+}
+
+const DEFAULT: &str = "claude-sonnet-5-5";
+const SMALL: &str = "claude-haiku-5-5";
+
+const ALIASES: &[(&str, &str)] = &[
+    ("opus", "claude-opus-5-5"),
+    ("sonnet", "claude-sonnet-5-5"),
+    ("haiku", "claude-haiku-5-5"),
+    ("fable", "claude-fable-5-2"),
+];
+
+/// Name, name for people, what for; window, output limit, thinking; prices as in [`Prices`].
+const MODELS: [ModelInfo; 11] = [
+    model(
+        ["claude-sonnet-5-5", "Sonnet 5.5", "Everyday work, fast and able"],
+        (1_000_000, 128_000, Thinks::Freely),
+        [2.0, 10.0, 0.1, 2.5, 4.0],
+    ),
+    model(
+        ["claude-opus-5-5", "Opus 5.5", "Hard problems and long tasks"],
+        (1_000_000, 128_000, Thinks::Freely),
+        [4.0, 20.0, 0.2, 5.0, 8.0],
+    ),
+    model(
+        ["claude-haiku-5-5", "Haiku 5.5", "Quick answers at the lowest price"],
+        (1_000_000, 128_000, Thinks::Freely),
+        [0.1, 0.5, 0.01, 0.125, 0.2],
+    ),
+    model(
+        ["claude-fable-5-2", "Fable 5.2", "The hardest problems, at the highest price"],
+        (1_000_000, 128_000, Thinks::Freely),
+        [8.0, 40.0, 0.2, 10.0, 16.0],
+    ),
+    model(
+        ["claude-sonnet-5", "Sonnet 5", "Everyday work, the release before"],
+        (1_000_000, 64_000, Thinks::Freely),
+        [2.0, 10.0, 0.2, 2.5, 4.0],
+    ),
+    model(
+        ["claude-opus-4-6", "Opus 4.6", "Hard problems, an older release"],
+        (200_000, 64_000, Thinks::Freely),
+        [5.0, 25.0, 0.5, 6.25, 10.0],
+    ),
+    model(
+        ["claude-opus-4-5", "Opus 4.5", "Hard problems, an older release"],
+        (200_000, 32_000, Thinks::Within),
+        [5.0, 25.0, 0.5, 6.25, 10.0],
+    ),
+    model(
+        ["claude-sonnet-4-6", "Sonnet 4.6", "Everyday work, an older release"],
+        (200_000, 32_000, Thinks::Freely),
+        [3.0, 15.0, 0.3, 3.75, 6.0],
+    ),
+    model(
+        ["claude-sonnet-4-5", "Sonnet 4.5", "Everyday work, an older release"],
+        (200_000, 32_000, Thinks::Within),
+        [3.0, 15.0, 0.3, 3.75, 6.0],
+    ),
+    model(
+        ["claude-haiku-4-5", "Haiku 4.5", "Quick answers, an older release"],
+        (200_000, 32_000, Thinks::Within),
+        [1.0, 5.0, 0.1, 1.25, 2.0],
+    ),
+    model(
+        ["claude-3-5-haiku", "Haiku 3.5", "Quick answers, long ago"],
+        (200_000, 8192, Thinks::Not),
+        [0.8, 4.0, 0.08, 1.0, 1.6],
+    ),
+];
+
+const fn model(names: [&'static str; 3], limits: (u64, u64, Thinks), prices: [f64; 5]) -> ModelInfo {
+    let [name, display_name, description] = names;
+    let [input, output, cache_read, cache_write_5m, cache_write_1h] = prices;
+    ModelInfo {
+        name: Cow::Borrowed(name),
+        display_name: Cow::Borrowed(display_name),
+        description: Cow::Borrowed(description),
+        context_window: limits.0,
+        max_output_tokens: limits.1,
+        thinks: limits.2,
+        prices: Prices { input, output, cache_read, cache_write_5m, cache_write_1h },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use whimbrel_wire::content::{CacheCreation, ServerToolUse};
+
+    use super::*;
+
+    #[test]
+    fn a_model_is_found_by_every_name_it_has() {
+        let catalog = Catalog::default();
+        let table = [
+            ("opus", Some("claude-opus-5-5"), 1_000_000),
+            ("Opus", Some("claude-opus-5-5"), 1_000_000),
+            ("sonnet[1m]", Some("claude-sonnet-5-5"), 1_000_000),
+            ("claude-opus-4-5-20251101", Some("claude-opus-4-5"), 200_000),
+            ("claude-sonnet-4-5-20250929[1m]", Some("claude-sonnet-4-5"), 1_000_000),
+            ("claude-3-5-haiku-latest", Some("claude-3-5-haiku"), 200_000),
+            ("claude-3-5-haiku-20241022", Some("claude-3-5-haiku"), 200_000),
+            ("claude-opus-9", None, 0),
+            ("gpt-7", None, 0),
+            ("", None, 0),
+        ];
+        for (name, expected, window) in table {
+            let found = catalog.lookup(name);
+            assert_eq!(found.as_ref().map(|info| &*info.name), expected, "{name}");
+            assert_eq!(found.map_or(0, |info| info.context_window), window, "{name}");
+        }
+        assert_eq!(catalog.resolve_alias("haiku[1m]"), "claude-haiku-5-5[1m]");
+        assert_eq!(catalog.resolve_alias("openai:gpt-7"), "openai:gpt-7");
+    }
+
+    #[test]
+    fn the_default_and_every_alias_are_in_the_table() {
+        let catalog = Catalog::default();
+        for name in [catalog.default_model(), catalog.small_fast_model(), "opus", "sonnet", "haiku", "fable"] {
+            assert!(catalog.lookup(name).is_some(), "{name}");
+        }
+        assert_eq!(catalog.choices().filter(|(alias, _)| alias.is_some()).count(), 4);
+    }
+
+    #[test]
+    fn tokens_are_priced_by_what_was_done_with_them() {
+        let million = 1_000_000;
+        let table = [
+            ("read", Usage { input_tokens: million, ..Usage::default() }, 5.0),
+            ("written", Usage { output_tokens: million, ..Usage::default() }, 25.0),
+            ("from the cache", Usage { cache_read_input_tokens: million, ..Usage::default() }, 0.5),
+            ("to the cache", Usage { cache_creation_input_tokens: million, ..Usage::default() }, 6.25),
+            (
+                "to the cache, half of it for an hour",
+                Usage {
+                    cache_creation_input_tokens: million,
+                    cache_creation: CacheCreation {
+                        ephemeral_1h_input_tokens: million / 2,
+                        ephemeral_5m_input_tokens: million / 2,
+                    },
+                    ..Usage::default()
+                },
+                8.125,
+            ),
+            (
+                "searches",
+                Usage {
+                    server_tool_use: ServerToolUse { web_search_requests: 3, ..ServerToolUse::default() },
+                    ..Usage::default()
+                },
+                0.03,
+            ),
+        ];
+        let opus = Catalog::default().lookup("claude-opus-4-5-20251101").unwrap();
+        for (name, usage, dollars) in table {
+            assert!((opus.price(&usage) - dollars).abs() < 1e-9, "{name}: {}", opus.price(&usage));
+        }
+        let absurd = Usage { input_tokens: u64::MAX, cache_creation_input_tokens: u64::MAX, ..Usage::default() };
+        assert!(opus.price(&absurd).is_finite());
+    }
+
+    #[test]
+    fn older_models_are_told_how_much_to_think() {
+        let catalog = Catalog::default();
+        let table = [
+            ("claude-opus-4-5", Thinking::Enabled { budget: 31_999 }),
+            ("claude-haiku-4-5-20251001", Thinking::Enabled { budget: 31_999 }),
+            ("claude-opus-4-6", Thinking::Adaptive),
+            ("claude-sonnet-5-5", Thinking::Adaptive),
+            ("claude-3-5-haiku", Thinking::Disabled),
+            ("unheard-of", Thinking::Disabled),
+        ];
+        for (model, expected) in table {
+            assert_eq!(catalog.default_thinking(model, 32_000), expected, "{model}");
+        }
+        assert_eq!(catalog.max_output_tokens("claude-3-5-haiku-latest"), 8192);
+        assert_eq!(catalog.max_output_tokens("unheard-of"), 32_000);
+    }
+
+    #[test]
+    fn a_user_can_add_and_replace_models() {
+        let additions = json!({
+            "models": {
+                "kimi-k3": {"context_window": 256_000, "max_output_tokens": 16_000, "input": 0.6, "output": 2.5},
+                "claude-opus-4-5": {"context_window": 1, "max_output_tokens": 2, "input": 3, "output": 4, "thinks": "freely"},
+            },
+            "aliases": {"kimi": "kimi-k3", "opus": "claude-opus-4-5"},
+            "default": "kimi-k3",
+        });
+        let catalog = Catalog::default().with(serde_json::from_value(additions).unwrap()).unwrap();
+        let kimi = catalog.lookup("kimi").unwrap();
+        assert_eq!((&*kimi.display_name, kimi.prices.output, kimi.prices.cache_read), ("kimi-k3", 2.5, 0.0));
+        assert_eq!(catalog.lookup("opus").unwrap().context_window, 1);
+        assert_eq!((catalog.default_model(), catalog.small_fast_model()), ("kimi-k3", SMALL));
+        let bad = serde_json::from_value(json!({"models": {"x": {"input": "much"}}})).unwrap();
+        assert!(Catalog::default().with(bad).unwrap_err().starts_with("model x: "));
+    }
+}

@@ -1,0 +1,184 @@
+//! The door, tried on servers of our own.
+
+use std::net::TcpListener;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::*;
+use crate::loopback::{Act, Server, answer};
+
+fn door(variables: &[(&str, &str)]) -> Door {
+    let get = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    Door::from_env(get)
+}
+
+async fn fault(door: &Door, url: &str) -> Fault {
+    match door.post(url, HeaderMap::new(), String::from("{}")).await {
+        Ok(response) => panic!("status {}", response.status),
+        Err(fault) => fault,
+    }
+}
+
+#[test]
+fn the_environment_says_how_the_network_is_reached() {
+    let table: &[(&str, &[(&str, &str)], Route)] = &[
+        ("nothing", &[], Route { no_proxy: NEVER_PROXIED.into(), ..Route::default() }),
+        (
+            "all",
+            &[("ALL_PROXY", "http://p"), ("NO_PROXY", "intern")],
+            Route {
+                http_proxy: Some("http://p".into()),
+                https_proxy: Some("http://p".into()),
+                no_proxy: format!("{NEVER_PROXIED},intern"),
+                extra_roots: None,
+            },
+        ),
+        (
+            "lower case and empty",
+            &[("https_proxy", "http://p"), ("HTTP_PROXY", " ")],
+            Route { https_proxy: Some("http://p".into()), no_proxy: NEVER_PROXIED.into(), ..Route::default() },
+        ),
+    ];
+    for (name, variables, expected) in table {
+        assert_eq!(door(variables).inner.route, *expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_plain_address_needs_no_tls() {
+    let server = Server::start([answer(204, "", "")]).await;
+    let door = door(&[]);
+    let response = door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
+    assert_eq!(response.status, 204);
+    assert!(door.inner.plain.get().is_some() && door.inner.secure.get().is_none());
+}
+
+#[tokio::test]
+async fn a_body_in_pieces_has_a_length() {
+    let server = Server::start([answer(200, "", "")]).await;
+    let pieces = vec![Bytes::from_static(b"[1,"), Bytes::from(vec![b' '; 200_000]), Bytes::from_static(b"2]")];
+    door(&[]).post(&server.url, HeaderMap::new(), pieces).await.unwrap();
+    let seen = &server.seen()[0];
+    assert_eq!((seen.header("content-length"), seen.header("transfer-encoding")), (Some("200005"), None));
+    assert!(seen.body.starts_with(b"[1, ") && seen.body.ends_with(b" 2]"));
+}
+
+#[tokio::test]
+async fn nobody_there_is_a_fault_of_the_connection() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let refused = fault(&door(&[]), &format!("http://{free}")).await;
+    assert_eq!(refused.kind, FaultKind::Connection);
+    assert!(refused.message.starts_with("Could not connect to 127.0.0.1: "), "{}", refused.message);
+    let unknown = fault(&door(&[]), "http://nobody.invalid").await;
+    assert_eq!(unknown.kind, FaultKind::Connection);
+    let nonsense = fault(&door(&[]), "nonsense").await;
+    assert_eq!(nonsense.kind, FaultKind::InvalidRequest);
+}
+
+#[tokio::test]
+async fn a_connection_that_closes_before_the_answer_is_a_fault_of_the_connection() {
+    let server = Server::start([vec![Act::Close]]).await;
+    assert_eq!(fault(&door(&[]), &server.url).await.kind, FaultKind::Connection);
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_read_is_given_up() {
+    let server = Server::start([]).await;
+    let limits = Limits { write: Duration::from_millis(100), ..Limits::default() };
+    let megabyte = Bytes::from(vec![b' '; 1 << 20]);
+    let door = Door::with_limits(|_| None, limits);
+    let outcome = door.post(&server.url, HeaderMap::new(), vec![megabyte; 64]).await;
+    assert_eq!(outcome.err().map(|fault| fault.kind), Some(FaultKind::Stalled));
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let server = Server::start([answer(307, "location: http://127.0.0.1:9/\r\n", "")]).await;
+    let response = door(&[]).post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
+    assert_eq!((response.status, response.header("location")), (307, Some("http://127.0.0.1:9/")));
+}
+
+#[tokio::test]
+async fn a_proxy_is_used_except_for_this_machine() {
+    let proxy = Server::start([answer(200, "", "")]).await;
+    let here = Server::start([answer(204, "", "")]).await;
+    let door = door(&[("HTTP_PROXY", &proxy.url)]);
+    let away = door.post("http://far.invalid/x", HeaderMap::new(), String::from("{}")).await.unwrap();
+    let near = door.post(&here.url, HeaderMap::new(), String::from("{}")).await.unwrap();
+    assert_eq!((away.status, near.status), (200, 204));
+    assert!(proxy.seen()[0].line.starts_with("POST http://far.invalid/x "), "{}", proxy.seen()[0].line);
+}
+
+/// A server whose certificate nobody signed but itself.
+fn self_signed() -> String {
+    let cert = CertificateDer::from_pem_slice(include_bytes!("testdata/cert.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(include_bytes!("testdata/key.pem")).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = Arc::new(builder.unwrap().with_no_client_auth().with_single_cert(vec![cert], key).unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let connection = rustls::ServerConnection::new(config.clone()).unwrap();
+            let mut stream = rustls::StreamOwned::new(connection, stream);
+            let _ = std::io::Read::read(&mut stream, &mut [0; 4096]);
+            let _ = std::io::Write::write_all(&mut stream, b"HTTP/1.1 204 No\r\ncontent-length: 0\r\n\r\n");
+            let _ = std::io::Write::flush(&mut stream);
+        }
+    });
+    url
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_not_trusted_is_named_as_such() {
+    assert_eq!(fault(&door(&[]), &self_signed()).await.kind, FaultKind::Certificate);
+}
+
+#[tokio::test]
+async fn a_root_of_the_users_own_is_trusted() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/testdata/cert.pem");
+    let door = door(&[("NODE_EXTRA_CA_CERTS", path)]);
+    match door.post(&self_signed(), HeaderMap::new(), String::from("{}")).await {
+        Ok(response) => assert_eq!(response.status, 204),
+        // A certificate that signs itself and is no authority may be refused even then, but not as unknown.
+        Err(fault) => assert!(!fault.message.contains("UnknownIssuer"), "{}", fault.message),
+    }
+}
+
+#[tokio::test]
+async fn a_missing_file_of_roots_is_named() {
+    let fault = fault(&door(&[("NODE_EXTRA_CA_CERTS", "/nowhere.pem")]), "https://127.0.0.1:9").await;
+    assert_eq!(fault.kind, FaultKind::Certificate);
+    assert!(fault.message.contains("/nowhere.pem"), "{}", fault.message);
+}
+
+/// Deflate: 258 bytes in 13 bits, for as long as wanted.
+fn bomb(repetitions: usize) -> Vec<u8> {
+    let code = |value: u32, bits: u32| (0..bits).rev().map(move |bit| value >> bit & 1 == 1);
+    let opening = [true, true, false].into_iter().chain(code(0xA8, 8));
+    let matches = (0..repetitions).flat_map(|_| code(0b1100_0101, 8).chain(code(0, 5)));
+    let bits: Vec<bool> = opening.chain(matches).chain(code(0, 7)).collect();
+    let bytes = bits.chunks(8).map(|byte| byte.iter().rev().fold(0, |all, bit| all << 1 | u8::from(*bit)));
+    [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255].into_iter().chain(bytes).chain([0; 8]).collect()
+}
+
+#[tokio::test]
+async fn a_bomb_is_not_let_in() {
+    let bomb = bomb(40_000);
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", bomb.len());
+    let server = Server::start([vec![Act::Write(head.into_bytes()), Act::Write(bomb)]]).await;
+    let limits = Limits { decoded: 1 << 20, ..Limits::default() };
+    let door = Door::with_limits(|_| None, limits);
+    let mut chunks = door.post(&server.url, HeaderMap::new(), String::new()).await.unwrap().chunks();
+    let mut size = 0;
+    let fault = loop {
+        match chunks.next().await.unwrap() {
+            Ok(chunk) => size += chunk.len(),
+            Err(fault) => break fault,
+        }
+    };
+    assert_eq!((fault.kind, fault.should_retry), (FaultKind::Protocol, Some(false)));
+    assert!((1..=1 << 20).contains(&size), "{size}");
+}

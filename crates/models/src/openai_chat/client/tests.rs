@@ -1,0 +1,208 @@
+//! Asking a server on this machine.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use whimbrel_wire::{Block, Role, StopReason};
+
+use super::*;
+use crate::assemble::Assembly;
+use crate::history::History;
+use crate::request::Preamble;
+
+/// A server that takes one request, gives an answer in small pieces and closes the connection.
+async fn serve(answer: String) -> (String, JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let server = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut request = Vec::new();
+        while !is_whole(&request) {
+            socket.read_buf(&mut request).await.unwrap();
+        }
+        for piece in answer.as_bytes().chunks(7) {
+            socket.write_all(piece).await.unwrap();
+            socket.flush().await.unwrap();
+            tokio::task::yield_now().await;
+        }
+        String::from_utf8(request).unwrap()
+    });
+    (base, server)
+}
+
+fn is_whole(request: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(request);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length = head
+        .lines()
+        .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    body.len() >= length.unwrap_or(0)
+}
+
+fn head(status: &str, headers: &str) -> String {
+    format!("HTTP/1.1 {status}\r\n{headers}connection: close\r\n\r\n")
+}
+
+fn request() -> Request {
+    let mut history = History::new();
+    history.push(Role::User, &Block::text("hi"));
+    Request::new("m", Arc::new(Preamble::new(vec!["Be kind.".into()], vec![])), history.ask())
+}
+
+fn nothing(_: &str) -> Option<String> {
+    None
+}
+
+async fn ask(base: &str, request: Request) -> Vec<Result<Delta, Fault>> {
+    let model = OpenAiChat::new(base, Some("secret".into()), Door::from_env(nothing));
+    model.ask(Arc::new(request)).collect().await
+}
+
+fn assemble(items: Vec<Result<Delta, Fault>>) -> (Vec<Block>, StopReason) {
+    let mut assembly = Assembly::default();
+    let events = items.into_iter().map(|item| item.unwrap().event);
+    let blocks =
+        events.filter_map(|event| assembly.take(&event).unwrap()).map(|finished| finished.block).collect();
+    assert!(assembly.complete);
+    (blocks, assembly.stop_reason.unwrap())
+}
+
+#[tokio::test]
+async fn a_reply_comes_over_the_network_as_it_is_written() {
+    let events = concat!(
+        ": waiting\n\n",
+        "data: {\"id\":\"r\",\"model\":\"m\",\"choices\":[{\"delta\":{\"content\":\"größer\"}}]}\n\n",
+        "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":",
+        "{\"name\":\"Read\",\"arguments\":\"{\\\"path\\\":\\\"ü\\\"}\"}}]},\"finish_reason\":\"tool_calls\"}]}\r\n\r\n",
+        "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4}}\n\n",
+        "data: [DONE]",
+    );
+    let (base, server) =
+        serve(head("200 OK", "content-type: text/event-stream; charset=utf-8\r\n") + events).await;
+    let mut items = ask(&base, Request { raw_events: true, ..request() }).await;
+    let asked = server.await.unwrap();
+
+    assert!(asked.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{asked}");
+    assert!(asked.contains("\r\nauthorization: Bearer secret\r\n"), "{asked}");
+    let body: Value = serde_json::from_str(asked.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let messages = json!([{"role": "system", "content": "Be kind."}, {"role": "user", "content": "hi"}]);
+    assert_eq!((&body["model"], &body["messages"]), (&json!("m"), &messages));
+
+    items.retain(|item| item.as_ref().is_ok_and(|delta| delta.event != Event::Ping));
+    let raw: Vec<Value> =
+        items.iter().map(|item| item.as_ref().unwrap().raw.as_ref().unwrap().read().unwrap()).collect();
+    let kinds: Vec<&str> = raw.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!(
+        kinds,
+        [
+            "message_start",
+            "content_block_start",
+            "content_block_delta",
+            "content_block_stop",
+            "content_block_start",
+            "content_block_delta",
+            "content_block_stop",
+            "message_delta",
+            "message_delta",
+            "message_stop",
+        ]
+    );
+    assert_eq!(raw[4]["content_block"], json!({"type": "tool_use", "id": "a", "name": "Read", "input": {}}));
+    assert_eq!(raw[8]["usage"]["output_tokens"], 4);
+    let read = Block::ToolUse { id: "a".into(), name: "Read".into(), input: json!({"path": "ü"}) };
+    assert_eq!(assemble(items), (vec![Block::text("größer"), read], StopReason::ToolUse));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_streamed_is_a_reply_too() {
+    let body = r#"{"id":"r","model":"m","choices":[{"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}]}"#;
+    let (base, _server) = serve(head("200 OK", "content-type: application/json\r\n") + body).await;
+    assert_eq!(assemble(ask(&base, request()).await), (vec![Block::text("hello")], StopReason::EndTurn));
+}
+
+#[tokio::test]
+async fn whatever_else_comes_is_one_fault_at_the_end() {
+    let stream = "content-type: text/event-stream\r\n";
+    let refusal =
+        r#"{"error":{"message":"Slow down, please","type":"requests","code":"rate_limit_exceeded"}}"#;
+    let begun = r#"data: {"choices":[{"delta":{"content":"hi"}}]}"#;
+    let error = "event: error\ndata: out of memory\n\n";
+    for (name, answer, kind, message) in [
+        (
+            "a refusal",
+            head("429 Too Many Requests", "retry-after: 3\r\nx-request-id: q\r\n") + refusal,
+            FaultKind::RateLimit,
+            "Slow down, please",
+        ),
+        (
+            "a page",
+            head("200 OK", "content-type: text/html\r\n") + "<html></html>",
+            FaultKind::NotAStream,
+            "text/html",
+        ),
+        ("nothing", head("200 OK", stream), FaultKind::NotAStream, "empty"),
+        ("half a reply", head("200 OK", stream) + begun + "\n\n", FaultKind::Cut, "before the reply did"),
+        ("an error", head("200 OK", stream) + begun + "\n\n" + error, FaultKind::Server, "out of memory"),
+        (
+            "elsewhere",
+            head("301 Moved", "location: https://x.test/\r\n"),
+            FaultKind::InvalidRequest,
+            "https://x.test/",
+        ),
+    ] {
+        let (base, _server) = serve(answer).await;
+        let mut items = ask(&base, request()).await;
+        let fault = items.pop().unwrap().expect_err(name);
+        assert!(items.iter().all(Result::is_ok), "{name}");
+        assert_eq!(fault.kind, kind, "{name}: {fault}");
+        assert!(fault.message.contains(message), "{name}: {fault}");
+        if kind == FaultKind::RateLimit {
+            assert_eq!(fault.retry_after, Some(Duration::from_secs(3)));
+            assert_eq!((fault.status, fault.request_id.as_deref()), (Some(429), Some("q")));
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_openai_itself_must_have_a_key() {
+    let key = |model: &OpenAiChat| model.headers().map(|headers| headers.get(AUTHORIZATION).cloned());
+    let env = |pairs: &'static [(&str, &str)]| {
+        let get =
+            |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        OpenAiChat::from_env(get, Door::from_env(nothing))
+    };
+    assert_eq!(key(&env(&[])).unwrap_err().kind, FaultKind::NoCredentials);
+    assert_eq!(key(&env(&[("OPENAI_API_KEY", " ")])).unwrap_err().kind, FaultKind::NoCredentials);
+    assert_eq!(key(&env(&[("OPENAI_BASE_URL", "http://localhost:11434")])).unwrap(), None);
+    assert_eq!(key(&env(&[("OPENAI_API_KEY", "sk-1\n")])).unwrap().unwrap(), "Bearer sk-1");
+    assert_eq!(key(&env(&[("OPENAI_API_KEY", "s\u{7}k")])).unwrap_err().kind, FaultKind::NoCredentials);
+    let items: Vec<_> = env(&[]).ask(Arc::new(request())).collect().await;
+    assert_eq!(items.len(), 1);
+}
+
+#[test]
+fn a_base_url_is_understood_in_every_form() {
+    for (base, expected) in [
+        (OPENAI, "https://api.openai.com/v1/chat/completions"),
+        ("https://api.openai.com", "https://api.openai.com/v1/chat/completions"),
+        ("https://api.openai.com/", "https://api.openai.com/v1/chat/completions"),
+        (" https://api.moonshot.ai/v1/ ", "https://api.moonshot.ai/v1/chat/completions"),
+        ("http://localhost:11434", "http://localhost:11434/v1/chat/completions"),
+        ("localhost:8080/v1", "http://localhost:8080/v1/chat/completions"),
+        ("https://openrouter.ai/api/v1", "https://openrouter.ai/api/v1/chat/completions"),
+        ("https://x.test/v1beta/openai/", "https://x.test/v1beta/openai/chat/completions"),
+        ("https://x.test/v1/chat/completions", "https://x.test/v1/chat/completions"),
+        ("https://x.test/d/gpt?api-version=1", "https://x.test/d/gpt/chat/completions?api-version=1"),
+    ] {
+        assert_eq!(address(base), expected, "{base}");
+    }
+}
+
+#[test]
+fn an_id_of_our_own_is_short_enough_for_every_provider() {
+    assert!(format!("call_{}_{}", seed(), 999).len() <= 40);
+    assert_ne!(seed(), seed());
+}

@@ -1,0 +1,240 @@
+//! Which provider a model name means.
+//!
+//! `openai:NAME` asks a server that speaks Chat Completions, `scripted:PATH` follows a script, a prefix of your own
+//! asks the endpoint registered for it, and anything else goes to the Messages API.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::fault::Fault;
+use crate::model::Model;
+use crate::scripted::Scripted;
+
+#[cfg(feature = "http")]
+use crate::{anthropic::Anthropic, fault::FaultKind, http::Door, openai_chat::OpenAiChat};
+
+/// Where settings come from: a variable by its name.
+pub type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// The prefix of models that follow a script.
+const SCRIPTED: &str = "scripted";
+
+/// Everybody who can be asked.
+pub struct Providers {
+    /// What was made so far, by prefix; scripts by prefix and path, so that a script goes on where it was.
+    made: Mutex<HashMap<String, Arc<dyn Model>>>,
+    #[cfg(feature = "http")]
+    net: Option<Net>,
+}
+
+#[cfg(feature = "http")]
+struct Net {
+    env: Env,
+    door: Door,
+    anthropic: Arc<Anthropic>,
+    endpoints: Vec<Endpoint>,
+}
+
+/// An endpoint with a prefix of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// What stands before the colon in a model's name.
+    pub prefix: String,
+    /// How it speaks.
+    pub dialect: Dialect,
+    /// Where it is.
+    pub base_url: String,
+    /// The variable with its key; none for a server that wants none.
+    pub key_variable: Option<String>,
+}
+
+/// How an endpoint speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// The Messages API.
+    Messages,
+    /// Chat Completions.
+    Chat,
+}
+
+impl Providers {
+    /// Nobody but scripts: nothing can go out.
+    pub fn offline() -> Self {
+        Self {
+            made: Mutex::default(),
+            #[cfg(feature = "http")]
+            net: None,
+        }
+    }
+
+    /// Everybody that the environment tells of. Only the Messages API is set up at once; the others when they are asked for.
+    #[cfg(feature = "http")]
+    pub fn from_env(env: Env, door: Door) -> Self {
+        let anthropic = Arc::new(Anthropic::from_env(|name| env(name), door.clone()));
+        Self { net: Some(Net { env, door, anthropic, endpoints: Vec::new() }), ..Self::offline() }
+    }
+
+    /// Adds an endpoint. A prefix that is taken, even one of ours, is replaced.
+    #[cfg(feature = "http")]
+    pub fn register(&mut self, endpoint: Endpoint) {
+        if let Some(net) = &mut self.net {
+            net.endpoints.insert(0, endpoint);
+        }
+    }
+
+    /// Adds a script under a name, for `scripted:NAME`.
+    pub fn add_script(&self, name: &str, script: Arc<Scripted>) {
+        self.made().insert(format!("{SCRIPTED}:{name}"), script);
+    }
+
+    /// Which variable gave the key of the Messages API: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
+    pub fn key_source(&self) -> &'static str {
+        #[cfg(feature = "http")]
+        if let Some(net) = &self.net {
+            return net.anthropic.key_source();
+        }
+        "none"
+    }
+
+    /// Who answers for a model, and the model's name there.
+    pub fn resolve(&self, name: &str) -> Result<(Arc<dyn Model>, String), Fault> {
+        let Some((prefix, rest)) = name.split_once(':') else { return self.otherwise(name) };
+        if prefix == SCRIPTED {
+            let model = self.once(name, || Ok(Arc::new(Scripted::from_file(Path::new(rest))?)))?;
+            return Ok((model, rest.to_owned()));
+        }
+        #[cfg(feature = "http")]
+        if let Some(net) = &self.net
+            && net.knows(prefix)
+        {
+            return Ok((self.once(prefix, || net.endpoint(prefix))?, rest.to_owned()));
+        }
+        self.otherwise(name)
+    }
+
+    #[cfg(feature = "http")]
+    fn otherwise(&self, name: &str) -> Result<(Arc<dyn Model>, String), Fault> {
+        match &self.net {
+            Some(net) => Ok((net.anthropic.clone(), name.to_owned())),
+            None => Err(offline(name)),
+        }
+    }
+
+    #[cfg(not(feature = "http"))]
+    fn otherwise(&self, name: &str) -> Result<(Arc<dyn Model>, String), Fault> {
+        Err(offline(name))
+    }
+
+    /// The model for a key, made at its first use.
+    fn once(
+        &self,
+        key: &str,
+        make: impl FnOnce() -> Result<Arc<dyn Model>, Fault>,
+    ) -> Result<Arc<dyn Model>, Fault> {
+        let mut made = self.made();
+        if let Some(model) = made.get(key) {
+            return Ok(model.clone());
+        }
+        let model = make()?;
+        made.insert(key.to_owned(), model.clone());
+        Ok(model)
+    }
+
+    fn made(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<dyn Model>>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(feature = "http")]
+impl Net {
+    fn knows(&self, prefix: &str) -> bool {
+        prefix == "openai" || self.endpoints.iter().any(|endpoint| endpoint.prefix == prefix)
+    }
+
+    fn endpoint(&self, prefix: &str) -> Result<Arc<dyn Model>, Fault> {
+        let Some(endpoint) = self.endpoints.iter().find(|endpoint| endpoint.prefix == prefix) else {
+            return Ok(Arc::new(OpenAiChat::from_env(|name| (self.env)(name), self.door.clone())));
+        };
+        let key = match &endpoint.key_variable {
+            Some(variable) => {
+                let unset = || Fault::new(FaultKind::NoCredentials, format!("{variable} is not set; {prefix}: needs it."));
+                Some((self.env)(variable).filter(|key| !key.trim().is_empty()).ok_or_else(unset)?)
+            }
+            None => None,
+        };
+        Ok(match endpoint.dialect {
+            Dialect::Chat => Arc::new(OpenAiChat::new(&endpoint.base_url, key, self.door.clone())),
+            Dialect::Messages => Arc::new(Anthropic::new(&endpoint.base_url, key, self.door.clone())),
+        })
+    }
+}
+
+fn offline(name: &str) -> Fault {
+    use crate::fault::FaultKind;
+    Fault::new(FaultKind::NoCredentials, format!("{name} cannot be asked: only scripts can, as `scripted:PATH`."))
+}
+
+#[cfg(all(test, feature = "http"))]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn providers(variables: &'static [(&'static str, &'static str)]) -> Providers {
+        let env: Env = Arc::new(move |name| {
+            variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| (*value).to_owned())
+        });
+        Providers::from_env(env, Door::from_env(|_| None))
+    }
+
+    fn endpoint(prefix: &str, dialect: Dialect, key: Option<&str>) -> Endpoint {
+        Endpoint {
+            prefix: prefix.into(),
+            dialect,
+            base_url: "http://127.0.0.1:9".into(),
+            key_variable: key.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_name_says_who_is_asked() {
+        let mut providers = providers(&[("KIMI_KEY", "k")]);
+        providers.register(endpoint("kimi", Dialect::Chat, Some("KIMI_KEY")));
+        providers.register(endpoint("local", Dialect::Messages, None));
+        providers.add_script("demo", Arc::new(Scripted::replies(json!(["hi"])).unwrap()));
+        let table = [
+            ("claude-opus-5-5", "claude-opus-5-5"),
+            ("anthropic.claude-v1:0", "anthropic.claude-v1:0"),
+            ("openai:qwen3:8b", "qwen3:8b"),
+            ("kimi:k3", "k3"),
+            ("local:llama", "llama"),
+            ("scripted:demo", "demo"),
+        ];
+        let found: Vec<_> = table.iter().map(|(name, _)| providers.resolve(name).unwrap()).collect();
+        for ((name, expected), (model, at_provider)) in table.iter().zip(&found) {
+            assert_eq!(at_provider, expected, "{name}");
+            assert!(Arc::ptr_eq(model, &providers.resolve(name).unwrap().0), "{name} is made once");
+        }
+        let apart = |a: usize, b: usize| !Arc::ptr_eq(&found[a].0, &found[b].0);
+        assert!(!apart(0, 1) && apart(1, 2) && apart(2, 3) && apart(3, 4) && apart(4, 5));
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let mut providers = providers(&[]);
+        providers.register(endpoint("kimi", Dialect::Chat, Some("KIMI_KEY")));
+        let message = |name: &str| providers.resolve(name).err().unwrap().message;
+        assert_eq!(message("kimi:k3"), "KIMI_KEY is not set; kimi: needs it.");
+        assert!(message("scripted:/nowhere.json").contains("/nowhere.json"));
+        assert!(Providers::offline().resolve("opus").err().unwrap().message.contains("scripted:PATH"));
+    }
+
+    #[test]
+    fn the_source_of_the_key_is_known() {
+        assert_eq!(providers(&[]).key_source(), "none");
+        assert_eq!(providers(&[("ANTHROPIC_API_KEY", "k")]).key_source(), "ANTHROPIC_API_KEY");
+        let both = providers(&[("ANTHROPIC_API_KEY", "k"), ("ANTHROPIC_AUTH_TOKEN", "t")]);
+        assert_eq!(both.key_source(), "ANTHROPIC_AUTH_TOKEN");
+    }
+}

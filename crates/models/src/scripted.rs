@@ -1,0 +1,249 @@
+//! A model that says what a script tells it to: for tests, for the demo, and offline.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::stream::{self, BoxStream, StreamExt};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use whimbrel_wire::{Block, StopReason, Usage};
+
+use crate::anthropic::body;
+use crate::fault::{Fault, FaultKind};
+use crate::model::{Delta, Model};
+use crate::replay::Whole;
+use crate::request::Request;
+
+/// How many characters a delta of text has.
+const PIECE: usize = 12;
+
+/// Replies in the order in which they are given. In a file: this as JSON, or the list of replies alone.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Script {
+    /// The replies.
+    pub replies: Vec<Reply>,
+    /// Milliseconds between deltas.
+    pub pace_ms: u64,
+}
+
+/// One reply. In JSON also a plain text, or a list of blocks.
+#[derive(Debug, Clone, Default)]
+pub struct Reply {
+    /// The blocks. A `tool_use` without an id gets one; an input that is a string is what the model writes, valid or not.
+    pub content: Vec<Value>,
+    /// Why the model stops; by default because of its calls, or because it has finished.
+    pub stop_reason: Option<StopReason>,
+    /// Tokens; by default a quarter of the bytes.
+    pub usage: Option<Usage>,
+    /// Milliseconds before the reply begins.
+    pub delay_ms: u64,
+    /// A failure that ends the reply.
+    pub fault: Option<Failure>,
+    /// A text that must occur in the request.
+    pub expect: Option<String>,
+}
+
+/// A failure in a script.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Failure {
+    /// What kind.
+    #[serde(default = "server")]
+    pub kind: FaultKind,
+    /// The HTTP status.
+    #[serde(default)]
+    pub status: Option<u16>,
+    /// What the provider says.
+    #[serde(default)]
+    pub message: String,
+    /// Milliseconds that the provider asks us to wait.
+    #[serde(default)]
+    pub retry_after_ms: Option<u64>,
+    /// How many events come before it.
+    #[serde(default)]
+    pub after: usize,
+}
+
+fn server() -> FaultKind {
+    FaultKind::Server
+}
+
+/// A model that follows a script and remembers what it was asked.
+#[derive(Debug, Default)]
+pub struct Scripted {
+    script: Script,
+    requests: Mutex<Vec<Value>>,
+}
+
+impl Scripted {
+    /// A model for a script.
+    pub fn new(script: Script) -> Self {
+        Self { script, requests: Mutex::default() }
+    }
+
+    /// A model that gives these replies, each in one of the forms of [`Reply`].
+    pub fn replies(replies: Value) -> Result<Self, Fault> {
+        Self::parse(&replies.to_string())
+    }
+
+    /// A model for a script as JSON text.
+    pub fn parse(text: &str) -> Result<Self, Fault> {
+        let bad = |error| Fault::new(FaultKind::Script, format!("The script cannot be read: {error}."));
+        let value: Value = serde_json::from_str(text).map_err(bad)?;
+        let value = if value.is_array() { json!({ "replies": value }) } else { value };
+        Ok(Self::new(serde_json::from_value(value).map_err(bad)?))
+    }
+
+    /// A model for a script in a file.
+    pub fn from_file(path: &Path) -> Result<Self, Fault> {
+        let failed = |why: String| Fault::new(FaultKind::Script, format!("Script {}: {why}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+        Self::parse(&text).map_err(|fault| failed(fault.message))
+    }
+
+    /// The requests so far, in the form of the Messages API.
+    pub fn requests(&self) -> Vec<Value> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Writes a request down and gives its number, from 0.
+    fn note(&self, request: Value) -> usize {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.push(request);
+        requests.len() - 1
+    }
+}
+
+/// What a reply consists of in time.
+enum Act {
+    Wait(Duration),
+    Give(Result<Delta, Fault>),
+}
+
+impl Model for Scripted {
+    fn ask(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {
+        let asked = body::value(&request);
+        let text = asked.to_string();
+        let number = self.note(asked);
+        let acts = match self.script.replies.get(number) {
+            Some(reply) => reply.acts(number, &request, &text, Duration::from_millis(self.script.pace_ms)),
+            None => vec![Act::Give(Err(past_the_end(number, self.script.replies.len())))],
+        };
+        stream::iter(acts)
+            .filter_map(|act| async {
+                match act {
+                    Act::Give(item) => Some(item),
+                    Act::Wait(time) => {
+                        tokio::time::sleep(time).await;
+                        None
+                    }
+                }
+            })
+            .boxed()
+    }
+}
+
+impl Reply {
+    fn acts(&self, number: usize, request: &Request, asked: &str, pace: Duration) -> Vec<Act> {
+        if let Some(expected) = self.expect.as_ref().filter(|expected| !asked.contains(expected.as_str())) {
+            let message = format!("Reply {} of the script expects {expected:?} in the request.", number + 1);
+            return vec![Act::Give(Err(Fault::new(FaultKind::Script, message)))];
+        }
+        let whole = match self.whole(number, request, asked.len()) {
+            Ok(whole) => whole,
+            Err(fault) => return vec![Act::Give(Err(fault))],
+        };
+        let mut acts = Vec::new();
+        if self.delay_ms > 0 {
+            acts.push(Act::Wait(Duration::from_millis(self.delay_ms)));
+        }
+        let spoken = self.fault.as_ref().map_or(usize::MAX, |fault| fault.after);
+        for event in whole.events(PIECE).into_iter().take(spoken) {
+            if !pace.is_zero() {
+                acts.push(Act::Wait(pace));
+            }
+            acts.push(Act::Give(Ok(Delta { raw: if request.raw_events { event.raw() } else { None }, event })));
+        }
+        acts.extend(self.fault.as_ref().map(|failure| Act::Give(Err(failure.fault()))));
+        acts
+    }
+
+    fn whole(&self, number: usize, request: &Request, size: usize) -> Result<Whole, Fault> {
+        let blocks = self.content.iter().enumerate().map(|(place, block)| read_block(number, place, block));
+        let content = blocks.collect::<Result<Vec<_>, _>>()?;
+        let calls = content.iter().any(|block| matches!(block, Block::ToolUse { .. }));
+        let finished = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
+        let written = self.content.iter().map(|block| block.to_string().len()).sum::<usize>();
+        let usage = Usage { input_tokens: size as u64 / 4, output_tokens: written as u64 / 4 + 1, ..Usage::default() };
+        Ok(Whole {
+            id: format!("msg_scripted_{:04}", number + 1),
+            model: request.model.clone(),
+            content,
+            stop_reason: Some(self.stop_reason.clone().unwrap_or(finished)),
+            stop_sequence: None,
+            usage: self.usage.clone().unwrap_or(usage),
+        })
+    }
+}
+
+/// A block of a script, with an id if it is a call without one.
+fn read_block(reply: usize, place: usize, block: &Value) -> Result<Block, Fault> {
+    let mut block = match block {
+        Value::String(text) => json!({ "type": "text", "text": text }),
+        block => block.clone(),
+    };
+    if block["type"] == "tool_use" {
+        if block["id"].is_null() {
+            block["id"] = format!("toolu_{:04}_{:02}", reply + 1, place + 1).into();
+        }
+        if block["input"].is_null() {
+            block["input"] = Value::Object(Map::new());
+        }
+    }
+    let bad = |error| Fault::new(FaultKind::Script, format!("Reply {} of the script: {error}.", reply + 1));
+    serde_json::from_value(block).map_err(bad)
+}
+
+impl Failure {
+    fn fault(&self) -> Fault {
+        Fault {
+            status: self.status,
+            retry_after: self.retry_after_ms.map(Duration::from_millis),
+            ..Fault::new(self.kind, self.message.clone())
+        }
+    }
+}
+
+fn past_the_end(number: usize, replies: usize) -> Fault {
+    let message = format!("The script has {replies} replies, but request {} was made.", number + 1);
+    Fault::new(FaultKind::Script, message)
+}
+
+impl<'de> Deserialize<'de> for Reply {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Full {
+            #[serde(default)]
+            content: Vec<Value>,
+            stop_reason: Option<StopReason>,
+            usage: Option<Usage>,
+            #[serde(default)]
+            delay_ms: u64,
+            fault: Option<Failure>,
+            expect: Option<String>,
+        }
+        let read = match Value::deserialize(deserializer)? {
+            text @ Value::String(_) => json!({ "content": [text] }),
+            blocks @ Value::Array(_) => json!({ "content": blocks }),
+            full => full,
+        };
+        let Full { content, stop_reason, usage, delay_ms, fault, expect } =
+            Full::deserialize(read).map_err(serde::de::Error::custom)?;
+        Ok(Self { content, stop_reason, usage, delay_ms, fault, expect })
+    }
+}
+
+#[cfg(test)]
+mod tests;

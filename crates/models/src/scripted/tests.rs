@@ -1,0 +1,107 @@
+//! Scripts, played through.
+
+use whimbrel_wire::Role;
+
+use super::*;
+use crate::assemble::Assembly;
+use crate::history::History;
+use crate::request::Preamble;
+
+fn request(text: &str) -> Arc<Request> {
+    let mut history = History::new();
+    history.push(Role::User, &Block::text(text));
+    Arc::new(Request::new("m", Arc::new(Preamble::new(vec![], vec![])), history.ask()))
+}
+
+/// The blocks of the next reply, or the fault that ended it.
+async fn reply(model: &Scripted) -> Result<(Vec<Block>, Option<StopReason>), Fault> {
+    let mut assembly = Assembly::default();
+    let mut blocks = Vec::new();
+    let mut stream = model.ask(request("hello"));
+    while let Some(delta) = stream.next().await {
+        blocks.extend(assembly.take(&delta?.event)?.map(|finished| finished.block));
+    }
+    Ok((blocks, assembly.stop_reason))
+}
+
+#[tokio::test]
+async fn replies_come_in_their_order_and_in_every_form() {
+    let model = Scripted::replies(json!([
+        "a text that is longer than one piece",
+        [{"type": "tool_use", "name": "Bash", "input": {"command": "true"}}, {"type": "tool_use", "name": "Read"}],
+        {"content": ["cut"], "stop_reason": "max_tokens"},
+    ]))
+    .unwrap();
+    let said = |text: &str| vec![Block::text(text)];
+    let call = |id: &str, name: &str, input| Block::ToolUse { id: id.into(), name: name.into(), input };
+    let text = (said("a text that is longer than one piece"), Some(StopReason::EndTurn));
+    assert_eq!(reply(&model).await, Ok(text));
+    let calls = vec![
+        call("toolu_0002_01", "Bash", json!({"command": "true"})),
+        call("toolu_0002_02", "Read", json!({})),
+    ];
+    assert_eq!(reply(&model).await, Ok((calls, Some(StopReason::ToolUse))));
+    assert_eq!(reply(&model).await, Ok((said("cut"), Some(StopReason::MaxTokens))));
+    assert_eq!(model.requests().len(), 3);
+    assert_eq!(model.requests()[0]["messages"][0]["content"][0]["text"], "hello");
+    let fault = reply(&model).await.unwrap_err();
+    assert_eq!((fault.kind, &*fault.message), (FaultKind::Script, "The script has 3 replies, but request 4 was made."));
+}
+
+#[tokio::test]
+async fn a_text_is_streamed_in_small_pieces() {
+    let model = Scripted::replies(json!(["twelve chars and twelve more and a rest"])).unwrap();
+    let events = model.ask(request("hi")).collect::<Vec<_>>().await;
+    assert_eq!(events.len(), 2 + 4 + 2 + 1 - 1);
+}
+
+#[tokio::test]
+async fn an_input_given_as_text_is_streamed_as_it_is() {
+    let model = Scripted::replies(json!([[{"type": "tool_use", "name": "Bash", "input": "{\"command\": tru"}]])).unwrap();
+    let mut assembly = Assembly::default();
+    let mut stream = model.ask(request("hi"));
+    let mut bad = None;
+    while let Some(delta) = stream.next().await {
+        bad = bad.or(assembly.take(&delta.unwrap().event).unwrap().and_then(|finished| finished.bad_input));
+    }
+    assert!(bad.unwrap().contains("{\"command\": tru"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_and_waits_are_scripted_too() {
+    let model = Scripted::replies(json!([
+        {"fault": {"kind": "overloaded", "status": 529, "message": "full", "retry_after_ms": 100}},
+        {"content": ["never complete"], "fault": {"kind": "cut", "after": 3}, "delay_ms": 5000},
+    ]))
+    .unwrap();
+    let fault = reply(&model).await.unwrap_err();
+    let expected = Fault {
+        status: Some(529),
+        retry_after: Some(Duration::from_millis(100)),
+        ..Fault::new(FaultKind::Overloaded, "full")
+    };
+    assert_eq!(fault, expected);
+    let began = tokio::time::Instant::now();
+    let items = model.ask(request("hi")).collect::<Vec<_>>().await;
+    assert_eq!((items.len(), items.last().unwrap().is_err()), (4, true));
+    assert_eq!(began.elapsed(), Duration::from_secs(5));
+}
+
+#[tokio::test]
+async fn a_reply_can_expect_something_of_its_request() {
+    let model = Scripted::replies(json!([{"expect": "hello", "content": ["yes"]}, {"expect": "goodbye"}])).unwrap();
+    assert!(reply(&model).await.is_ok());
+    let fault = reply(&model).await.unwrap_err();
+    assert_eq!(fault.message, "Reply 2 of the script expects \"goodbye\" in the request.");
+}
+
+#[test]
+fn a_script_that_cannot_be_read_says_why() {
+    for (text, why) in [("{", "EOF"), ("[{\"contents\": []}]", "contents"), ("[{\"fault\": {\"kind\": \"odd\"}}]", "odd")] {
+        let fault = Scripted::parse(text).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Script);
+        assert!(fault.message.contains(why), "{}", fault.message);
+    }
+    let missing = Scripted::from_file(Path::new("/nowhere/script.json")).unwrap_err();
+    assert!(missing.message.starts_with("Script /nowhere/script.json: "), "{}", missing.message);
+}

@@ -1,0 +1,39 @@
+//! Callbacks of the host, as async closures.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use whimbrel_wire::control::CanUseTool;
+use whimbrel_wire::permission::PermissionResult;
+
+/// A question for permission: the tool, its input, and what the engine suggests.
+pub type PermissionAsked = CanUseTool;
+
+/// The answer to a question for permission.
+pub type ToolPermission = PermissionResult;
+
+type Answering<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// What the host answers when the engine asks.
+#[derive(Clone, Default)]
+pub(crate) struct Callbacks {
+    pub(crate) can_use_tool: Option<Arc<dyn Fn(PermissionAsked) -> Answering<ToolPermission> + Send + Sync>>,
+}
+
+impl Callbacks {
+    pub(crate) fn set_can_use_tool<F, A>(&mut self, callback: F)
+    where
+        F: Fn(PermissionAsked) -> A + Send + Sync + 'static,
+        A: Future<Output = ToolPermission> + Send + 'static,
+    {
+        self.can_use_tool = Some(Arc::new(move |asked| Box::pin(callback(asked))));
+    }
+}
+
+/// An allow always carries its input: some engines refuse one without.
+pub(crate) fn complete(mut answer: ToolPermission, input: &serde_json::Map<String, serde_json::Value>) -> ToolPermission {
+    if let ToolPermission::Allow { updated_input: updated @ None, .. } = &mut answer {
+        *updated = Some(input.clone());
+    }
+    answer
+}

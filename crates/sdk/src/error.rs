@@ -1,0 +1,54 @@
+//! What can go wrong for a caller, sorted by what the caller can do about it.
+
+use whimbrel_wire::WireError;
+use whimbrel_wire::control::AskError;
+
+/// A failure of the SDK or of the engine behind it. A model's failure is not one: it is a result frame with `is_error`.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The engine process could not be started.
+    #[error("the engine {program} cannot be started: {source}")]
+    Spawn {
+        /// The program.
+        program: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The engine process ended with a failure.
+    #[error("the engine ended with {status}{}", tail(.stderr))]
+    Engine {
+        /// Its exit status.
+        status: std::process::ExitStatus,
+        /// The end of what it wrote to its standard error.
+        stderr: String,
+    },
+    /// The engine wrote something that is not a frame.
+    #[error("the engine wrote a line that cannot be read: {0}")]
+    Wire(#[from] WireError),
+    /// The engine refused a control request.
+    #[error("the engine refused: {0}")]
+    Refused(String),
+    /// The engine's answer to a control request does not fit.
+    #[error("the engine's answer does not fit: {0}")]
+    Misfit(String),
+    /// A script for a scripted model cannot be used.
+    #[cfg(feature = "in-process")]
+    #[error("{0}")]
+    Script(#[from] whimbrel_models::Fault),
+    /// The session is over.
+    #[error("the session is over")]
+    Over,
+}
+
+fn tail(stderr: &str) -> String {
+    if stderr.is_empty() { String::new() } else { format!(": {}", stderr.trim_end()) }
+}
+
+impl From<AskError> for Error {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::Refused { error, .. } => Self::Refused(error),
+            other => Self::Misfit(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Run agents from Rust.
+//!
+//! ```
+//! use futures::StreamExt;
+//! use serde_json::json;
+//! use whimbrel::{Agent, Frame, Scripted};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), whimbrel::Error> {
+//! // A scripted model answers here; leave `script` out to ask a real one.
+//! let agent = Agent::new().script(Scripted::replies(json!(["Four."]))?);
+//! let mut answer = whimbrel::query("What is two and two?", agent);
+//! while let Some(frame) = answer.next().await {
+//!     if let Frame::Result(result) = frame? {
+//!         assert_eq!(result.result.as_deref(), Some("Four."));
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The rooms:
+//! - [`Agent`]: everything one can ask for, in one builder; callbacks are async closures
+//! - [`query`]: one prompt (or a stream of them) in, a stream of frames out
+//! - [`Session`]: a conversation that stays open
+//! - [`Transport`]: the engine in this process (default), or an engine process that is driven over its standard streams
+//! - [`wire`]: the language that both sides speak
+//!
+//! This crate holds no agent logic. Dropping a [`Query`] or [`Session`] stops its work and leaves nothing behind.
+
+mod agent;
+mod callback;
+mod client;
+mod error;
+mod prompt;
+mod query;
+mod session;
+mod transport;
+
+pub use agent::Agent;
+pub use callback::{PermissionAsked, ToolPermission};
+pub use error::Error;
+pub use prompt::Prompt;
+pub use query::{Query, query};
+pub use session::{Frames, Session};
+pub use transport::Transport;
+pub use whimbrel_wire as wire;
+pub use whimbrel_wire::Frame;
+pub use whimbrel_wire::options::Options;
+
+/// The engine's shared part: one serves any number of sessions of this process.
+#[cfg(feature = "in-process")]
+pub use whimbrel_engine::Engine;
+
+/// Scripted models, for tests and demos.
+#[cfg(feature = "in-process")]
+pub use whimbrel_models::scripted::Scripted;

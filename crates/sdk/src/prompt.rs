@@ -1,0 +1,45 @@
+//! What is said to the agent: one message, or a stream of them.
+
+use futures::stream::{self, BoxStream, Stream, StreamExt};
+use whimbrel_wire::content::{Block, Content};
+use whimbrel_wire::message::User;
+
+/// A prompt. Strings and content blocks are one message; a stream is as many as it yields.
+pub struct Prompt {
+    pub(crate) messages: BoxStream<'static, User>,
+}
+
+impl Prompt {
+    /// Messages that come over time. The input is finished when the stream ends.
+    pub fn stream(messages: impl Stream<Item = User> + Send + 'static) -> Self {
+        Self { messages: messages.boxed() }
+    }
+
+    fn one(content: Content) -> Self {
+        Self::stream(stream::iter([User::prompt(content)]))
+    }
+}
+
+impl From<&str> for Prompt {
+    fn from(text: &str) -> Self {
+        Self::one(text.into())
+    }
+}
+
+impl From<String> for Prompt {
+    fn from(text: String) -> Self {
+        Self::one(text.into())
+    }
+}
+
+impl From<Vec<Block>> for Prompt {
+    fn from(blocks: Vec<Block>) -> Self {
+        Self::one(blocks.into())
+    }
+}
+
+impl From<User> for Prompt {
+    fn from(user: User) -> Self {
+        Self::stream(stream::iter([user]))
+    }
+}

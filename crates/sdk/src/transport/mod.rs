@@ -1,0 +1,82 @@
+//! Where the engine is. Both ways end in the same pair of channels.
+
+#[cfg(feature = "in-process")]
+mod in_process;
+mod process;
+
+use std::path::PathBuf;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::options::Options;
+use whimbrel_wire::{Frame, WireError};
+
+use crate::error::Error;
+
+pub(crate) use process::Host;
+
+/// Where the engine is.
+#[derive(Clone)]
+pub enum Transport {
+    /// In this process; shared with other sessions if one is given.
+    #[cfg(feature = "in-process")]
+    InProcess(Option<whimbrel_engine::Engine>),
+    /// A process of its own: ours, or any other that speaks the same language.
+    Process(PathBuf),
+}
+
+impl Default for Transport {
+    #[cfg(feature = "in-process")]
+    fn default() -> Self {
+        Self::InProcess(None)
+    }
+
+    #[cfg(not(feature = "in-process"))]
+    fn default() -> Self {
+        Self::Process("whimbrel".into())
+    }
+}
+
+/// A connected engine.
+pub(crate) struct Connection {
+    /// To the engine.
+    pub(crate) sender: mpsc::Sender<Result<Frame, WireError>>,
+    /// From the engine. It ends when the run has ended.
+    pub(crate) incoming: Incoming,
+    /// Fire it when no further prompt will come.
+    pub(crate) finished: CancellationToken,
+    /// Fire it to stop everything now.
+    pub(crate) stop: CancellationToken,
+    /// Whether the session must be opened with an `initialize`.
+    pub(crate) wants_initialize: bool,
+}
+
+/// What comes from the engine.
+pub(crate) enum Incoming {
+    /// Frames as they are.
+    #[cfg(feature = "in-process")]
+    Frames(mpsc::Receiver<Frame>),
+    /// Lines of a process, which may be wrong.
+    Lines(mpsc::Receiver<Result<Frame, Error>>),
+}
+
+impl Incoming {
+    pub(crate) async fn next(&mut self) -> Option<Result<Frame, Error>> {
+        match self {
+            #[cfg(feature = "in-process")]
+            Self::Frames(frames) => frames.recv().await.map(Ok),
+            Self::Lines(lines) => lines.recv().await,
+        }
+    }
+}
+
+impl Transport {
+    pub(crate) fn connect(&self, options: &Options, host: Host) -> Result<Connection, Error> {
+        match self {
+            #[cfg(feature = "in-process")]
+            // In process the input's end and the host's ear are separate anyway.
+            Self::InProcess(engine) => Ok(in_process::connect(engine.as_ref(), options)),
+            Self::Process(program) => process::connect(program, options, host),
+        }
+    }
+}

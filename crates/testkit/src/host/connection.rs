@@ -1,0 +1,162 @@
+//! The wire to an engine, whoever runs it: a task of ours, or a process.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context, anyhow};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use whimbrel_engine::{Engine, Farewell, Start, link, serve};
+use whimbrel_wire::{Frame, WireError, decode, encode};
+
+/// One line of the engine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Heard {
+    /// What it means.
+    pub frame: Frame,
+    /// The line as JSON.
+    pub json: Value,
+}
+
+/// How an engine ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exit {
+    /// The exit code. An engine that ran in a task has the one that a process would have had.
+    pub code: i32,
+    /// What a process wrote to stderr.
+    pub stderr: String,
+}
+
+/// The host's end of the wire.
+pub(crate) struct Connection {
+    input: Option<Input>,
+    output: Output,
+    running: Option<Running>,
+}
+
+enum Input {
+    Link(mpsc::Sender<Result<Frame, WireError>>),
+    Pipe(ChildStdin),
+}
+
+enum Output {
+    Link(mpsc::Receiver<Frame>),
+    Pipe(Lines<BufReader<ChildStdout>>),
+}
+
+enum Running {
+    Task(JoinHandle<Farewell>),
+    Process { child: Box<Child>, stderr: JoinHandle<String> },
+}
+
+impl Connection {
+    /// Starts an engine in a task.
+    pub(crate) fn in_process(engine: Engine, start: Start) -> Self {
+        let (link, end) = link::pair();
+        let running = Running::Task(tokio::spawn(serve(engine, link, start)));
+        Self { input: Some(Input::Link(end.sender)), output: Output::Link(end.receiver), running: Some(running) }
+    }
+
+    /// Starts an engine as a process.
+    pub(crate) fn process(
+        program: &Path,
+        args: &[String],
+        env: &BTreeMap<String, String>,
+        cwd: &Path,
+    ) -> anyhow::Result<Self> {
+        let mut command = Command::new(program);
+        command.args(args).env_clear().envs(env).current_dir(cwd).kill_on_drop(true);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().with_context(|| format!("{} cannot be started", program.display()))?;
+        let missing = || anyhow!("a pipe to the engine is missing");
+        let stdin = child.stdin.take().ok_or_else(missing)?;
+        let stdout = child.stdout.take().ok_or_else(missing)?;
+        let mut errors = child.stderr.take().ok_or_else(missing)?;
+        let stderr = tokio::spawn(async move {
+            let mut text = Vec::new();
+            // What could be read is kept, whatever ended it.
+            let _ = errors.read_to_end(&mut text).await;
+            String::from_utf8_lossy(&text).into_owned()
+        });
+        Ok(Self {
+            input: Some(Input::Pipe(stdin)),
+            output: Output::Pipe(BufReader::new(stdout).lines()),
+            running: Some(Running::Process { child: Box::new(child), stderr }),
+        })
+    }
+
+    /// Sends a line, without its end.
+    pub(crate) async fn send(&mut self, line: &str) -> anyhow::Result<()> {
+        let gone = "the engine no longer listens";
+        match &mut self.input {
+            None => Err(anyhow!("the input has been finished")),
+            Some(Input::Link(sender)) => sender.send(decode(line)).await.map_err(|_| anyhow!(gone)),
+            Some(Input::Pipe(stdin)) => {
+                stdin.write_all(format!("{line}\n").as_bytes()).await.context(gone)?;
+                stdin.flush().await.context(gone)
+            }
+        }
+    }
+
+    /// Hears the next line; none once the engine has said everything.
+    pub(crate) async fn hear(&mut self) -> anyhow::Result<Option<Heard>> {
+        let line = match &mut self.output {
+            Output::Link(frames) => match frames.recv().await {
+                None => return Ok(None),
+                Some(frame) => {
+                    let mut line = Vec::new();
+                    encode(&frame, &mut line);
+                    String::from_utf8(line)?
+                }
+            },
+            Output::Pipe(lines) => match lines.next_line().await? {
+                None => return Ok(None),
+                Some(line) => line,
+            },
+        };
+        let frame = decode(&line).with_context(|| format!("the engine wrote a bad line: {line}"))?;
+        let json = serde_json::from_str(&line)?;
+        Ok(Some(Heard { frame, json }))
+    }
+
+    /// Finishes the input: nothing more will be said.
+    pub(crate) fn finish_input(&mut self) {
+        self.input = None;
+    }
+
+    /// Waits for the engine to end. Ask only after everything has been heard.
+    pub(crate) async fn ended(&mut self) -> anyhow::Result<Exit> {
+        self.finish_input();
+        match self.running.take() {
+            None => Err(anyhow!("the engine has ended already")),
+            Some(Running::Task(task)) => {
+                let farewell = task.await.context("the engine panicked")?;
+                Ok(Exit { code: code(&farewell), stderr: String::new() })
+            }
+            Some(Running::Process { mut child, stderr }) => {
+                let status = child.wait().await?;
+                let stderr = stderr.await?;
+                Ok(Exit { code: status.code().unwrap_or(-1), stderr })
+            }
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(Running::Task(task)) = &self.running {
+            task.abort();
+        }
+    }
+}
+
+/// The exit code of a process whose session ended like this: a session that never began, or whose last result is an
+/// error, has failed.
+fn code(farewell: &Farewell) -> i32 {
+    let failed = farewell.last_result.as_ref().is_some_and(|result| result.is_error);
+    i32::from(failed || farewell.not_started.is_some())
+}

@@ -1,0 +1,134 @@
+//! One caller: reads its requests one after the other and performs what is planned for each.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+
+use super::heard::{self, Heard};
+use super::plan::{self, Act};
+use super::{Recorded, Shared, dialect};
+use crate::script::Asked;
+
+/// Whether more can come on a connection.
+#[derive(PartialEq, Eq)]
+enum After {
+    Open,
+    Closed,
+}
+
+/// A caller's connection.
+struct Connection {
+    number: usize,
+    from: BufReader<OwnedReadHalf>,
+    to: OwnedWriteHalf,
+    shared: Arc<Shared>,
+}
+
+/// Serves a caller until it goes away or is hung up on.
+pub(super) async fn serve(stream: TcpStream, number: usize, shared: Arc<Shared>) {
+    // Small writes must arrive as they are made.
+    let _ = stream.set_nodelay(true);
+    let (from, to) = stream.into_split();
+    let mut connection = Connection { number, from: BufReader::new(from), to, shared };
+    while let Ok(Some(request)) = heard::read(&mut connection.from).await {
+        let acts = connection.record(request);
+        match connection.perform(acts).await {
+            Ok(After::Open) => {}
+            Ok(After::Closed) => return,
+            Err(_) => {
+                connection.shared.progress.send_modify(|progress| progress.deserted += 1);
+                return;
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Writes a request down and plans what is done for it.
+    fn record(&self, heard: Heard) -> Vec<Act> {
+        let Heard { method, path, query, headers, body } = heard;
+        let mut recorded = self.shared.recorded();
+        let request = Recorded {
+            number: recorded.len(),
+            connection: self.number,
+            at: Instant::now(),
+            method,
+            path,
+            query,
+            headers,
+            body: serde_json::from_slice(&body).unwrap_or_default(),
+        };
+        let acts = match dialect(&request) {
+            Some(dialect) => {
+                let number = self.shared.progress.borrow().replies_asked;
+                let asked = Asked { number, dialect, body: request.body.clone() };
+                plan::of_reply(&asked, &self.shared.script.choose(&asked))
+            }
+            None => plan::of_other(&request.method, &request.path, &body),
+        };
+        let is_reply = dialect(&request).is_some();
+        recorded.push(request);
+        drop(recorded);
+        self.shared.progress.send_modify(|progress| {
+            progress.requests += 1;
+            progress.replies_asked += usize::from(is_reply);
+        });
+        acts
+    }
+
+    /// Does what is planned. An error means that the caller went away meanwhile.
+    async fn perform(&mut self, acts: Vec<Act>) -> io::Result<After> {
+        for act in acts {
+            match act {
+                Act::Head { status, headers } => self.to.write_all(head(status, &headers).as_bytes()).await?,
+                Act::Send(bytes) => self.send(&bytes).await?,
+                Act::Wait(time) => self.unless_left(tokio::time::sleep(time)).await?,
+                Act::Hold(name) => {
+                    let mut released = self.shared.released.subscribe();
+                    self.unless_left(async { drop(released.wait_for(|names| names.contains(&name)).await) }).await?;
+                }
+                Act::Stall => self.unless_left(std::future::pending()).await?,
+                Act::HangUp => return Ok(After::Closed),
+            }
+        }
+        self.to.write_all(b"0\r\n\r\n").await?;
+        Ok(After::Open)
+    }
+
+    async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+        chunk.extend_from_slice(bytes);
+        chunk.extend_from_slice(b"\r\n");
+        self.to.write_all(&chunk).await
+    }
+
+    /// Waits, but not longer than the caller stays.
+    async fn unless_left(&mut self, wait: impl Future<Output = ()>) -> io::Result<()> {
+        tokio::select! {
+            () = wait => Ok(()),
+            left = left(&mut self.from) => Err(left),
+        }
+    }
+}
+
+/// Ends when the caller has gone away.
+async fn left(from: &mut BufReader<OwnedReadHalf>) -> io::Error {
+    match from.fill_buf().await {
+        Ok([]) => io::ErrorKind::ConnectionAborted.into(),
+        // A next request is waiting already; it will be read in its turn.
+        Ok(_) => std::future::pending().await,
+        Err(error) => error,
+    }
+}
+
+fn head(status: u16, headers: &[(String, String)]) -> String {
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    format!("HTTP/1.1 {status} Scripted\r\ntransfer-encoding: chunked\r\n{headers}\r\n")
+}

@@ -1,0 +1,99 @@
+//! Reading one HTTP/1.1 request off a connection.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
+
+/// One request as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Heard {
+    pub(super) method: String,
+    pub(super) path: String,
+    pub(super) query: String,
+    pub(super) headers: BTreeMap<String, String>,
+    pub(super) body: Vec<u8>,
+}
+
+/// Reads the next request; none if the caller has closed the connection between two of them.
+pub(super) async fn read(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Heard>> {
+    let first = line(from).await?;
+    if first.is_empty() {
+        return Ok(None);
+    }
+    let mut words = first.split(' ');
+    let method = words.next().unwrap_or_default().to_owned();
+    let target = words.next().unwrap_or_default();
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let headers = headers(from).await?;
+    let body = body(from, &headers).await?;
+    Ok(Some(Heard { method, path: path.to_owned(), query: query.to_owned(), headers, body }))
+}
+
+async fn headers(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<BTreeMap<String, String>> {
+    let mut headers = BTreeMap::new();
+    loop {
+        let line = line(from).await?;
+        let Some((name, value)) = line.split_once(':') else { return Ok(headers) };
+        headers.insert(name.trim().to_lowercase(), value.trim().to_owned());
+    }
+}
+
+async fn body(from: &mut (impl AsyncBufRead + Unpin), headers: &BTreeMap<String, String>) -> io::Result<Vec<u8>> {
+    if headers.get("transfer-encoding").is_some_and(|coding| coding.contains("chunked")) {
+        return chunks(from).await;
+    }
+    let length = headers.get("content-length").map(|length| length.parse()).transpose().map_err(bad)?;
+    let mut body = vec![0; length.unwrap_or(0)];
+    from.read_exact(&mut body).await?;
+    Ok(body)
+}
+
+async fn chunks(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let size = usize::from_str_radix(&line(from).await?, 16).map_err(bad)?;
+        let start = body.len();
+        body.resize(start + size, 0);
+        from.read_exact(&mut body[start..]).await?;
+        line(from).await?;
+        if size == 0 {
+            return Ok(body);
+        }
+    }
+}
+
+/// One line without its end; empty at the end of the connection.
+async fn line(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<String> {
+    let mut line = String::new();
+    from.read_line(&mut line).await?;
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+fn bad(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn heard(text: &str) -> Option<Heard> {
+        read(&mut text.as_bytes()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_request_is_read_in_both_framings() {
+        let head = "POST /v1/messages?beta=true HTTP/1.1\r\nX-Api-Key: k\r\n";
+        let whole = heard(&format!("{head}Content-Length: 4\r\n\r\nbody rest")).await.unwrap();
+        let chunked = heard(&format!("{head}Transfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n")).await.unwrap();
+        assert_eq!((whole.path.as_str(), whole.query.as_str()), ("/v1/messages", "beta=true"));
+        assert_eq!(whole.headers["x-api-key"], "k");
+        assert_eq!((whole.body.as_slice(), chunked.body.as_slice()), (b"body".as_slice(), b"body".as_slice()));
+    }
+
+    #[tokio::test]
+    async fn a_closed_connection_holds_no_request() {
+        assert_eq!(heard("").await, None);
+    }
+}

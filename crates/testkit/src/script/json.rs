@@ -1,0 +1,92 @@
+//! How replies look as JSON where that differs from the Rust types.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use serde::de::{self, Deserialize, Deserializer};
+use serde::ser::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::fault::{Fault, Times};
+use super::reply::{Failure, Reply};
+
+/// A number of times, or `"always"`.
+impl Serialize for Times {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::First(count) => serializer.serialize_u32(count.get()),
+            Self::Always => serializer.serialize_str("always"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Times {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let count = value.as_u64().and_then(|count| u32::try_from(count).ok()).and_then(NonZeroU32::new);
+        match (count, value.as_str()) {
+            (Some(count), _) => Ok(Self::First(count)),
+            (None, Some("always")) => Ok(Self::Always),
+            _ => Err(de::Error::custom(format!("times must be a number from 1, or \"always\", but is {value}"))),
+        }
+    }
+}
+
+/// A fault with its `times` beside its other fields.
+impl Serialize for Failure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut value = serde_json::to_value(&self.fault).map_err(serde::ser::Error::custom)?;
+        if let Value::Object(fields) = &mut value
+            && self.times != Times::ONCE
+        {
+            fields.insert("times".into(), serde_json::to_value(self.times).map_err(serde::ser::Error::custom)?);
+        }
+        value.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Failure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut fields = serde_json::Map::deserialize(deserializer)?;
+        let times = match fields.remove("times") {
+            Some(times) => serde_json::from_value(times).map_err(de::Error::custom)?,
+            None => Times::ONCE,
+        };
+        let fault: Fault = serde_json::from_value(Value::Object(fields)).map_err(de::Error::custom)?;
+        Ok(Self { fault, times })
+    }
+}
+
+/// A plain string is a reply with that text.
+pub(super) fn reply<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reply, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::String(text) => Ok(Reply::text(text)),
+        object => Reply::from_object(object).map_err(de::Error::custom),
+    }
+}
+
+/// Bytes as text.
+pub(super) mod text {
+    use super::{Deserialize, Deserializer, Serializer};
+
+    pub(in crate::script) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&String::from_utf8_lossy(bytes))
+    }
+
+    pub(in crate::script) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        String::deserialize(deserializer).map(String::into_bytes)
+    }
+}
+
+/// A time as a number of milliseconds.
+pub(super) mod millis {
+    use super::{Deserialize, Deserializer, Duration, Serializer};
+
+    pub(in crate::script) fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    pub(in crate::script) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        u64::deserialize(deserializer).map(Duration::from_millis)
+    }
+}

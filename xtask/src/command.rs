@@ -1,0 +1,47 @@
+//! Running commands: shown before they run, and a failure stops everything.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// Runs a command line in the workspace; words are separated by spaces.
+pub(crate) fn run(line: &str) -> Result<()> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    run_words(&words, &[])
+}
+
+/// Runs a command given word by word, with further environment variables.
+pub(crate) fn run_words(words: &[&str], env: &[(&str, &str)]) -> Result<()> {
+    let [program, args @ ..] = words else { bail!("an empty command") };
+    show(&format!("$ {}", words.join(" ")));
+    let status = new(program).args(args).envs(env.iter().copied()).status();
+    let status = status.with_context(|| format!("{program} cannot be started; is it installed?"))?;
+    if !status.success() {
+        bail!("`{}` failed with {status}", words.join(" "));
+    }
+    Ok(())
+}
+
+/// Whether a command line succeeds; nothing is shown.
+pub(crate) fn succeeds(program: &str, args: &[&str]) -> bool {
+    new(program).args(args).output().is_ok_and(|output| output.status.success())
+}
+
+#[expect(clippy::disallowed_methods, reason = "starting programs is what this file is for")]
+fn new(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(root());
+    command
+}
+
+#[expect(clippy::print_stderr, reason = "a chore tells the person at the terminal what it does")]
+fn show(line: &str) {
+    eprintln!("{line}");
+}

@@ -1,0 +1,17 @@
+//! Chores of the project, in one place for people and CI:
+//! `cargo xtask test` runs everything that must be green, `cargo xtask sdk` only the suite with the official SDKs.
+
+mod command;
+mod sdk_suite;
+mod test;
+
+use anyhow::{Result, bail};
+
+fn main() -> Result<()> {
+    let mut args = std::env::args().skip(1);
+    match args.next().as_deref() {
+        Some("test") => test::all(),
+        Some("sdk") => sdk_suite::run(&args.collect::<Vec<_>>()),
+        other => bail!("unknown chore {other:?}: there are `test` and `sdk`"),
+    }
+}

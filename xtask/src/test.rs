@@ -1,0 +1,19 @@
+//! Everything that must be green.
+
+use anyhow::Result;
+
+use crate::command::{run, run_words, succeeds};
+use crate::sdk_suite;
+
+/// Format, lints, tests, the suite with the official SDKs, documentation.
+pub(crate) fn all() -> Result<()> {
+    run("cargo fmt --all --check")?;
+    run("cargo clippy --workspace --all-targets --locked -- -D warnings")?;
+    if !succeeds("cargo", &["nextest", "--version"]) {
+        run("cargo install cargo-nextest --locked")?;
+    }
+    run("cargo nextest run --workspace --locked")?;
+    run("cargo test --workspace --doc --locked")?;
+    sdk_suite::run(&[])?;
+    run_words(&["cargo", "doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])
+}
