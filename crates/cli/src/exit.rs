@@ -7,11 +7,11 @@ use whimbrel_engine::Farewell;
 use whimbrel_wire::message::{Outcome, TerminalReason, TurnResult};
 
 /// The code for whatever went wrong.
-pub const FAILED: i32 = 1;
+pub(crate) const FAILED: i32 = 1;
 
 /// Why a run was cut short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub(crate) enum Why {
     /// A signal, by its number.
     Signal(i32),
     /// Nobody reads what we write.
@@ -22,39 +22,39 @@ pub enum Why {
 
 /// Cuts a run short. The first reason counts. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Cut {
+pub(crate) struct Cut {
     token: CancellationToken,
     why: Arc<OnceLock<Why>>,
 }
 
 impl Cut {
     /// A cut that fires this token.
-    pub fn new(token: CancellationToken) -> Self {
+    pub(crate) fn new(token: CancellationToken) -> Self {
         Self { token, why: Arc::default() }
     }
 
     /// Stops everything now.
-    pub fn fire(&self, why: Why) {
+    pub(crate) fn fire(&self, why: Why) {
         // A second reason changes nothing.
         let _ = self.why.set(why);
         self.token.cancel();
     }
 
     /// Why it was fired, if it was.
-    pub fn why(&self) -> Option<Why> {
+    pub(crate) fn why(&self) -> Option<Why> {
         self.why.get().copied()
     }
 
     /// What it fires.
     #[cfg(test)]
-    pub fn token(&self) -> &CancellationToken {
+    pub(crate) fn token(&self) -> &CancellationToken {
         &self.token
     }
 }
 
 /// What the host makes of a failed turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Host {
+pub(crate) enum Host {
     /// It takes a code for what it is.
     Usual,
     /// The TypeScript SDK 0.2: any code but 0 makes it throw, even after the result was delivered. For a turn that met its
@@ -64,7 +64,7 @@ pub enum Host {
 
 impl Host {
     /// Goes by `CLAUDE_CODE_ENTRYPOINT` and `CLAUDE_AGENT_SDK_VERSION`, which the 0.2 SDK may leave out.
-    pub fn from_env(entrypoint: Option<&str>, version: Option<&str>) -> Self {
+    pub(crate) fn from_env(entrypoint: Option<&str>, version: Option<&str>) -> Self {
         match (entrypoint, version) {
             (Some("sdk-ts"), None) => Self::OldTypeScript,
             (Some("sdk-ts"), Some(version)) if version.starts_with("0.2.") => Self::OldTypeScript,
@@ -78,7 +78,7 @@ impl Host {
 /// 2. a session that never began: 1;
 /// 3. the last result is an error: 1, but for an old TypeScript host 0 if it is a limit or an interrupt;
 /// 4. otherwise 0.
-pub fn code(why: Option<Why>, farewell: &Farewell, host: Host) -> i32 {
+pub(crate) fn code(why: Option<Why>, farewell: &Farewell, host: Host) -> i32 {
     match why {
         Some(Why::Signal(signal)) => return 128 + signal,
         Some(Why::HostGone | Why::BadInput) => return FAILED,
@@ -99,7 +99,10 @@ fn is_mild(result: &TurnResult) -> bool {
     match result.subtype {
         Outcome::ErrorMaxTurns => true,
         Outcome::ErrorDuringExecution => {
-            matches!(result.terminal_reason, Some(TerminalReason::AbortedStreaming | TerminalReason::AbortedTools))
+            matches!(
+                result.terminal_reason,
+                Some(TerminalReason::AbortedStreaming | TerminalReason::AbortedTools)
+            )
         }
         Outcome::Success | Outcome::ErrorMaxBudgetUsd | Outcome::ErrorMaxStructuredOutputRetries => false,
     }
@@ -135,12 +138,24 @@ mod tests {
             ("too many turns", None, ended("error_max_turns", true, "max_turns"), New, 1),
             ("the same for an old host", None, ended("error_max_turns", true, "max_turns"), Old, 0),
             ("an interrupt", None, ended("error_during_execution", true, "aborted_tools"), New, 1),
-            ("the same for an old host", None, ended("error_during_execution", true, "aborted_tools"), Old, 0),
+            (
+                "the same for an old host",
+                None,
+                ended("error_during_execution", true, "aborted_tools"),
+                Old,
+                0,
+            ),
             ("while it spoke", None, ended("error_during_execution", true, "aborted_streaming"), Old, 0),
             ("another failure", None, ended("error_during_execution", true, "model_error"), Old, 1),
             ("never begun", None, not_started.clone(), New, 1),
             ("never begun for an old host", None, not_started, Old, 1),
-            ("SIGTERM", Some(Why::Signal(15)), ended("error_during_execution", true, "aborted_tools"), Old, 143),
+            (
+                "SIGTERM",
+                Some(Why::Signal(15)),
+                ended("error_during_execution", true, "aborted_tools"),
+                Old,
+                143,
+            ),
             ("SIGINT", Some(Why::Signal(2)), Farewell::default(), New, 130),
             ("the host is gone", Some(Why::HostGone), ended("success", false, "completed"), New, 1),
             ("a malformed line", Some(Why::BadInput), Farewell::default(), New, 1),

@@ -1,2 +1,31 @@
-//! x
-fn main() {}
+//! The `whimbrel` program: a drop-in for the executable that the official agent SDKs start, and a tool for people.
+//!
+//! It has no logic of an agent: it reads the command line, makes a link to the engine and shows what comes out.
+//!
+//! The rooms:
+//! - [`flags`]: the command line, one table
+//! - [`run`]: the program from start to end; [`session`]: an engine served on this thread
+//! - [`stdio`]: the wire over stdin and stdout
+//! - [`prompt`], [`print`]: one prompt, one answer; [`host`]: the host's side within this process
+//! - [`human`]: the same told to a person; [`terminal`]: whether there is one; [`welcome`]: when no model is set up
+//! - [`demo`]: a scripted run that needs nothing
+//! - [`exit`], [`signals`]: how it ends
+
+mod demo;
+mod exit;
+mod flags;
+mod host;
+mod human;
+mod print;
+mod prompt;
+mod run;
+mod session;
+mod signals;
+mod stdio;
+mod terminal;
+mod welcome;
+
+fn main() {
+    // Not a return: the thread that reads stdin may never end.
+    std::process::exit(run::main());
+}

@@ -13,7 +13,7 @@ use crate::exit::{Cut, Why};
 const PATIENCE: Duration = Duration::from_millis(1900);
 
 /// Watches for signals from now on, in a thread of its own: a busy engine cannot keep them waiting.
-pub fn watch(cut: Cut) -> io::Result<()> {
+pub(crate) fn watch(cut: Cut) -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let watch = move || {
         for signal in signals.forever() {

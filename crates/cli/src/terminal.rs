@@ -8,20 +8,20 @@ const USUAL_WIDTH: usize = 100;
 
 /// Which of our ends are at a terminal, and whether it may be coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terminal {
+pub(crate) struct Terminal {
     /// Whether a person may type.
-    pub stdin: bool,
+    pub(crate) stdin: bool,
     /// Whether a person reads what we print.
-    pub stdout: bool,
+    pub(crate) stdout: bool,
     /// Whether a person reads our notes.
-    pub stderr: bool,
+    pub(crate) stderr: bool,
     /// Whether colours are wanted.
-    pub colour: bool,
+    pub(crate) colour: bool,
 }
 
 impl Terminal {
     /// Looks at our ends; `NO_COLOR` and a dumb terminal are respected.
-    pub fn look(env: &BTreeMap<String, String>) -> Self {
+    pub(crate) fn look(env: &BTreeMap<String, String>) -> Self {
         let set = |name: &str| env.get(name).is_some_and(|value| !value.is_empty());
         let dumb = env.get("TERM").is_none_or(|name| name == "dumb");
         Self {
@@ -34,7 +34,7 @@ impl Terminal {
 }
 
 /// How wide lines for a person may be.
-pub fn width() -> usize {
+pub(crate) fn width() -> usize {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
     size.map(|size| usize::from(size.ws_col)).filter(|width| *width >= 40).unwrap_or(USUAL_WIDTH)
 }

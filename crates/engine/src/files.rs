@@ -131,14 +131,14 @@ pub fn read(path: &Path, limit: u64) -> io::Result<(Vec<u8>, Stamp)> {
     Ok((bytes, stamp))
 }
 
-/// Makes a folder and those above it.
-pub fn create_folders(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)
-}
-
-/// Puts a new file at a path where nothing stands; if something does, [`io::ErrorKind::AlreadyExists`].
+/// Puts a new file at a path where nothing stands, and makes its folders; if something does stand there,
+/// [`io::ErrorKind::AlreadyExists`].
 pub fn create(path: &Path, bytes: &[u8]) -> io::Result<Stamp> {
     let target = follow(path)?;
+    fs::create_dir_all(folder_of(&target)).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
+        _ => error,
+    })?;
     let staged = stage(&target, bytes)?;
     let stamp = Stamp::of(&staged.as_file().metadata()?);
     staged.persist_noclobber(&target).map_err(|error| error.error)?;
@@ -164,9 +164,9 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<Stamp> {
 
 /// A finished file beside the target. It goes away unless it is put in the target's place.
 fn stage(target: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
-    let folder = target.parent().unwrap_or(Path::new("/"));
+    let mode = Permissions::from_mode(0o666);
     let mut staged =
-        tempfile::Builder::new().prefix(".whimbrel-").permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
+        tempfile::Builder::new().prefix(".whimbrel-").permissions(mode).tempfile_in(folder_of(target))?;
     staged.write_all(bytes)?;
     Ok(staged)
 }
@@ -176,11 +176,15 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..40 {
         match fs::read_link(&path) {
-            Ok(to) => path = path.parent().unwrap_or(Path::new("/")).join(to),
+            Ok(to) => path = folder_of(&path).join(to),
             Err(_) => return Ok(path),
         }
     }
     Err(nix::errno::Errno::ELOOP.into())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("/"))
 }
 
 #[cfg(test)]

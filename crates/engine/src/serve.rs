@@ -77,7 +77,13 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
             () = tokio::time::sleep(BACKGROUND_GRACE), if waits_only_for_tasks => Wake::GraceOver,
         };
         match wake {
-            Wake::Host(line) => session.hear(*line).await,
+            Wake::Host(line) => {
+                session.hear(*line).await;
+                // What has come along with it belongs to the same turn.
+                while let Ok(line) = link.incoming.try_recv() {
+                    session.hear(line).await;
+                }
+            }
             Wake::InputFinished => open.expects = false,
             Wake::HostGone => {
                 open.hears = false;
@@ -222,7 +228,7 @@ impl Session {
         }
     }
 
-    async fn complain(&self, message: &str) {
+    async fn complain(&mut self, message: &str) {
         self.outbox.notify(WireErrorNotice { message: message.to_owned(), line: None }).await;
     }
 
@@ -277,7 +283,7 @@ impl Session {
         });
     }
 
-    async fn say(&self, agent: &mut Agent, due: Due) {
+    async fn say(&mut self, agent: &mut Agent, due: Due) {
         match due {
             Due::News(text) => agent.conversation.note(&text).await,
             Due::Prompt(mut user) => {

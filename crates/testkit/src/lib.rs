@@ -5,7 +5,7 @@
 //! - [`script`]: what the model says, as values
 //! - [`http_mock`]: a model API on loopback that plays a script; [`scripted`]: the same without a network
 //! - [`host`]: a small host that starts an engine on a script and talks to it
-//! - [`scenario`]: a folder with a story and what must come of it, played in process and as a program
+//! - [`scenario`]: a folder with a story and with what must come of it, played in process and as a program
 //! - [`stage`]: folders and environment of one run; [`pattern`]: "a frame like this"; [`mod@normal`]: what is left of a
 //!   run when everything that differs from run to run is taken out
 
@@ -14,12 +14,15 @@
 mod dialect;
 pub mod host;
 pub mod http_mock;
+pub mod normal;
 pub mod pattern;
+pub mod scenario;
 pub mod script;
 pub mod scripted;
 pub mod stage;
 
 pub use host::{Answer, Exit, Host, HostBuilder};
 pub use http_mock::{MockApi, Recorded};
+pub use scenario::{Run, Scenario, assert_same};
 pub use script::{Asked, Fault, Reply, Script};
 pub use stage::Stage;

@@ -112,6 +112,9 @@ blocks! {
 
 /// A picture or document from a kind of source that we do not know is, as a whole, of a kind that we do not know.
 fn has_known_source(fields: &Map<String, Value>) -> bool {
+    if !matches!(fields.get("type").and_then(Value::as_str), Some("image" | "document")) {
+        return true;
+    }
     let kind = fields.get("source").and_then(|source| source.get("type")).and_then(Value::as_str);
     kind.is_none_or(|kind| matches!(kind, "base64" | "url" | "text" | "file"))
 }

@@ -99,7 +99,7 @@ frames! {
     "transcript_mirror" => TranscriptMirror(TranscriptMirror),
 }
 
-/// For a frame inside something else; a line is read by [`decode`](crate::decode).
+/// For a frame inside something else; a line is read by [`decode`].
 impl<'de> Deserialize<'de> for Frame {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let line = RawJson::deserialize(deserializer)?;

@@ -35,7 +35,7 @@ fn answers_are_written_back_as_they_came() {
     same::<GetTaskOutput>(&json!({"output": "o", "total_bytes": 1, "truncated": false}));
     same::<CancelAsyncMessage>(&json!({"cancelled": true}));
     same::<McpReadResource>(
-        json!({"contents": [{"uri": "x://y", "mimeType": "text/plain", "text": "t", "_meta": {}}]}),
+        &json!({"contents": [{"uri": "x://y", "mimeType": "text/plain", "text": "t", "_meta": {}}]}),
     );
     same::<McpMessage>(&json!({"mcp_response": {"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}}));
     same::<Elicitation>(&json!({"action": "accept", "content": {"a": 1}}));

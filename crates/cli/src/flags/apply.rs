@@ -78,7 +78,8 @@ pub(super) fn thinking(typed: &mut Typed, value: &str) -> Applied {
 
 pub(super) fn budget(typed: &mut Typed, value: &str) -> Applied {
     let dollars = value.trim().parse::<f64>().ok().filter(|dollars| dollars.is_finite() && *dollars > 0.0);
-    typed.options.max_budget_usd = Some(dollars.ok_or_else(|| format!("{value:?} is not an amount above 0"))?);
+    typed.options.max_budget_usd =
+        Some(dollars.ok_or_else(|| format!("{value:?} is not an amount above 0"))?);
     Ok(())
 }
 

@@ -89,7 +89,9 @@ impl Flag {
     pub(super) fn is_spelled(&self, spelled: &str) -> bool {
         match spelled.strip_prefix("--") {
             Some(name) => self.names().any(|known| known == name),
-            None => self.short.is_some_and(|short| spelled.strip_prefix('-').is_some_and(|name| name.chars().eq([short]))),
+            None => self
+                .short
+                .is_some_and(|short| spelled.strip_prefix('-').is_some_and(|name| name.chars().eq([short]))),
         }
     }
 }

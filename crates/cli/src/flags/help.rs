@@ -9,24 +9,24 @@ use super::table::FLAGS;
 const LEFT: usize = 34;
 
 /// The version, beginning with our own number as hosts expect.
-pub fn version() -> String {
+pub(crate) fn version() -> String {
     format!("{} (Whimbrel; speaks {PROTOCOL_VERSION})\n", env!("CARGO_PKG_VERSION"))
 }
 
 /// The short page: what to type first.
-pub fn usage() -> &'static str {
+pub(crate) fn usage() -> &'static str {
     "\
 Whimbrel is an agent that works in this folder.
 
   whimbrel demo                  see it at work: no key, no network
-  whimbrel \"fix the tests\"       give it a task; it asks before it changes anything
+  whimbrel \"fix the tests\"       give it a task; it asks before it acts
   whimbrel -p \"what is this?\"    answer and leave, for scripts and pipes
   whimbrel --help                everything else
 "
 }
 
 /// The whole page, wrapped to a width.
-pub fn help(width: usize) -> String {
+pub(crate) fn help(width: usize) -> String {
     let mut page = format!("{}\n", usage());
     for (group, heading) in Group::ALL {
         page += &format!("{heading}:\n");
@@ -87,7 +87,11 @@ mod tests {
     #[test]
     fn every_flag_is_on_the_page() {
         let page = help(100);
-        let missing: Vec<_> = FLAGS.iter().filter(|flag| !page.contains(&format!("--{}", flag.name))).map(|flag| flag.name).collect();
+        let missing: Vec<_> = FLAGS
+            .iter()
+            .filter(|flag| !page.contains(&format!("--{}", flag.name)))
+            .map(|flag| flag.name)
+            .collect();
         assert_eq!(missing, Vec::<&str>::new());
     }
 

@@ -21,10 +21,39 @@ pub(super) fn items(list: &str) -> Vec<String> {
 
 /// The tools that a person may name bare behind a first one.
 const TOOLS: &[&str] = &[
-    "Agent", "AskUserQuestion", "Bash", "BashOutput", "Edit", "EnterPlanMode", "ExitPlanMode", "Glob", "Grep", "KillShell",
-    "ListMcpResourcesTool", "LS", "MultiEdit", "NotebookEdit", "NotebookRead", "Read", "ReadMcpResourceTool",
-    "SendMessage", "Skill", "SlashCommand", "Task", "TaskCreate", "TaskGet", "TaskList", "TaskOutput", "TaskStop",
-    "TaskUpdate", "TeamCreate", "TeamDelete", "TodoWrite", "WebFetch", "WebSearch", "Write",
+    "Agent",
+    "AskUserQuestion",
+    "Bash",
+    "BashOutput",
+    "Edit",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "Glob",
+    "Grep",
+    "KillShell",
+    "ListMcpResourcesTool",
+    "LS",
+    "MultiEdit",
+    "NotebookEdit",
+    "NotebookRead",
+    "Read",
+    "ReadMcpResourceTool",
+    "SendMessage",
+    "Skill",
+    "SlashCommand",
+    "Task",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskOutput",
+    "TaskStop",
+    "TaskUpdate",
+    "TeamCreate",
+    "TeamDelete",
+    "TodoWrite",
+    "WebFetch",
+    "WebSearch",
+    "Write",
 ];
 
 /// Whether an argument can only be a list of tool rules.
@@ -36,7 +65,9 @@ pub(super) fn is_rules(argument: &str) -> bool {
 fn is_rule(item: &str) -> bool {
     match item.split_once('(') {
         Some((tool, rest)) => {
-            rest.ends_with(')') && !tool.is_empty() && tool.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
+            rest.ends_with(')')
+                && !tool.is_empty()
+                && tool.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
         }
         None => TOOLS.contains(&item) || item.starts_with("mcp__"),
     }

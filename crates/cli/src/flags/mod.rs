@@ -30,43 +30,43 @@ mod typed;
 
 use whimbrel_wire::options::Options;
 
-pub use help::{help, usage, version};
-pub use read::parse;
-pub use typed::{Command, InputFormat, OutputFormat};
+pub(crate) use help::{help, usage, version};
+pub(crate) use read::parse;
+pub(crate) use typed::{Command, InputFormat, OutputFormat};
 
 /// What the command line means.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Args {
+pub(crate) struct Args {
     /// What to do.
-    pub command: Command,
+    pub(crate) command: Command,
     /// The prompt that was given as an argument.
-    pub prompt: Option<String>,
+    pub(crate) prompt: Option<String>,
     /// Whether `-p` was given: answer and leave, never ask.
-    pub print: bool,
+    pub(crate) print: bool,
     /// What comes in.
-    pub input_format: InputFormat,
+    pub(crate) input_format: InputFormat,
     /// What goes out.
-    pub output_format: OutputFormat,
+    pub(crate) output_format: OutputFormat,
     /// Whether everything is shown.
-    pub verbose: bool,
+    pub(crate) verbose: bool,
     /// Whether a malformed line ends the program.
-    pub strict_input: bool,
+    pub(crate) strict_input: bool,
     /// What is asked of the session.
-    pub options: Options,
+    pub(crate) options: Options,
 }
 
 /// A command line that was understood, and what should be said about it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Parsed {
+pub(crate) struct Parsed {
     /// What it means.
-    pub args: Args,
+    pub(crate) args: Args,
     /// Warnings for stderr.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Who started the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Caller {
+pub(crate) enum Caller {
     /// A person or a script.
     Person,
     /// One of the official SDKs, perhaps one that is newer than we are.
@@ -75,7 +75,7 @@ pub enum Caller {
 
 impl Caller {
     /// Goes by `CLAUDE_CODE_ENTRYPOINT`.
-    pub fn from_entrypoint(entrypoint: Option<&str>) -> Self {
+    pub(crate) fn from_entrypoint(entrypoint: Option<&str>) -> Self {
         match entrypoint {
             Some(name) if name.starts_with("sdk-") => Self::Sdk,
             _ => Self::Person,

@@ -10,7 +10,7 @@ use super::typed::{Command, Typed};
 use super::{Caller, Parsed, table};
 
 /// Reads a command line. `read_file` opens the files that flags name. The error is a text for stderr.
-pub fn parse(
+pub(crate) fn parse(
     argv: &[String],
     caller: Caller,
     read_file: &dyn Fn(&str) -> io::Result<String>,

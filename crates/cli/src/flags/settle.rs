@@ -6,7 +6,9 @@ use std::io;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use whimbrel_wire::options::{AgentDefinition, McpServerConfig, Options, SystemPrompt, Thinking, ThinkingDisplay};
+use whimbrel_wire::options::{
+    AgentDefinition, McpServerConfig, Options, SystemPrompt, Thinking, ThinkingDisplay,
+};
 
 use super::typed::{Command, InputFormat, OutputFormat, Typed};
 use super::{Args, Caller};
@@ -46,7 +48,8 @@ pub(super) fn settle(
 fn check_formats(typed: &Typed) -> Result<(), String> {
     match (typed.input_format, typed.output_format) {
         (InputFormat::StreamJson, OutputFormat::Text | OutputFormat::Json) => {
-            Err("--input-format stream-json needs --output-format stream-json: the answers are frames, too.".into())
+            Err("--input-format stream-json needs --output-format stream-json: the answers are frames, too."
+                .into())
         }
         (InputFormat::Text, OutputFormat::StreamJson) if !typed.verbose => {
             Err("--output-format stream-json prints every frame, so it needs --verbose.".into())
@@ -64,13 +67,13 @@ fn prompt(typed: &mut Typed, caller: Caller, warnings: &mut Vec<String>) -> Resu
             warnings.push(format!("{text:?} is neither an option nor a value and was left out."));
             Ok(None)
         }
-        (InputFormat::StreamJson, [text, ..]) => {
-            Err(format!("With --input-format stream-json prompts come as frames on stdin; {text:?} has no place."))
-        }
+        (InputFormat::StreamJson, [text, ..]) => Err(format!(
+            "With --input-format stream-json prompts come as frames on stdin; {text:?} has no place."
+        )),
         (InputFormat::Text, [_]) => Ok(texts.into_iter().next()),
-        (InputFormat::Text, [first, second, ..]) => {
-            Err(format!("There can be one prompt only, but both {first:?} and {second:?} were given. Put it in quotes."))
-        }
+        (InputFormat::Text, [first, second, ..]) => Err(format!(
+            "There can be one prompt only, but both {first:?} and {second:?} were given. Put it in quotes."
+        )),
     }
 }
 
@@ -114,7 +117,10 @@ struct McpConfig {
 }
 
 /// The servers of all configurations; a later one wins.
-fn mcp_servers(configs: &[String], read_file: ReadFile<'_>) -> Result<BTreeMap<String, McpServerConfig>, String> {
+fn mcp_servers(
+    configs: &[String],
+    read_file: ReadFile<'_>,
+) -> Result<BTreeMap<String, McpServerConfig>, String> {
     let configs = configs.iter().map(|config| text_or_file::<McpConfig>("--mcp-config", config, read_file));
     let configs = configs.collect::<Result<Vec<_>, _>>()?;
     Ok(configs.into_iter().flat_map(|config| config.mcp_servers).collect())
@@ -151,7 +157,8 @@ fn settings(given: Vec<String>, options: &mut Options) -> Result<(), String> {
     Ok(())
 }
 
-const TWO_SETTINGS: &str = "--settings was given twice and a file cannot be merged. Put everything into one file.";
+const TWO_SETTINGS: &str =
+    "--settings was given twice and a file cannot be merged. Put everything into one file.";
 
 fn object(text: &str) -> Option<Map<String, Value>> {
     serde_json::from_str(text).ok()
@@ -159,7 +166,8 @@ fn object(text: &str) -> Option<Map<String, Value>> {
 
 /// Reads a value that is JSON, or names a file with it.
 fn text_or_file<T: DeserializeOwned>(flag: &str, value: &str, read_file: ReadFile<'_>) -> Result<T, String> {
-    let text = if value.trim_start().starts_with('{') { value.to_owned() } else { read(flag, value, read_file)? };
+    let text =
+        if value.trim_start().starts_with('{') { value.to_owned() } else { read(flag, value, read_file)? };
     serde_json::from_str(&text).map_err(|error| format!("{flag}: {error}."))
 }
 

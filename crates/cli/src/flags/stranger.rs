@@ -13,21 +13,32 @@ pub(super) enum Stranger {
 }
 
 /// Words in the name of a flag that may hold something back. Leaving such a flag out could allow what was to be forbidden.
-const GUARDS: &[&str] =
-    &["permission", "disallow", "deny", "managed", "sandbox", "restrict", "safe", "strict", "bare", "block", "forbid"];
+const GUARDS: &[&str] = &[
+    "permission",
+    "disallow",
+    "deny",
+    "managed",
+    "sandbox",
+    "restrict",
+    "safe",
+    "strict",
+    "bare",
+    "block",
+    "forbid",
+];
 
 /// Judges an unknown flag:
 /// 1. from a person it is a mistake: refused, with the nearest name that we know;
 /// 2. from an SDK, one that could weaken security is refused;
 /// 3. from an SDK, any other is left out with a warning, so that a newer SDK works.
 pub(super) fn judge(spelled: &str, caller: Caller) -> Stranger {
-    let guards = |word: &&str| spelled.to_ascii_lowercase().contains(**word);
+    let name = spelled.to_ascii_lowercase();
     match caller {
         Caller::Person => Stranger::Refuse(match nearest(spelled) {
             Some(known) => format!("{spelled} is not an option of whimbrel. Did you mean --{known}?"),
             None => format!("{spelled} is not an option of whimbrel. Try whimbrel --help."),
         }),
-        Caller::Sdk if GUARDS.iter().any(|word| guards(&word)) => Stranger::Refuse(format!(
+        Caller::Sdk if GUARDS.iter().any(|word| name.contains(word)) => Stranger::Refuse(format!(
             "{spelled} is not known to this version of whimbrel. It may be there to hold something back, so it cannot be left out: remove it, or use a newer whimbrel."
         )),
         Caller::Sdk => {

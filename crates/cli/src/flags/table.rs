@@ -17,7 +17,13 @@ pub(super) fn find(spelled: &str) -> Option<&'static Flag> {
 
 /// The flags, in the order of the help page.
 pub(super) const FLAGS: &[Flag] = &[
-    Flag::new("print", Talking, Switch(|typed| typed.print = true), "Answer the prompt and leave; never ask anything.").short('p'),
+    Flag::new(
+        "print",
+        Talking,
+        Switch(|typed| typed.print = true),
+        "Answer the prompt and leave; never ask anything.",
+    )
+    .short('p'),
     Flag::new(
         "output-format",
         Talking,
@@ -30,7 +36,12 @@ pub(super) const FLAGS: &[Flag] = &[
         One("FORMAT", |typed, value| read(value, input_format, &mut typed.input_format)),
         "What comes on stdin: text (added to the prompt) or stream-json (frames, one per line).",
     ),
-    Flag::new("verbose", Talking, Switch(|typed| typed.verbose = true), "Print every frame with --output-format stream-json."),
+    Flag::new(
+        "verbose",
+        Talking,
+        Switch(|typed| typed.verbose = true),
+        "Print every frame with --output-format stream-json.",
+    ),
     Flag::new(
         "system-prompt",
         Talking,
@@ -66,7 +77,8 @@ pub(super) const FLAGS: &[Flag] = &[
         "The answer must be JSON of this JSON Schema.",
     ),
     Flag::new("help", Talking, Switch(|typed| typed.command = Command::Help), "Show this page.").short('h'),
-    Flag::new("version", Talking, Switch(|typed| typed.command = Command::Version), "Show the version.").short('v'),
+    Flag::new("version", Talking, Switch(|typed| typed.command = Command::Version), "Show the version.")
+        .short('v'),
     Flag::new(
         "model",
         Model,
@@ -85,7 +97,12 @@ pub(super) const FLAGS: &[Flag] = &[
         One("LEVEL", |typed, value| set_parsed(&mut typed.options.effort, value)),
         "How hard the model tries: low, medium, high, xhigh or max.",
     ),
-    Flag::new("thinking", Model, One("HOW", thinking), "Whether the model thinks first: adaptive, enabled or disabled."),
+    Flag::new(
+        "thinking",
+        Model,
+        One("HOW", thinking),
+        "Whether the model thinks first: adaptive, enabled or disabled.",
+    ),
     Flag::new(
         "max-thinking-tokens",
         Model,
@@ -126,14 +143,22 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "allowedTools",
         Permissions,
-        List { value: "RULES", apply: |typed, value| extend(&mut typed.options.allowed_tools, value), more: is_rules },
+        List {
+            value: "RULES",
+            apply: |typed, value| extend(&mut typed.options.allowed_tools, value),
+            more: is_rules,
+        },
         "Calls that need no question, e.g. Read or \"Bash(git log *)\".",
     )
     .also(&["allowed-tools"]),
     Flag::new(
         "disallowedTools",
         Permissions,
-        List { value: "RULES", apply: |typed, value| extend(&mut typed.options.disallowed_tools, value), more: is_rules },
+        List {
+            value: "RULES",
+            apply: |typed, value| extend(&mut typed.options.disallowed_tools, value),
+            more: is_rules,
+        },
         "Calls that are refused in every mode.",
     )
     .also(&["disallowed-tools"]),
@@ -146,7 +171,11 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "add-dir",
         Permissions,
-        List { value: "FOLDERS", apply: |typed, value| push(&mut typed.options.additional_directories, value), more: is_folder },
+        List {
+            value: "FOLDERS",
+            apply: |typed, value| push(&mut typed.options.additional_directories, value),
+            more: is_folder,
+        },
         "Work in these folders, too.",
     ),
     Flag::new(
@@ -170,7 +199,12 @@ pub(super) const FLAGS: &[Flag] = &[
         }),
         "Who answers permission questions: stdio (the host), or a tool of an MCP server.",
     ),
-    Flag::new("permission-prompts", Permissions, One("WHO", permission_prompts), "Who shows permission questions: host or none."),
+    Flag::new(
+        "permission-prompts",
+        Permissions,
+        One("WHO", permission_prompts),
+        "Who shows permission questions: host or none.",
+    ),
     Flag::new(
         "continue",
         Session,
@@ -178,7 +212,13 @@ pub(super) const FLAGS: &[Flag] = &[
         "Go on with the last session in this folder.",
     )
     .short('c'),
-    Flag::new("resume", Session, One("ID", |typed, value| set(&mut typed.options.resume, value)), "Go on with this session.").short('r'),
+    Flag::new(
+        "resume",
+        Session,
+        One("ID", |typed, value| set(&mut typed.options.resume, value)),
+        "Go on with this session.",
+    )
+    .short('r'),
     Flag::new(
         "fork-session",
         Session,
@@ -191,7 +231,13 @@ pub(super) const FLAGS: &[Flag] = &[
         One("UUID", |typed, value| set(&mut typed.options.session_id, value)),
         "The id of the new session.",
     ),
-    Flag::new("name", Session, One("TITLE", |typed, value| set(&mut typed.options.title, value)), "The title of the session.").short('n'),
+    Flag::new(
+        "name",
+        Session,
+        One("TITLE", |typed, value| set(&mut typed.options.title, value)),
+        "The title of the session.",
+    )
+    .short('n'),
     Flag::new(
         "resume-session-at",
         Session,
@@ -240,7 +286,11 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "mcp-config",
         Surroundings,
-        List { value: "FILE|JSON", apply: |typed, value| push(&mut typed.mcp_configs, value), more: is_config },
+        List {
+            value: "FILE|JSON",
+            apply: |typed, value| push(&mut typed.mcp_configs, value),
+            more: is_config,
+        },
         "MCP servers to use.",
     ),
     Flag::new(
@@ -270,7 +320,11 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "plugin-dir-no-mcp",
         Surroundings,
-        List { value: "FOLDERS", apply: |typed, value| plugin(typed, value, Servers::LeaveAlone), more: is_folder },
+        List {
+            value: "FOLDERS",
+            apply: |typed, value| plugin(typed, value, Servers::LeaveAlone),
+            more: is_folder,
+        },
         "Plugins to load without their MCP servers.",
     ),
     Flag::new(
@@ -339,10 +393,15 @@ pub(super) const FLAGS: &[Flag] = &[
         Switch(|typed| typed.strict_input = true),
         "Leave with an error when a line of the input is malformed, instead of reporting it and going on.",
     ),
-    Flag::new("debug", Programs, Optional("WHAT", |typed, _| {
-        typed.options.debug = true;
-        Ok(())
-    }), "Tell on stderr what is done.")
+    Flag::new(
+        "debug",
+        Programs,
+        Optional("WHAT", |typed, _| {
+            typed.options.debug = true;
+            Ok(())
+        }),
+        "Tell on stderr what is done.",
+    )
     .short('d'),
     Flag::new(
         "debug-file",

@@ -4,7 +4,7 @@ use whimbrel_wire::options::{Options, SystemPrompt, ThinkingDisplay};
 
 /// What the program is to do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Command {
+pub(crate) enum Command {
     /// Serve a session.
     #[default]
     Run,
@@ -18,7 +18,7 @@ pub enum Command {
 
 /// What comes in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum InputFormat {
+pub(crate) enum InputFormat {
     /// One prompt.
     #[default]
     Text,
@@ -28,7 +28,7 @@ pub enum InputFormat {
 
 /// What goes out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum OutputFormat {
+pub(crate) enum OutputFormat {
     /// The answer.
     #[default]
     Text,

@@ -76,7 +76,7 @@ fn short(text: &str) -> String {
 }
 
 /// Why a run failed.
-pub fn failure(result: &TurnResult) -> String {
+pub(crate) fn failure(result: &TurnResult) -> String {
     let errors = result.errors.as_ref().filter(|errors| !errors.is_empty()).map(|errors| errors.join("\n"));
     let text = errors.or_else(|| result.result.clone()).filter(|text| !text.trim().is_empty());
     text.unwrap_or_else(|| "The run failed, and nothing says why.".into())
@@ -129,7 +129,10 @@ mod tests {
 
     #[test]
     fn nothing_commands_the_terminal() {
-        assert_eq!(clean("a\u{1b}[2Jb\u{7}\r\n\tc\u{9b}", Rendering::Text), "a\u{fffd}[2Jb\u{fffd}\u{fffd}\n\tc\u{fffd}");
+        assert_eq!(
+            clean("a\u{1b}[2Jb\u{7}\r\n\tc\u{9b}", Rendering::Text),
+            "a\u{fffd}[2Jb\u{fffd}\u{fffd}\n\tc\u{fffd}"
+        );
         assert_eq!(clean("one\ntwo", Rendering::Line), "one two");
     }
 
@@ -142,7 +145,12 @@ mod tests {
             ("Bash", text("\n  3 birds\nmore"), false, Some("3 birds".into())),
             ("Bash", text(""), false, None),
             ("Bash", None, true, None),
-            ("Bash", Some(ResultContent::Blocks(vec![Block::text("from a block")])), false, Some("from a block".into())),
+            (
+                "Bash",
+                Some(ResultContent::Blocks(vec![Block::text("from a block")])),
+                false,
+                Some("from a block".into()),
+            ),
         ];
         for (tool, content, failed, expected) in rows {
             assert_eq!(gist(tool, content.as_ref(), failed), expected, "{tool} {content:?}");

@@ -10,19 +10,19 @@ mod spinner;
 use std::io::{self, Write};
 
 use serde::Deserialize;
+use whimbrel_wire::Frame;
 use whimbrel_wire::content::{Block, Content};
 use whimbrel_wire::message::{Assistant, StreamEvent, TurnResult, User};
 use whimbrel_wire::system::{System, SystemEvent};
-use whimbrel_wire::Frame;
 
-use label::{call_label, closing, clean, gist, Rendering};
-pub use label::failure;
-pub use question::Judge;
-pub use spinner::Spinner;
+pub(crate) use label::failure;
+use label::{Rendering, call_label, clean, closing, gist};
+pub(crate) use question::Judge;
+pub(crate) use spinner::{BEAT, Spinner};
 
 /// How the marginal lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Paint {
+pub(crate) enum Paint {
     /// As they are.
     Plain,
     /// Fainter than the text.
@@ -39,7 +39,7 @@ impl Paint {
 }
 
 /// A run as a person sees it: the agent's words go to `text`, everything else to `margin`.
-pub struct Story<T, M> {
+pub(crate) struct Story<T, M> {
     text: T,
     margin: M,
     paint: Paint,
@@ -54,12 +54,12 @@ pub struct Story<T, M> {
 
 impl<T: Write, M: Write> Story<T, M> {
     /// A story that has not begun.
-    pub fn new(text: T, margin: M, paint: Paint, spinner: Option<Spinner>) -> Self {
+    pub(crate) fn new(text: T, margin: M, paint: Paint, spinner: Option<Spinner>) -> Self {
         Self { text, margin, paint, spinner, at_line_start: true, streamed: false, open: Vec::new() }
     }
 
     /// Tells what a frame says. An error means that nobody reads any more.
-    pub fn tell(&mut self, frame: &Frame) -> io::Result<()> {
+    pub(crate) fn tell(&mut self, frame: &Frame) -> io::Result<()> {
         match frame {
             Frame::StreamEvent(event) => self.piece(event),
             Frame::Assistant(assistant) => self.block(assistant),
@@ -71,7 +71,7 @@ impl<T: Write, M: Write> Story<T, M> {
     }
 
     /// A line beside the text.
-    pub fn remark(&mut self, line: &str) -> io::Result<()> {
+    pub(crate) fn remark(&mut self, line: &str) -> io::Result<()> {
         self.break_line()?;
         self.hush();
         writeln!(self.margin, "{}", self.paint.dim(&clean(line, Rendering::Line)))?;
@@ -79,7 +79,7 @@ impl<T: Write, M: Write> Story<T, M> {
     }
 
     /// Something is going on: called again and again while nothing else comes.
-    pub fn tick(&mut self) {
+    pub(crate) fn tick(&mut self) {
         if let Some(spinner) = &mut self.spinner
             && self.at_line_start
         {
@@ -88,7 +88,7 @@ impl<T: Write, M: Write> Story<T, M> {
     }
 
     /// Leaves the place free for a question.
-    pub fn pause(&mut self) -> io::Result<()> {
+    pub(crate) fn pause(&mut self) -> io::Result<()> {
         self.break_line()?;
         self.hush();
         Ok(())
@@ -122,7 +122,9 @@ impl<T: Write, M: Write> Story<T, M> {
                     }
                     self.break_line()?;
                 }
-                Block::ToolUse { id, name, input } => self.open.push((id.clone(), name.clone(), call_label(name, input))),
+                Block::ToolUse { id, name, input } => {
+                    self.open.push((id.clone(), name.clone(), call_label(name, input)))
+                }
                 _ => {}
             }
         }
@@ -138,7 +140,8 @@ impl<T: Write, M: Write> Story<T, M> {
             let (_, name, label) = self.open.remove(at);
             let failed = is_error.unwrap_or(false);
             let mark = if failed { '✗' } else { '✓' };
-            let gist = gist(&name, content.as_ref(), failed).map_or_else(String::new, |gist| format!("  → {gist}"));
+            let gist =
+                gist(&name, content.as_ref(), failed).map_or_else(String::new, |gist| format!("  → {gist}"));
             self.remark(&format!("  {mark} {label}{gist}"))?;
         }
         Ok(())

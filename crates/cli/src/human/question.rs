@@ -10,7 +10,7 @@ use super::label::{Rendering, call_label, clean};
 
 /// Who answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Judge {
+pub(crate) enum Judge {
     /// Nobody; so the answer is no.
     Nobody,
     /// The person at the terminal.
@@ -21,16 +21,19 @@ pub enum Judge {
 
 impl Judge {
     /// Whether the engine should ask at all.
-    pub fn answers(self) -> bool {
+    pub(crate) fn answers(self) -> bool {
         !matches!(self, Self::Nobody)
     }
 
     /// The answer, and the line that tells it where nobody saw the question.
-    pub async fn answer(self, question: &CanUseTool) -> (PermissionResult, Option<String>) {
+    pub(crate) async fn answer(self, question: &CanUseTool) -> (PermissionResult, Option<String>) {
         let call = call_label(&question.tool_name, &Value::Object(question.input.clone()));
         match self {
             Self::Nobody => (PermissionResult::deny("There is nobody to ask in this run."), None),
-            Self::Demo => (PermissionResult::allow(), Some(format!("  ? {call}  → allowed by the demo: there is no terminal to ask at"))),
+            Self::Demo => (
+                PermissionResult::allow(),
+                Some(format!("  ? {call}  → allowed by the demo: there is no terminal to ask at")),
+            ),
             Self::Person => {
                 let line = prompt(&call, question.decision_reason.as_deref());
                 // Only a read that cannot be made counts as silence, and silence is no.
@@ -68,7 +71,14 @@ mod tests {
 
     #[test]
     fn only_a_clear_yes_is_a_yes() {
-        let rows = [("y\n", true), ("Yes\r\n", true), (" y ", true), ("\n", false), ("n\n", false), ("yeah no", false)];
+        let rows = [
+            ("y\n", true),
+            ("Yes\r\n", true),
+            (" y ", true),
+            ("\n", false),
+            ("n\n", false),
+            ("yeah no", false),
+        ];
         for (typed, expected) in rows {
             assert_eq!(is_yes(typed), expected, "{typed:?}");
         }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 /// How often the sign turns.
-pub const BEAT: Duration = Duration::from_millis(120);
+pub(crate) const BEAT: Duration = Duration::from_millis(120);
 
 /// Waiting is not worth a sign before this.
 const SOON: Duration = Duration::from_millis(300);
@@ -13,7 +13,7 @@ const STEPS: [char; 8] = ['⠋', '⠙', '⠹', '⠸', '⠴', '⠦', '⠧', '⠏'
 
 /// The sign. It owns its line: whoever writes anything else clears it first.
 #[derive(Debug, Default)]
-pub struct Spinner {
+pub(crate) struct Spinner {
     /// Since when nothing else was written.
     since: Option<Instant>,
     step: usize,

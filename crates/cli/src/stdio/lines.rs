@@ -46,7 +46,11 @@ impl<R: Read> Lines<R> {
                 self.start = line.end + 1;
                 self.scanned = self.start;
                 let skipped = std::mem::take(&mut self.skipping) || line.len() > self.limit;
-                return Ok(if skipped { Line::TooLong } else { Line::Whole(without_return(&self.buffer[line])) });
+                return Ok(if skipped {
+                    Line::TooLong
+                } else {
+                    Line::Whole(without_return(&self.buffer[line]))
+                });
             }
             self.make_room();
             match self.source.read(&mut self.buffer[self.end..]) {

@@ -18,11 +18,15 @@ use whimbrel_wire::{Frame, WireError};
 
 use crate::exit::{Cut, Why};
 
-pub use note::note;
-pub use reader::OnMalformed;
+pub(crate) use note::note;
+pub(crate) use reader::OnMalformed;
 
 /// Reads frames from stdin for the engine until the input ends.
-pub fn read(sender: mpsc::Sender<Result<Frame, WireError>>, on_malformed: OnMalformed, cut: Cut) -> io::Result<()> {
+pub(crate) fn read(
+    sender: mpsc::Sender<Result<Frame, WireError>>,
+    on_malformed: OnMalformed,
+    cut: Cut,
+) -> io::Result<()> {
     let read = move || {
         reader::read(io::stdin().lock(), &sender, on_malformed, &cut);
         drop(sender);
@@ -48,12 +52,12 @@ fn host_goes_away() -> io::Result<()> {
 }
 
 /// Writes the engine's frames to stdout until there are no more. Join it before leaving.
-pub fn write(receiver: mpsc::Receiver<Frame>, cut: Cut) -> io::Result<JoinHandle<()>> {
+pub(crate) fn write(receiver: mpsc::Receiver<Frame>, cut: Cut) -> io::Result<JoinHandle<()>> {
     Builder::new().name("stdout".into()).spawn(move || writer::write(receiver, io::stdout().lock(), &cut))
 }
 
 /// Prints a text as it is. That nobody reads it is no reason to fail.
-pub fn print(text: &str) {
+pub(crate) fn print(text: &str) {
     let mut stdout = io::stdout().lock();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }

@@ -14,9 +14,13 @@ const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 static MISSED: AtomicUsize = AtomicUsize::new(0);
 
 /// Writes a note on a line of its own.
-pub fn note(text: &str) {
+pub(crate) fn note(text: &str) {
     let missed = MISSED.swap(0, Ordering::Relaxed);
-    let before = if missed > 0 { format!("whimbrel: {missed} notes were lost before this one.\n") } else { String::new() };
+    let before = if missed > 0 {
+        format!("whimbrel: {missed} notes were lost before this one.\n")
+    } else {
+        String::new()
+    };
     if write(format!("{before}whimbrel: {text}\n").as_bytes()).is_err() {
         MISSED.fetch_add(missed + 1, Ordering::Relaxed);
     }

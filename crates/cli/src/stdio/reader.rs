@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use tokio::sync::mpsc;
-use whimbrel_wire::codec::{MAX_LINE_IN, WireError, decode};
 use whimbrel_wire::Frame;
+use whimbrel_wire::codec::{MAX_LINE_IN, WireError, decode};
 
 use super::lines::{Line, Lines};
 use super::note;
@@ -12,7 +12,7 @@ use crate::exit::{Cut, Why};
 
 /// What a malformed line does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnMalformed {
+pub(crate) enum OnMalformed {
     /// The host is told, and the session goes on.
     Report,
     /// The program leaves with an error.
@@ -32,7 +32,9 @@ pub(super) fn read(
             Ok(Line::Whole(line)) if line.trim_ascii().is_empty() => continue,
             Ok(Line::Whole(line)) => frame(line),
             Ok(Line::TooLong) => Err(WireError::TooLong),
-            Ok(Line::Half(bytes)) => return note(&format!("The input ended within a line; its {bytes} bytes were left out.")),
+            Ok(Line::Half(bytes)) => {
+                return note(&format!("The input ended within a line; its {bytes} bytes were left out."));
+            }
             Ok(Line::End) => return,
             Err(error) => return note(&format!("The input cannot be read any further: {error}.")),
         };

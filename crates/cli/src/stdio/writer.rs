@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use tokio::sync::mpsc;
-use whimbrel_wire::codec::encode;
 use whimbrel_wire::Frame;
+use whimbrel_wire::codec::encode;
 
 use crate::exit::{Cut, Why};
 

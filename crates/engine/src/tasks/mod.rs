@@ -31,7 +31,9 @@ use crate::ids;
 
 pub use self::output::Captured;
 pub use self::process::{Ending, Leftover, Order, StartFault};
-pub use self::task::{NoTask, Start, TaskEvent, TaskFacts, TaskInfo, TaskKind, TaskReport, TaskState, TaskStatus};
+pub use self::task::{
+    NoTask, Start, TaskEvent, TaskFacts, TaskInfo, TaskKind, TaskReport, TaskState, TaskStatus,
+};
 pub(crate) use self::trail::Trail;
 
 /// A handle on the commands of a session. Cheap to clone. When the last one is dropped, everything is ended.
@@ -81,7 +83,12 @@ impl Tasks {
 
     /// Runs a command and waits for it, at most for `limit`. Output too long to show goes to a file below `spill`.
     /// If the future is dropped, the command ends with all its children.
-    pub async fn run_command(&self, order: &Order, spill: &Path, limit: Duration) -> Result<Finished, StartFault> {
+    pub async fn run_command(
+        &self,
+        order: &Order,
+        spill: &Path,
+        limit: Duration,
+    ) -> Result<Finished, StartFault> {
         let closed = &self.table.roster.closed;
         let mut capture = Capture::in_memory(spill.join(format!("{}.txt", ids::task('o'))));
         let mut process = Process::spawn(order, &self.table.roster)?;

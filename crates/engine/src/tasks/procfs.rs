@@ -61,7 +61,9 @@ fn find(mark: &str) -> Vec<Pid> {
 
 fn all() -> Vec<Pid> {
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
-    processes.filter_map(|process| process.ok()?.file_name().to_str()?.parse().ok().map(Pid::from_raw)).collect()
+    processes
+        .filter_map(|process| process.ok()?.file_name().to_str()?.parse().ok().map(Pid::from_raw))
+        .collect()
 }
 
 /// A process that has ended, or belongs to somebody else, shows no environment.

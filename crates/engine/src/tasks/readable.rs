@@ -24,8 +24,8 @@ fn without_noise(text: &str) -> String {
     let mut rest = text;
     while let Some(at) = rest.bytes().position(is_noise) {
         clean.push_str(&rest[..at]);
-        rest = &rest[at..];
-        rest = if rest.starts_with('\x1b') { after_escape(&rest[1..]) } else { &rest[1..] };
+        let after = &rest[at + 1..];
+        rest = if rest[at..].starts_with('\x1b') { after_escape(after) } else { after };
     }
     clean.push_str(rest);
     clean

@@ -92,7 +92,7 @@ impl Roster {
 
     async fn all_gone(&self, limit: Duration) {
         let mut groups = self.groups.subscribe();
-        let gone = groups.wait_for(|groups| groups.is_empty());
+        let gone = groups.wait_for(Vec::is_empty);
         let _ = tokio::time::timeout(limit, gone).await;
     }
 

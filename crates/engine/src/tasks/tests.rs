@@ -87,8 +87,14 @@ fn state_of(id: i32) -> Option<char> {
 fn zombies_of_ours() -> usize {
     let me = format!(" {} ", std::process::id());
     let processes = std::fs::read_dir("/proc").unwrap();
-    let stats = processes.filter_map(|process| std::fs::read_to_string(process.ok()?.path().join("stat")).ok());
-    stats.filter(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest[1..].starts_with(&me) && rest.starts_with('Z'))).count()
+    let stats =
+        processes.filter_map(|process| std::fs::read_to_string(process.ok()?.path().join("stat")).ok());
+    stats
+        .filter(|stat| {
+            stat.rsplit_once(") ")
+                .is_some_and(|(_, rest)| rest[1..].starts_with(&me) && rest.starts_with('Z'))
+        })
+        .count()
 }
 
 fn open_files() -> usize {
@@ -110,13 +116,21 @@ async fn a_command_ends_in_its_own_way() {
         ("echo before; exit 3", Ending::Exited(3), "before"),
         ("kill -9 $$", Ending::Killed(9), ""),
         ("exec sh -c 'kill -15 $$'", Ending::Killed(15), ""),
-        ("for i in 1 2 3; do echo out $i; echo err $i >&2; done", Ending::Exited(0), "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3"),
+        (
+            "for i in 1 2 3; do echo out $i; echo err $i >&2; done",
+            Ending::Exited(0),
+            "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3",
+        ),
         ("cat", Ending::Exited(0), ""),
         ("read -r answer || echo no answer", Ending::Exited(0), "no answer"),
         ("[[ a == a ]] && echo bash", Ending::Exited(0), "bash"),
         (": </dev/tty", Ending::Exited(1), "/bin/bash: line 1: /dev/tty: No such device or address"),
         ("printf 'a\\xffb\\0c\\033[31md\\033[0m'", Ending::Exited(0), "a\u{fffd}bcd"),
-        ("echo 'half a quote", Ending::Exited(2), "/bin/bash: -c: line 1: unexpected EOF while looking for matching `''"),
+        (
+            "echo 'half a quote",
+            Ending::Exited(2),
+            "/bin/bash: -c: line 1: unexpected EOF while looking for matching `''",
+        ),
         ("-x", Ending::Exited(127), "/bin/bash: line 1: -x: command not found"),
     ] {
         assert_eq!(session.said(command).await, (ending, said.to_owned()), "{command}");
@@ -182,7 +196,8 @@ async fn a_dropped_call_ends_the_whole_tree() {
 fn a_runtime_that_ends_takes_its_commands_along() {
     let session = session();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (tasks, order, spill) = (session.tasks.clone(), session.order("echo $$ > pid; exec sleep 300"), session.spill());
+    let (tasks, order, spill) =
+        (session.tasks.clone(), session.order("echo $$ > pid; exec sleep 300"), session.spill());
     runtime.spawn(async move { tasks.run_command(&order, &spill, LONG).await });
     let id = runtime.block_on(session.pid("pid"));
     drop(runtime);
@@ -222,7 +237,8 @@ async fn one_session_ends_and_another_goes_on() {
 async fn something_that_holds_the_output_does_not_hold_the_call() {
     let session = session();
     let begun = Instant::now();
-    let finished = session.run("(echo $BASHPID > pid; while :; do echo tick; sleep 0.02; done) & echo started").await;
+    let finished =
+        session.run("(echo $BASHPID > pid; while :; do echo tick; sleep 0.02; done) & echo started").await;
     assert!(begun.elapsed() < Duration::from_secs(1));
     assert_eq!((finished.ending, finished.leftover), (Ending::Exited(0), Leftover::Running));
     assert!(finished.output.for_model().contains("started"));
@@ -243,10 +259,9 @@ async fn what_comes_late_is_still_read() {
 async fn a_flood_is_bounded_in_memory_and_on_disk() {
     let session = session();
     session.run("true").await;
-    for (name, command) in [
-        ("many lines", "yes | head -c 300000000"),
-        ("one line", "head -c 200000000 /dev/zero | tr '\\0' x"),
-    ] {
+    for (name, command) in
+        [("many lines", "yes | head -c 300000000"), ("one line", "head -c 200000000 /dev/zero | tr '\\0' x")]
+    {
         let before = peak_memory_kb();
         let finished = session.run(command).await;
         assert_eq!(finished.ending, Ending::Exited(0));
@@ -327,10 +342,16 @@ async fn background_work_can_be_watched_and_waited_for() {
     let output = session.folder.path().join(format!("spill/tasks/{id}.output"));
     assert!(comes_true(|| std::fs::read_to_string(&output).is_ok_and(|text| text == "one\n")).await);
     let early = session.tasks.output(&id, Duration::from_millis(10)).await.unwrap();
-    assert_eq!((early.task.state, early.output.as_str(), session.tasks.running()), (TaskState::Running, "one\n", 1));
+    assert_eq!(
+        (early.task.state, early.output.as_str(), session.tasks.running()),
+        (TaskState::Running, "one\n", 1)
+    );
     std::fs::write(session.folder.path().join("go"), "").unwrap();
     let late = session.tasks.output(&id, LONG).await.unwrap();
-    assert_eq!((late.task.state.word(), late.output.as_str(), session.tasks.running()), ("completed", "one\ntwo\n", 0));
+    assert_eq!(
+        (late.task.state.word(), late.output.as_str(), session.tasks.running()),
+        ("completed", "one\ntwo\n", 0)
+    );
 }
 
 #[tokio::test]

@@ -86,7 +86,9 @@ impl Tool for Edit {
 
 fn edit(input: &Input, workspace: &Workspace) -> Output {
     if input.old_string == input.new_string {
-        return Err(Trouble::Refused("old_string and new_string are the same: there is nothing to change.".into()));
+        return Err(Trouble::Refused(
+            "old_string and new_string are the same: there is nothing to change.".into(),
+        ));
     }
     let path = place(workspace, &input.file_path);
     if input.old_string.is_empty() {
@@ -120,9 +122,17 @@ fn edit(input: &Input, workspace: &Workspace) -> Output {
 }
 
 /// Writes the new text in the file's own encoding.
-fn save(input: &Input, workspace: &Workspace, path: &Path, old: &Decoded, new: &str, places: usize) -> Output {
+fn save(
+    input: &Input,
+    workspace: &Workspace,
+    path: &Path,
+    old: &Decoded,
+    new: &str,
+    places: usize,
+) -> Output {
     let Some(bytes) = encode(new, old.encoding) else {
-        let text = format!("{} is in Windows-1252, which has no bytes for some of the new text.", path.display());
+        let text =
+            format!("{} is in Windows-1252, which has no bytes for some of the new text.", path.display());
         return Err(Trouble::Refused(text));
     };
     let stamp = files::replace(path, &bytes).map_err(|error| target::unwritable(path, &error))?;
@@ -135,12 +145,13 @@ fn save(input: &Input, workspace: &Workspace, path: &Path, old: &Decoded, new: &
 fn create(input: &Input, workspace: &Workspace, path: &Path) -> Output {
     let bytes = input.new_string.as_bytes();
     let stamp = match target::open(workspace, path)? {
-        Target::Nothing => {
-            files::create_folders(path.parent().unwrap_or(path)).and_then(|()| files::create(path, bytes))
-        }
+        Target::Nothing => files::create(path, bytes),
         Target::File(existing) if existing.editable(path)?.text.is_empty() => files::replace(path, bytes),
         Target::File(_) => {
-            let text = format!("{} is there already and not empty. Say what to replace in old_string.", path.display());
+            let text = format!(
+                "{} is there already and not empty. Say what to replace in old_string.",
+                path.display()
+            );
             return Err(Trouble::Refused(text));
         }
     };
@@ -172,7 +183,8 @@ fn find(text: &str, old: &str) -> Vec<Range<usize>> {
     let plain = text.replace("\r\n", "\n");
     let old = old.replace("\r\n", "\n");
     // Where in `plain` a `\r` is missing before the `\n`.
-    let missing: Vec<usize> = text.match_indices("\r\n").enumerate().map(|(before, (at, _))| at - before).collect();
+    let missing: Vec<usize> =
+        text.match_indices("\r\n").enumerate().map(|(before, (at, _))| at - before).collect();
     let real = |at: usize| at + missing.partition_point(|missing| *missing < at);
     plain.match_indices(&old).map(|(at, found)| real(at)..real(at + found.len())).collect()
 }
@@ -205,7 +217,8 @@ fn unclear(text: &str, old: &str, places: &[Range<usize>], path: &Path) -> Strin
     if places.is_empty() {
         return format!("old_string was not found in {}.{}", path.display(), hint(text, old));
     }
-    let lines: Vec<_> = places.iter().take(10).map(|place| line_number(text, place.start).to_string()).collect();
+    let lines: Vec<_> =
+        places.iter().take(10).map(|place| line_number(text, place.start).to_string()).collect();
     let more = if places.len() > lines.len() { ", ..." } else { "" };
     format!(
         "old_string matches {} places in {} (lines {}{more}). Add text around the one you mean, or set replace_all.",
@@ -226,11 +239,17 @@ fn hint(text: &str, old: &str) -> String {
     if wanted.is_empty() {
         return String::new();
     }
-    if let Some(at) = lines.windows(wanted.len()).position(|window| window.iter().map(|line| line.trim()).eq(wanted.iter().copied())) {
+    if let Some(at) = lines
+        .windows(wanted.len())
+        .position(|window| window.iter().map(|line| line.trim()).eq(wanted.iter().copied()))
+    {
         let there = lines[at..at + wanted.len()].iter().take(5).copied().collect::<Vec<_>>().join("\n");
         return format!(" The lines {}-{} differ only in whitespace:\n{there}", at + 1, at + wanted.len());
     }
-    if wanted.iter().all(|line| line.split_once('\t').is_some_and(|(number, _)| number.parse::<usize>().is_ok())) {
+    if wanted
+        .iter()
+        .all(|line| line.split_once('\t').is_some_and(|(number, _)| number.parse::<usize>().is_ok()))
+    {
         return " Leave out the line numbers and tabs that Read puts before each line.".into();
     }
     nearest(&lines, wanted[0])
@@ -239,8 +258,10 @@ fn hint(text: &str, old: &str) -> String {
 /// The line most like the first one that was looked for.
 fn nearest(lines: &[&str], wanted: &str) -> String {
     let short = |line: &str| line.len() <= 400;
-    let candidates: Vec<&str> = lines.iter().map(|line| line.trim()).filter(|line| short(line)).take(20_000).collect();
-    let found = if short(wanted) { similar::get_close_matches(wanted, &candidates, 1, 0.6) } else { Vec::new() };
+    let candidates: Vec<&str> =
+        lines.iter().map(|line| line.trim()).filter(|line| short(line)).take(20_000).collect();
+    let found =
+        if short(wanted) { similar::get_close_matches(wanted, &candidates, 1, 0.6) } else { Vec::new() };
     let Some(found) = found.first() else { return String::new() };
     let number = lines.iter().position(|line| line.trim() == *found).unwrap_or_default() + 1;
     format!(" The nearest line is {number}: {}", shorten(found, 200))
@@ -284,7 +305,11 @@ mod tests {
     #[test]
     fn what_was_meant_is_guessed_from_what_is_there() {
         let text = "fn main() {\n    let total = add(1, 2);\n}\n";
-        assert!(hint(text, "let totl = add(1, 2);").contains("nearest line is 2: let total"), "{}", hint(text, "let totl"));
+        assert!(
+            hint(text, "let totl = add(1, 2);").contains("nearest line is 2: let total"),
+            "{}",
+            hint(text, "let totl")
+        );
         assert!(hint(text, "1\tfn main() {\n2\t    let x").contains("line numbers"));
         assert!(hint(text, "  let total = add(1, 2);").contains("lines 2-2"));
         assert_eq!(hint(text, "nothing like it whatsoever"), "");
@@ -338,11 +363,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_changed_by_others_is_edited_only_where_the_text_is_still_there_once() {
-        for (theirs, expected) in [("new\nold line\n", Ok("new\n2 line\n")), ("gone\n", Err("changed since"))] {
+        for (theirs, expected) in [("new\nold line\n", Ok("new\n2 line\n")), ("gone\n", Err("changed since"))]
+        {
             let bench = Bench::new(&[("a.txt", "old line\n")]);
             bench.call("Read", json!({"file_path": "a.txt"})).await.unwrap();
             fs::write(bench.path("a.txt"), theirs).unwrap();
-            let output = bench.call("Edit", json!({"file_path": "a.txt", "old_string": "old", "new_string": "2"})).await;
+            let output = bench
+                .call("Edit", json!({"file_path": "a.txt", "old_string": "old", "new_string": "2"}))
+                .await;
             match (output, expected) {
                 (Ok(_), Ok(text)) => assert_eq!(fs::read_to_string(bench.path("a.txt")).unwrap(), text),
                 (Err(trouble), Err(words)) => assert!(trouble.reason().contains(words), "{trouble:?}"),

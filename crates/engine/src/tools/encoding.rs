@@ -63,8 +63,11 @@ fn broken(bytes: &[u8]) -> Decoded {
 }
 
 fn decode_utf16(bytes: &[u8]) -> Option<Decoded> {
-    let (codec, encoding) =
-        if bytes.starts_with(UTF16_LE_MARK) { (UTF_16LE, Encoding::Utf16Le) } else { (UTF_16BE, Encoding::Utf16Be) };
+    let (codec, encoding) = if bytes.starts_with(UTF16_LE_MARK) {
+        (UTF_16LE, Encoding::Utf16Le)
+    } else {
+        (UTF_16BE, Encoding::Utf16Be)
+    };
     let (text, damaged) = codec.decode_without_bom_handling(&bytes[2..]);
     let encoding = if damaged { Encoding::Broken } else { encoding };
     (!text.contains('\0')).then(|| Decoded { text: text.into_owned(), encoding })
@@ -133,7 +136,12 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_told_apart() {
-        for bytes in [&b"ab\0c"[..], b"\x7FELF\x02\x01\x01\0", b"\x1F\x8B\x08\x01\x02\x03\xFF\x04", b"\xFF\xFE\0\0a\0\0\0"] {
+        for bytes in [
+            &b"ab\0c"[..],
+            b"\x7FELF\x02\x01\x01\0",
+            b"\x1F\x8B\x08\x01\x02\x03\xFF\x04",
+            b"\xFF\xFE\0\0a\0\0\0",
+        ] {
             assert_eq!(decode(bytes.to_vec()), None, "{bytes:?}");
         }
     }

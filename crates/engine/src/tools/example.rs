@@ -162,7 +162,10 @@ mod tests {
         let shows = example.shows;
         let bench = Bench::new(example.files);
         for (tool, input) in &example.before {
-            bench.call(tool, input.clone()).await.unwrap_or_else(|trouble| panic!("before {shows}: {trouble:?}"));
+            bench
+                .call(tool, input.clone())
+                .await
+                .unwrap_or_else(|trouble| panic!("before {shows}: {trouble:?}"));
         }
         let output = bench.call(tool, example.input.clone()).await;
         assert_eq!(output.is_err(), example.fails, "{tool}: {shows}: {output:?}");
@@ -171,7 +174,8 @@ mod tests {
             assert!(said.contains(words), "{tool}: {shows}: {words:?} is not in {said:?}");
         }
         for (path, content) in example.leaves {
-            let left = fs::read_to_string(bench.path(path)).unwrap_or_else(|error| panic!("{tool}: {shows}: {error}"));
+            let left = fs::read_to_string(bench.path(path))
+                .unwrap_or_else(|error| panic!("{tool}: {shows}: {error}"));
             assert_eq!(left, *content, "{tool}: {shows}");
         }
     }

@@ -38,9 +38,14 @@ impl Tool for Glob {
 
     fn touches(input: &Input) -> Touches {
         let (folder, _) = split(&input.pattern);
-        let path = Path::new(input.path.as_deref().filter(|path| !path.is_empty()).unwrap_or("."));
-        let path = if folder.is_empty() { path.to_path_buf() } else { path.join(folder) };
-        Touches::Reads(vec![path.to_string_lossy().into_owned()])
+        let path = input.path.as_deref().filter(|path| !path.is_empty());
+        let root = match (path, folder.trim_end_matches('/')) {
+            (path, "") if !folder.starts_with('/') => path.unwrap_or(".").to_owned(),
+            (_, "") => "/".to_owned(),
+            (None, folder) => folder.to_owned(),
+            (Some(path), folder) => Path::new(path).join(folder).to_string_lossy().into_owned(),
+        };
+        Touches::Reads(vec![root])
     }
 
     async fn run(&self, input: Input, call: Call) -> Output {
@@ -53,21 +58,35 @@ impl Tool for Glob {
     }
 
     fn examples() -> Vec<Example> {
-        const FILES: &[(&str, &str)] =
-            &[("a.py", ""), ("d/b.py", ""), ("d/e/c.ts", ""), (".github/ci.yml", ""), (".gitignore", "*.log\n"), ("x.log", "")];
+        const FILES: &[(&str, &str)] = &[
+            ("a.py", ""),
+            ("d/b.py", ""),
+            ("d/e/c.ts", ""),
+            (".github/ci.yml", ""),
+            (".gitignore", "*.log\n"),
+            ("x.log", ""),
+        ];
         vec![
             Example::new("two stars look into every folder", json!({"pattern": "**/*.py"}))
                 .files(FILES)
                 .says(&["a.py", "d/b.py"]),
-            Example::new("a pattern without a slash looks into one folder", json!({"pattern": "*.py", "path": "d"}))
+            Example::new(
+                "a pattern without a slash looks into one folder",
+                json!({"pattern": "*.py", "path": "d"}),
+            )
+            .files(FILES)
+            .says(&["d/b.py"]),
+            Example::new("braces choose", json!({"pattern": "d/**/*.{ts,tsx}"}))
                 .files(FILES)
-                .says(&["d/b.py"]),
-            Example::new("braces choose", json!({"pattern": "d/**/*.{ts,tsx}"})).files(FILES).says(&["d/e/c.ts"]),
+                .says(&["d/e/c.ts"]),
             Example::new("a hidden folder counts when it is named", json!({"pattern": ".github/*.yml"}))
                 .files(FILES)
                 .says(&[".github/ci.yml"]),
-            Example::new("ignored files do not count", json!({"pattern": "*.lo?"})).files(FILES).says(&["No files found"]),
-            Example::new("the folder must exist", json!({"pattern": "*", "path": "nowhere"})).fails(&["does not exist"]),
+            Example::new("ignored files do not count", json!({"pattern": "*.lo?"}))
+                .files(FILES)
+                .says(&["No files found"]),
+            Example::new("the folder must exist", json!({"pattern": "*", "path": "nowhere"}))
+                .fails(&["does not exist"]),
         ]
     }
 }
@@ -99,17 +118,17 @@ impl Search {
             return Err(Trouble::Refused(format!("{} is a file; Glob looks into folders.", base.display())));
         }
         let (folder, pattern) = split(&input.pattern);
-        let root = walk::normal(&if folder.starts_with("~/") { workspace.resolve(folder) } else { base.join(folder) });
+        let home = folder.starts_with("~/");
+        let (root, pattern) =
+            enter(walk::normal(&if home { workspace.resolve(folder) } else { base.join(folder) }), pattern);
         Ok(Self { root, pattern: pattern.to_owned(), names: Arc::new(Names::matching(pattern)?) })
     }
 
     fn run(&self, stop: &Stop) -> Found {
-        // A name without wildcards is a question about one file: it counts even if it is ignored.
-        if walk::is_plain(&self.pattern) {
-            return Found { files: dated(self.root.join(&self.pattern)).into_iter().collect(), unreadable: 0 };
-        }
-        if !self.root.is_dir() {
-            return Found { files: Vec::new(), unreadable: 0 };
+        // The name of a file is a question about this file: it counts even if it is ignored or holds brackets.
+        let named = dated(self.root.join(&self.pattern));
+        if named.is_some() || walk::is_plain(&self.pattern) || !self.root.is_dir() {
+            return Found { files: named.into_iter().collect(), unreadable: 0 };
         }
         let walk = Walk { root: &self.root, names: self.names.clone(), depth: self.depth(), stop };
         let walked = walk.run(|| Lister(Vec::new()));
@@ -127,11 +146,25 @@ impl Search {
 /// Splits a pattern into the folder that it names plainly and the rest.
 fn split(pattern: &str) -> (&str, &str) {
     let pattern = pattern.trim_start_matches("./");
-    let wild = pattern.find(|letter: char| !walk::is_plain(letter.encode_utf8(&mut [0; 4]))).unwrap_or(pattern.len());
+    let wild = pattern
+        .find(|letter: char| !walk::is_plain(letter.encode_utf8(&mut [0; 4])))
+        .unwrap_or(pattern.len());
     match pattern[..wild].rfind('/') {
         Some(slash) => (&pattern[..=slash], &pattern[slash + 1..]),
         None => ("", pattern),
     }
+}
+
+/// Goes into folders whose names hold brackets, such as `[id]`: there the brackets are meant as such.
+fn enter(mut root: PathBuf, mut pattern: &str) -> (PathBuf, &str) {
+    while let Some((folder, rest)) = pattern.split_once('/')
+        && !folder.is_empty()
+        && root.join(folder).is_dir()
+    {
+        root.push(folder);
+        pattern = rest;
+    }
+    (root, pattern)
 }
 
 /// Collects the files of one thread.
@@ -155,7 +188,9 @@ fn answer(searched: Searched<Found>, cwd: &Path, millis: u64) -> Done {
     let names: Vec<String> = files.iter().take(LIMIT).map(|(_, path)| walk::shown(path, cwd)).collect();
     let mut text = if names.is_empty() { "No files found".to_owned() } else { names.join("\n") };
     if total > LIMIT {
-        text.push_str(&format!("\n(The newest {LIMIT} of {total} files. Use a narrower pattern or path for the others.)"));
+        text.push_str(&format!(
+            "\n(The newest {LIMIT} of {total} files. Use a narrower pattern or path for the others.)"
+        ));
     }
     text.push_str(&walk::gaps(unreadable, out_of_time));
     let mut meta = json!({
@@ -184,7 +219,8 @@ mod tests {
     use crate::tools::AnyTool;
     use crate::tools::walk::trial::{self, Trial};
 
-    const TREE: &[(&str, &str)] = &[("a.py", ""), ("d/b.py", ""), ("d/e/c.py", ""), ("d/e/c.rs", ""), (".x/h.py", "")];
+    const TREE: &[(&str, &str)] =
+        &[("a.py", ""), ("d/b.py", ""), ("d/e/c.py", ""), ("d/e/c.rs", ""), (".x/h.py", "")];
 
     fn names(done: &Done) -> Vec<String> {
         let mut names: Vec<String> = serde_json::from_value(done.meta["filenames"].clone()).unwrap();
@@ -240,13 +276,17 @@ mod tests {
             File::create(trial.folder.path().join(format!("{number}.txt"))).unwrap();
         }
         let done = trial.done(&Glob, json!({"pattern": "*.txt"})).await;
-        assert!(trial::text(&done).ends_with("(The newest 100 of 120 files. Use a narrower pattern or path for the others.)"));
+        assert!(
+            trial::text(&done)
+                .ends_with("(The newest 100 of 120 files. Use a narrower pattern or path for the others.)")
+        );
         assert_eq!((&done.meta["numFiles"], &done.meta["truncated"]), (&json!(100), &json!(true)));
     }
 
     #[tokio::test]
     async fn ignored_files_are_left_out_unless_they_are_named() {
-        let trial = Trial::new(&[(".gitignore", "out/\n*.log\n"), ("out/a.js", ""), ("x.log", ""), ("b.js", "")]);
+        let trial =
+            Trial::new(&[(".gitignore", "out/\n*.log\n"), ("out/a.js", ""), ("x.log", ""), ("b.js", "")]);
         assert_eq!(trial.text(&Glob, json!({"pattern": "**/*"})).await, "b.js");
         assert_eq!(trial.text(&Glob, json!({"pattern": "x.log"})).await, "x.log");
         assert_eq!(trial.text(&Glob, json!({"pattern": "out/*.js"})).await, "out/a.js");
@@ -262,14 +302,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn brackets_may_be_part_of_a_name() {
+        let trial = Trial::new(&[("app/[id]/page.tsx", ""), ("app/i/page.tsx", "")]);
+        assert_eq!(trial.text(&Glob, json!({"pattern": "app/[id]/page.tsx"})).await, "app/[id]/page.tsx");
+        assert_eq!(trial.text(&Glob, json!({"pattern": "app/[id]/**/*.tsx"})).await, "app/[id]/page.tsx");
+        assert_eq!(trial.text(&Glob, json!({"pattern": "app/[ij]/*.tsx"})).await, "app/i/page.tsx");
+    }
+
+    #[tokio::test]
     async fn a_file_is_no_folder() {
-        let trouble = Trial::new(TREE).output(&Glob, json!({"pattern": "*", "path": "a.py"})).await.unwrap_err();
+        let trouble =
+            Trial::new(TREE).output(&Glob, json!({"pattern": "*", "path": "a.py"})).await.unwrap_err();
         assert!(trouble.reason().contains("is a file"));
     }
 
     #[test]
     fn it_touches_the_folder_that_the_pattern_names() {
-        let rows = [("**/*.py", None, "."), ("src/*.py", None, "./src/"), ("/etc/*", None, "/etc/"), ("*", Some("d"), "d")];
+        let rows = [
+            ("**/*.py", None, "."),
+            ("src/*.py", None, "src"),
+            ("src/*.py", Some("d"), "d/src"),
+            ("/etc/*", Some("d"), "/etc"),
+            ("/*", None, "/"),
+            ("*", Some("d"), "d"),
+        ];
         for (pattern, path, expected) in rows {
             let input = Input { pattern: pattern.into(), path: path.map(str::to_owned) };
             assert_eq!(<Glob as Tool>::touches(&input), Touches::Reads(vec![expected.into()]), "{pattern}");

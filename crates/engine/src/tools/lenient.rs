@@ -14,7 +14,9 @@ pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
     };
-    number.map(|number| Some(number.max(0.0) as usize)).ok_or_else(|| D::Error::custom(format!("{value} is not a number")))
+    number
+        .map(|number| Some(number.max(0.0) as usize))
+        .ok_or_else(|| D::Error::custom(format!("{value} is not a number")))
 }
 
 /// Yes or no; missing means no.
@@ -37,9 +39,13 @@ mod tests {
 
     #[test]
     fn counts_are_read_in_every_form_that_models_write() {
-        for (value, read) in
-            [(json!(5), Some(5)), (json!("5"), Some(5)), (json!(2.7), Some(2)), (json!(-1), Some(0)), (json!(null), None)]
-        {
+        for (value, read) in [
+            (json!(5), Some(5)),
+            (json!("5"), Some(5)),
+            (json!(2.7), Some(2)),
+            (json!(-1), Some(0)),
+            (json!(null), None),
+        ] {
             assert_eq!(count(value).unwrap(), read);
         }
         assert_eq!(count(json!("many")).unwrap_err().to_string(), "\"many\" is not a number");
@@ -47,7 +53,9 @@ mod tests {
 
     #[test]
     fn flags_too() {
-        for (value, read) in [(json!(true), true), (json!("True"), true), (json!("false"), false), (json!(null), false)] {
+        for (value, read) in
+            [(json!(true), true), (json!("True"), true), (json!("false"), false), (json!(null), false)]
+        {
             assert_eq!(flag(value).unwrap(), read);
         }
         assert!(flag(json!(7)).is_err());

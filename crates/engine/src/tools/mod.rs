@@ -211,14 +211,14 @@ fn read_input<T: Tool>(input: Value) -> Result<T::Input, Trouble> {
 /// The list of built-in tools. One line each; the order is the order in which the model sees them.
 pub fn all() -> Vec<Arc<dyn AnyTool>> {
     vec![
-        // Arc::new(bash::Bash),
+        Arc::new(bash::Bash),
         Arc::new(read::Read),
         Arc::new(write::Write),
         Arc::new(edit::Edit),
         Arc::new(glob::Glob),
         Arc::new(grep::Grep),
         Arc::new(notebook_edit::NotebookEdit),
-        // Arc::new(task_output::TaskOutput),
-        // Arc::new(task_stop::TaskStop),
+        Arc::new(task_output::TaskOutput),
+        Arc::new(task_stop::TaskStop),
     ]
 }

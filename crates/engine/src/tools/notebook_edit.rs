@@ -54,7 +54,8 @@ impl Tool for NotebookEdit {
 
     const NAME: &'static str = "NotebookEdit";
 
-    const DESCRIPTION: &'static str = "Replaces, inserts or deletes a cell of a Jupyter notebook that you have read.";
+    const DESCRIPTION: &'static str =
+        "Replaces, inserts or deletes a cell of a Jupyter notebook that you have read.";
 
     fn touches(input: &Input) -> Touches {
         Touches::Writes(vec![input.notebook_path.clone()])
@@ -84,10 +85,13 @@ impl Tool for NotebookEdit {
             .files(files)
             .after(read().0, read().1)
             .leaves(&[("n.ipynb", DELETED)]),
-            Example::new("needs a notebook that was read", json!({"notebook_path": "n.ipynb", "cell_id": "c1"}))
-                .files(files)
-                .fails(&["not been read"])
-                .leaves(files),
+            Example::new(
+                "needs a notebook that was read",
+                json!({"notebook_path": "n.ipynb", "cell_id": "c1"}),
+            )
+            .files(files)
+            .fails(&["not been read"])
+            .leaves(files),
             Example::new("names the cells there are", json!({"notebook_path": "n.ipynb", "cell_id": "c9"}))
                 .files(files)
                 .after(read().0, read().1)
@@ -242,9 +246,11 @@ fn position(notebook: &Notebook<'_>, id: &str) -> Result<usize, String> {
     if let Some(at) = ids.iter().position(|known| known.as_deref() == Some(id)) {
         return Ok(at);
     }
-    let place = id.strip_prefix("cell-").and_then(|place| place.parse().ok()).filter(|place| *place < ids.len());
+    let place =
+        id.strip_prefix("cell-").and_then(|place| place.parse().ok()).filter(|place| *place < ids.len());
     place.ok_or_else(|| {
-        let names: Vec<String> = ids.iter().enumerate().map(|(index, id)| cell_name(id.as_deref(), index)).collect();
+        let names: Vec<String> =
+            ids.iter().enumerate().map(|(index, id)| cell_name(id.as_deref(), index)).collect();
         format!("There is no cell {id}. The cells are: {}", patch::shorten(&names.join(", "), 1000))
     })
 }
@@ -289,8 +295,14 @@ fn replace(text: &str, notebook: &Notebook<'_>, input: &Input, at: usize) -> Res
     Ok(Change { text: splice(text, place, &written), cell_id, cell_type, old_source })
 }
 
-fn insert(text: &str, notebook: &Notebook<'_>, input: &Input, after: Option<usize>) -> Result<Change, String> {
-    let in_lines = notebook.cells.first().is_none_or(|cell| parse(cell).get("source").is_none_or(Value::is_array));
+fn insert(
+    text: &str,
+    notebook: &Notebook<'_>,
+    input: &Input,
+    after: Option<usize>,
+) -> Result<Change, String> {
+    let in_lines =
+        notebook.cells.first().is_none_or(|cell| parse(cell).get("source").is_none_or(Value::is_array));
     let kind = input.cell_type.unwrap_or(CellType::Code);
     let id = ((notebook.nbformat, notebook.nbformat_minor) >= (4, 5)).then(|| ids::uuid()[..8].to_owned());
     let mut cell = Map::new();
@@ -312,7 +324,12 @@ fn insert(text: &str, notebook: &Notebook<'_>, input: &Input, after: Option<usiz
 }
 
 /// Writes a cell before or after its neighbour, with the same gap between them as elsewhere.
-fn insert_at(text: &str, notebook: &Notebook<'_>, index: usize, cell: &Map<String, Value>) -> Result<String, String> {
+fn insert_at(
+    text: &str,
+    notebook: &Notebook<'_>,
+    index: usize,
+    cell: &Map<String, Value>,
+) -> Result<String, String> {
     if let Some(next) = notebook.cells.first().filter(|_| index == 0) {
         let place = place_of(text, next);
         let style = Style::of(text, &place);
@@ -342,7 +359,12 @@ fn delete(text: &str, notebook: &Notebook<'_>, at: usize) -> Result<Change, Stri
         place.start = place_of(text, before).end;
     }
     let cell_id = cell_name(id_of(&cell).as_deref(), at);
-    Ok(Change { text: splice(text, place, ""), cell_id, cell_type: type_of(&cell), old_source: source_of(&cell) })
+    Ok(Change {
+        text: splice(text, place, ""),
+        cell_id,
+        cell_type: type_of(&cell),
+        old_source: source_of(&cell),
+    })
 }
 
 /// Where in the text a value that was read from it stands.
@@ -382,7 +404,9 @@ impl Style {
     }
 
     fn write(&self, value: &Map<String, Value>) -> Result<String, String> {
-        let Some(indent) = &self.indent else { return serde_json::to_string(value).map_err(|error| error.to_string()) };
+        let Some(indent) = &self.indent else {
+            return serde_json::to_string(value).map_err(|error| error.to_string());
+        };
         let formatter = serde_json::ser::PrettyFormatter::with_indent(self.unit.as_bytes());
         let mut bytes = Vec::new();
         let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
@@ -433,7 +457,9 @@ mod tests {
                 change.cell_id
             );
             assert!(change.text.contains(&cell), "{}", change.text);
-            assert!(NOTEBOOK.lines().all(|line| change.text.lines().any(|new| new.trim_end_matches(',') == line.trim_end_matches(','))));
+            assert!(NOTEBOOK.lines().all(|line| {
+                change.text.lines().any(|new| new.trim_end_matches(',') == line.trim_end_matches(','))
+            }));
         }
     }
 
@@ -442,7 +468,11 @@ mod tests {
         let text = r##"{"cells": [{"cell_type": "code", "source": "a"}], "nbformat": 4}"##;
         let after = changed(text, input("insert", Some("cell-0"))).unwrap();
         assert_eq!(sources(&after.text), ["a", "new()"]);
-        assert!(!after.text.contains('\n') && after.text.ends_with(r#"], "nbformat": 4}"#) && after.cell_id == "cell-1");
+        assert!(
+            !after.text.contains('\n')
+                && after.text.ends_with(r#"], "nbformat": 4}"#)
+                && after.cell_id == "cell-1"
+        );
         let emptied = changed(text, input("delete", Some("cell-0"))).unwrap();
         assert_eq!(emptied.text, r#"{"cells": [], "nbformat": 4}"#);
         let filled = changed(&emptied.text, input("insert", None)).unwrap();
@@ -460,7 +490,9 @@ mod tests {
     #[test]
     fn a_cell_that_becomes_code_gets_what_code_has_and_loses_it_again() {
         let change_to = |text: &str, id: &str, kind: &str| {
-            changed(text, json!({"notebook_path": "n", "cell_id": id, "new_source": "x", "cell_type": kind})).unwrap().text
+            changed(text, json!({"notebook_path": "n", "cell_id": id, "new_source": "x", "cell_type": kind}))
+                .unwrap()
+                .text
         };
         let code = change_to(NOTEBOOK, "c2", "code");
         assert_eq!(code.matches("\"outputs\"").count(), 2);

@@ -100,7 +100,8 @@ fn unchanged(old: &str, new: &str) -> (usize, usize) {
 
 /// The start of the line that lies [`CONTEXT`] lines before the line at `position`.
 fn line_starts_before(text: &str, position: usize) -> usize {
-    let mut newlines = text.as_bytes()[..position].iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
+    let mut newlines =
+        text.as_bytes()[..position].iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
     newlines.nth(CONTEXT).map_or(0, |(at, _)| at + 1)
 }
 
@@ -167,7 +168,8 @@ mod tests {
         let old: String = (1..=100).map(|n| format!("{n}\n")).collect();
         let new = old.replace("20\n", "twenty\nand\n").replace("90\n", "ninety\n");
         let found = hunks(&old, &new);
-        let places: Vec<_> = found.iter().map(|h| (h.old_start, h.old_lines, h.new_start, h.new_lines)).collect();
+        let places: Vec<_> =
+            found.iter().map(|h| (h.old_start, h.old_lines, h.new_start, h.new_lines)).collect();
         assert_eq!(places, [(17, 7, 17, 8), (87, 7, 88, 7)]);
         assert_eq!(snippet(&found), "17\t17\n18\t18\n19\t19\n20\ttwenty\n21\tand\n22\t21\n23\t22\n24\t23");
     }

@@ -123,7 +123,10 @@ pub(super) fn unread(path: &Path) -> Trouble {
 
 /// Somebody else changed it.
 pub(super) fn changed(path: &Path) -> Trouble {
-    Trouble::Refused(format!("{} was changed since it was read. Read it again before you change it.", path.display()))
+    Trouble::Refused(format!(
+        "{} was changed since it was read. Read it again before you change it.",
+        path.display()
+    ))
 }
 
 /// It could not be read.
@@ -134,7 +137,9 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> Trouble {
 /// It could not be written.
 pub(super) fn unwritable(path: &Path, error: &io::Error) -> Trouble {
     match error.kind() {
-        io::ErrorKind::AlreadyExists => Trouble::Refused(format!("{} was made by somebody else just now.", path.display())),
+        io::ErrorKind::AlreadyExists => {
+            Trouble::Refused(format!("{} was made by somebody else just now.", path.display()))
+        }
         _ => Trouble::Failed(format!("{} cannot be written: {error}", path.display())),
     }
 }

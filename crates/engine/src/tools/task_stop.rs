@@ -1,1 +1,86 @@
-//! (being written)
+//! TaskStop: ends a background task.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Call, Done, Example, Output, Tool, Touches, Trouble};
+
+/// The tool.
+pub(super) struct TaskStop;
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct Input {
+    #[serde(alias = "shell_id", alias = "bash_id")]
+    task_id: String,
+}
+
+impl Tool for TaskStop {
+    type Input = Input;
+
+    const NAME: &'static str = "TaskStop";
+
+    const ALIASES: &'static [&'static str] = &["KillShell", "KillBash"];
+
+    const DESCRIPTION: &'static str = "Ends a background task with all its processes.";
+
+    fn touches(_: &Input) -> Touches {
+        Touches::Nothing
+    }
+
+    async fn run(&self, input: Input, call: Call) -> Output {
+        let stopped = call.tasks.stop(&input.task_id).await;
+        let facts = stopped.map_err(|none| Trouble::Refused(format!("Nothing to stop: {none}.")))?.facts;
+        let message = format!("Stopped {} ({}).", facts.task_id, facts.description);
+        let meta = json!({
+            "message": message,
+            "task_id": facts.task_id,
+            "task_type": facts.kind.word(),
+            "command": facts.command,
+        });
+        Ok(Done::text(message, meta))
+    }
+
+    fn examples() -> Vec<Example> {
+        vec![
+            Example::new("an unknown id is refused", json!({"task_id": "b0"})).fails(&["b0", "known: none"]),
+            Example::new("the ids that there are, are told", json!({"task_id": "b0"}))
+                .after("Bash", json!({"command": "sleep 60", "run_in_background": true}))
+                .fails(&["known: b"]),
+            Example::new("the older name of the field is understood", json!({"shell_id": "b0"}))
+                .fails(&["b0"]),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::Bench;
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_is_stopped_once() {
+        let bench = Bench::new(&[]);
+        let input = json!({"command": "sleep 60", "run_in_background": true, "description": "nap"});
+        let started = bench.call("Bash", input).await.unwrap();
+        let id = started.meta["backgroundTaskId"].as_str().unwrap();
+        let done = bench.call("TaskStop", json!({"shell_id": id})).await.unwrap();
+        let message = format!("Stopped {id} (nap).");
+        let meta =
+            json!({"message": message, "task_id": id, "task_type": "local_bash", "command": "sleep 60"});
+        assert_eq!(done, Done::text(message, meta));
+        let again = bench.says("TaskStop", json!({"task_id": id})).await;
+        assert_eq!(
+            again,
+            format!(
+                "<tool_use_error>Nothing to stop: the background task {id} is not running: stopped.</tool_use_error>"
+            )
+        );
+    }
+
+    #[test]
+    fn the_model_reads_little() {
+        assert!(serde_json::to_string(&super::super::AnyTool::spec(&TaskStop)).unwrap().len() <= 300);
+    }
+}

@@ -15,7 +15,6 @@ use crate::workspace::Workspace;
 pub(super) struct Write;
 
 #[derive(Deserialize, JsonSchema)]
-#[schemars(inline)]
 pub(super) struct Input {
     file_path: String,
     content: String,
@@ -29,8 +28,7 @@ impl Tool for Write {
 
     const NAME: &'static str = "Write";
 
-    const DESCRIPTION: &'static str =
-        "Creates a file, with its folders, or overwrites one that you have read. To change parts of a file, use Edit.";
+    const DESCRIPTION: &'static str = "Creates a file, with its folders, or overwrites one that you have read. To change parts of a file, use Edit.";
 
     fn touches(input: &Input) -> Touches {
         Touches::Writes(vec![input.file_path.clone()])
@@ -43,18 +41,24 @@ impl Tool for Write {
 
     fn examples() -> Vec<Example> {
         vec![
-            Example::new("makes a file and its folders", json!({"file_path": "new/deep/x.txt", "content": "hello\n"}))
-                .says(&["created", "new/deep/x.txt"])
-                .leaves(&[("new/deep/x.txt", "hello\n")]),
+            Example::new(
+                "makes a file and its folders",
+                json!({"file_path": "new/deep/x.txt", "content": "hello\n"}),
+            )
+            .says(&["created", "new/deep/x.txt"])
+            .leaves(&[("new/deep/x.txt", "hello\n")]),
             Example::new("replaces a file that was read", json!({"file_path": "a.txt", "content": "new\n"}))
                 .files(&[("a.txt", "old\n")])
                 .after("Read", json!({"file_path": "a.txt"}))
                 .says(&["updated"])
                 .leaves(&[("a.txt", "new\n")]),
-            Example::new("does not replace an unknown file", json!({"file_path": "a.txt", "content": "new\n"}))
-                .files(&[("a.txt", "old\n")])
-                .fails(&["not been read"])
-                .leaves(&[("a.txt", "old\n")]),
+            Example::new(
+                "does not replace an unknown file",
+                json!({"file_path": "a.txt", "content": "new\n"}),
+            )
+            .files(&[("a.txt", "old\n")])
+            .fails(&["not been read"])
+            .leaves(&[("a.txt", "old\n")]),
             Example::new("writes the same file twice", json!({"file_path": "a.txt", "content": "two"}))
                 .after("Write", json!({"file_path": "./a.txt", "content": "one"}))
                 .leaves(&[("a.txt", "two")]),
@@ -74,9 +78,7 @@ fn write(input: &Input, workspace: &Workspace) -> Output {
 }
 
 fn create(workspace: &Workspace, path: &Path, content: &str) -> Output {
-    let folder = path.parent().unwrap_or(path);
-    let stamp = files::create_folders(folder).and_then(|()| files::create(path, content.as_bytes()));
-    let stamp = stamp.map_err(|error| target::unwritable(path, &error))?;
+    let stamp = files::create(path, content.as_bytes()).map_err(|error| target::unwritable(path, &error))?;
     target::note(workspace, path, stamp, Some(content));
     let meta = json!({
         "type": "create",
@@ -140,7 +142,8 @@ mod tests {
         let bench = Bench::new(&[("a.txt", "old\n")]);
         bench.call("Read", json!({"file_path": "a.txt"})).await.unwrap();
         fs::write(bench.path("a.txt"), "theirs\n").unwrap();
-        let trouble = bench.call("Write", json!({"file_path": "a.txt", "content": "mine\n"})).await.unwrap_err();
+        let trouble =
+            bench.call("Write", json!({"file_path": "a.txt", "content": "mine\n"})).await.unwrap_err();
         assert!(trouble.reason().contains("changed since it was read"), "{trouble:?}");
         assert_eq!(fs::read_to_string(bench.path("a.txt")).unwrap(), "theirs\n");
     }
@@ -148,7 +151,8 @@ mod tests {
     #[tokio::test]
     async fn a_failing_write_leaves_the_old_file_and_nothing_else() {
         let bench = Bench::new(&[("blocker", "old\n")]);
-        let trouble = bench.call("Write", json!({"file_path": "blocker/x.txt", "content": "x"})).await.unwrap_err();
+        let trouble =
+            bench.call("Write", json!({"file_path": "blocker/x.txt", "content": "x"})).await.unwrap_err();
         assert!(matches!(trouble, Trouble::Failed(_)), "{trouble:?}");
         assert_eq!(files::names(bench.root(), 9), ["blocker"]);
     }

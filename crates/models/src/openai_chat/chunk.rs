@@ -89,7 +89,7 @@ fn content(content: &Value, pieces: &mut Vec<Piece>) {
     for part in content.as_array().into_iter().flatten() {
         match &part["thinking"] {
             Value::Array(thoughts) => {
-                pieces.extend(thoughts.iter().map(|part| Piece::Thinking(text(&part["text"]))))
+                pieces.extend(thoughts.iter().map(|part| Piece::Thinking(text(&part["text"]))));
             }
             Value::String(thought) => pieces.push(Piece::Thinking(thought.clone())),
             _ => pieces.push(Piece::Text(text(&part["text"]))),

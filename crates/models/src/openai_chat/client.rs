@@ -114,6 +114,10 @@ async fn events(
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a date in `retry-after` counts from the moment the answer came"
+)]
 async fn refused(answer: Response) -> Fault {
     let (status, headers) = (answer.status, answer.headers.clone());
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
@@ -161,6 +165,7 @@ impl Dialect for Reader {
 }
 
 /// Unlike any other, and short: an id made of it has at most 40 characters, which is all that some providers take.
+#[expect(clippy::disallowed_methods, reason = "ids that the provider owes us are made here")]
 fn seed() -> String {
     let mut seed = Uuid::new_v4().simple().to_string();
     seed.truncate(24);

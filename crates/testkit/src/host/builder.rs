@@ -10,7 +10,7 @@ use whimbrel_engine::{Engine, Start};
 use whimbrel_models::http::Door;
 use whimbrel_models::providers::{Env, Providers};
 use whimbrel_wire::control::{CanUseTool, Initialize, Request};
-use whimbrel_wire::options::Options;
+use whimbrel_wire::options::{Options, PermissionPromptTool};
 use whimbrel_wire::permission::PermissionResult;
 
 use super::answers::{self, Answer, Answers};
@@ -113,6 +113,12 @@ impl HostBuilder {
         self.asked_for_permission()
     }
 
+    /// Who is asked for permission, if anybody: for a host that answers, but not for the asking.
+    pub(crate) fn permission_prompt_tool(mut self, tool: Option<PermissionPromptTool>) -> Self {
+        self.options.permission_prompt_tool = tool;
+        self
+    }
+
     /// How long each wait lasts at most, 20 seconds unless said otherwise.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
@@ -134,7 +140,7 @@ impl HostBuilder {
         all.extend(env);
         let connection = match program {
             Some(program) => Connection::process(&program, &options.to_args(), &all, &stage.workspace())?,
-            None => in_process(&voice, options.clone(), all),
+            None => in_process(&voice, options.clone(), all)?,
         };
         let mut host = Host::new(Parts { connection, stage, voice, answers, deadline });
         let initialize = options.to_initialize();
@@ -145,7 +151,7 @@ impl HostBuilder {
     }
 
     fn asked_for_permission(mut self) -> Self {
-        self.options.permission_prompt_tool.get_or_insert(whimbrel_wire::options::PermissionPromptTool::Stdio);
+        self.options.permission_prompt_tool.get_or_insert(PermissionPromptTool::Stdio);
         self
     }
 }
@@ -176,7 +182,7 @@ async fn prepare(
     }
 }
 
-fn in_process(voice: &Voice, options: Options, env: BTreeMap<String, String>) -> Connection {
+fn in_process(voice: &Voice, options: Options, env: BTreeMap<String, String>) -> anyhow::Result<Connection> {
     let variables = env.clone();
     let get: Env = Arc::new(move |name| variables.get(name).cloned());
     let door = Door::from_env(|name| get(name));

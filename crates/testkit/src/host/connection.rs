@@ -1,4 +1,4 @@
-//! The wire to an engine, whoever runs it: a task of ours, or a process.
+//! The wire to an engine, whoever runs it: a thread of ours, or a process.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,8 @@ use anyhow::{Context, anyhow};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio::sync::mpsc;
+use tokio::runtime::Builder;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use whimbrel_engine::{Engine, Farewell, Start, link, serve};
 use whimbrel_wire::{Frame, WireError, decode, encode};
@@ -25,7 +26,7 @@ pub struct Heard {
 /// How an engine ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exit {
-    /// The exit code. An engine that ran in a task has the one that a process would have had.
+    /// The exit code. An engine that ran in this process has the one that a program would have had.
     pub code: i32,
     /// What a process wrote to stderr.
     pub stderr: String,
@@ -49,16 +50,35 @@ enum Output {
 }
 
 enum Running {
-    Task(JoinHandle<Farewell>),
+    Thread { farewell: oneshot::Receiver<Farewell>, stop: StopOnDrop },
     Process { child: Box<Child>, stderr: JoinHandle<String> },
 }
 
+/// Stops an engine that nobody waits for any more.
+struct StopOnDrop(Box<dyn Fn() + Send + Sync>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
 impl Connection {
-    /// Starts an engine in a task.
-    pub(crate) fn in_process(engine: Engine, start: Start) -> Self {
+    /// Starts an engine on a thread of its own, so that it goes on whatever the test does.
+    pub(crate) fn in_process(engine: Engine, start: Start) -> anyhow::Result<Self> {
         let (link, end) = link::pair();
-        let running = Running::Task(tokio::spawn(serve(engine, link, start)));
-        Self { input: Some(Input::Link(end.sender)), output: Output::Link(end.receiver), running: Some(running) }
+        let (sender, farewell) = oneshot::channel();
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        std::thread::Builder::new().name("engine".into()).spawn(move || {
+            // A test that has gone does not want to know.
+            let _ = sender.send(runtime.block_on(serve(engine, link, start)));
+        })?;
+        let stop = StopOnDrop(Box::new(move || end.stop.cancel()));
+        Ok(Self {
+            input: Some(Input::Link(end.sender)),
+            output: Output::Link(end.receiver),
+            running: Some(Running::Thread { farewell, stop }),
+        })
     }
 
     /// Starts an engine as a process.
@@ -133,8 +153,9 @@ impl Connection {
         self.finish_input();
         match self.running.take() {
             None => Err(anyhow!("the engine has ended already")),
-            Some(Running::Task(task)) => {
-                let farewell = task.await.context("the engine panicked")?;
+            Some(Running::Thread { farewell, stop }) => {
+                let farewell = farewell.await.context("the engine panicked")?;
+                drop(stop);
                 Ok(Exit { code: code(&farewell), stderr: String::new() })
             }
             Some(Running::Process { mut child, stderr }) => {
@@ -142,14 +163,6 @@ impl Connection {
                 let stderr = stderr.await?;
                 Ok(Exit { code: status.code().unwrap_or(-1), stderr })
             }
-        }
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        if let Some(Running::Task(task)) = &self.running {
-            task.abort();
         }
     }
 }

@@ -133,6 +133,12 @@ impl Host {
         Ok(&self.heard[at].json)
     }
 
+    /// The first frame of all that fits, waited for or not.
+    pub(crate) async fn first(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> anyhow::Result<&Value> {
+        let at = self.find(0, what, |heard| fits(&heard.json)).await?;
+        Ok(&self.heard[at].json)
+    }
+
     /// The next result.
     pub async fn result(&mut self) -> anyhow::Result<TurnResult> {
         match self.next(|frame| matches!(frame, Frame::Result(_))).await? {

@@ -49,12 +49,23 @@ pub(super) struct Excerpt {
     pub(super) lines: usize,
 }
 
+/// What a look into a file brought.
+#[derive(Debug)]
+pub(super) enum Look {
+    /// It matches.
+    Match(Excerpt),
+    /// It does not.
+    Nothing,
+    /// It is not a text.
+    Binary,
+}
+
 /// Takes what the searcher finds in one file.
 pub(super) struct Taker<'a> {
-    pub(super) matcher: &'a RegexMatcher,
-    pub(super) want: Want,
+    matcher: &'a RegexMatcher,
+    want: Want,
     /// Makes the file's name as the model reads it. Asked once, when something was found.
-    pub(super) label: &'a dyn Fn() -> String,
+    label: &'a dyn Fn() -> String,
     name: Option<String>,
     excerpt: Excerpt,
     is_binary: bool,
@@ -66,9 +77,13 @@ impl<'a> Taker<'a> {
         Self { matcher, want, label, name: None, excerpt: Excerpt::default(), is_binary: false }
     }
 
-    /// What was found; nothing in a binary file.
-    pub(super) fn into_excerpt(self) -> Option<Excerpt> {
-        (self.excerpt.hits > 0 && !self.is_binary).then_some(self.excerpt)
+    /// What was found.
+    pub(super) fn into_look(self) -> Look {
+        match self.excerpt {
+            _ if self.is_binary => Look::Binary,
+            excerpt if excerpt.hits > 0 => Look::Match(excerpt),
+            _ => Look::Nothing,
+        }
     }
 
     fn take_lines(&mut self, found: &SinkMatch<'_>) {

@@ -81,8 +81,7 @@ impl Tool for Grep {
 
     const NAME: &'static str = "Grep";
 
-    const DESCRIPTION: &'static str =
-        "Searches file contents like ripgrep, whose flags it takes. Leaves out hidden, gitignored and binary files. Use it \
+    const DESCRIPTION: &'static str = "Searches file contents like ripgrep, whose flags it takes. Leaves out hidden, gitignored and binary files. Use it \
          rather than grep or rg in Bash.";
 
     fn touches(input: &Input) -> Touches {
@@ -122,9 +121,13 @@ impl Tool for Grep {
             Example::new("count counts lines", json!({"pattern": "foo", "output_mode": "count", "-i": true}))
                 .files(FILES)
                 .says(&["c.py:2\nd/b.py:2\n", "4 matching lines in 2 files"]),
-            Example::new("a filter on names", json!({"pattern": "n", "glob": "*.md"})).files(FILES).says(&["Found 1 file\nn.md"]),
-            Example::new("a pattern that is no regex", json!({"pattern": "foo("})).fails(&["unclosed group", r"foo\("]),
-            Example::new("the path must exist", json!({"pattern": "x", "path": "nowhere"})).fails(&["does not exist"]),
+            Example::new("a filter on names", json!({"pattern": "n", "glob": "*.md"}))
+                .files(FILES)
+                .says(&["Found 1 file\nn.md"]),
+            Example::new("a pattern that is no regex", json!({"pattern": "foo("}))
+                .fails(&["unclosed group", r"foo\("]),
+            Example::new("the path must exist", json!({"pattern": "x", "path": "nowhere"}))
+                .fails(&["does not exist"]),
         ]
     }
 }

@@ -36,7 +36,8 @@ impl Page {
 
     /// What must be collected to fill the page and to know whether more follows.
     pub(super) fn room(self) -> Room {
-        let lines = self.limit.map_or(usize::MAX, |limit| self.offset.saturating_add(limit).saturating_add(1));
+        let lines =
+            self.limit.map_or(usize::MAX, |limit| self.offset.saturating_add(limit).saturating_add(1));
         Room { lines, bytes: self.offset.saturating_mul(LINE).saturating_add(LONGEST) }
     }
 
@@ -87,7 +88,9 @@ impl Cut<'_> {
                 "\n({things} {} to {upto}; there are more. Go on with offset {upto}, or narrow the search.)",
                 self.skipped + 1
             ),
-            (false, true, 1..) => format!("\n(Nothing left: there are only {} {}.)", self.skipped, things.to_lowercase()),
+            (false, true, 1..) => {
+                format!("\n(Nothing left: there are only {} {}.)", self.skipped, things.to_lowercase())
+            }
             (false, false, 1..) => format!("\n({things} {} to {upto}; there are no more.)", self.skipped + 1),
             (false, _, 0) => String::new(),
         }
@@ -96,7 +99,7 @@ impl Cut<'_> {
 
 /// Makes the answer.
 pub(super) fn answer(searched: Searched<Found>, page: &Page, cwd: &Path) -> Done {
-    let Searched { found: Found { what, unreadable }, out_of_time } = searched;
+    let Searched { found: Found { what, unreadable, is_binary }, out_of_time } = searched;
     let (mut text, mut meta) = match what {
         Findings::Files(files) => {
             let names: Vec<String> = files.iter().map(|(_, path)| walk::shown(path, cwd)).collect();
@@ -109,6 +112,9 @@ pub(super) fn answer(searched: Searched<Found>, page: &Page, cwd: &Path) -> Done
         }
         Findings::Lines { excerpts, has_context } => lines_answer(&excerpts, has_context, *page),
     };
+    if is_binary {
+        text.push_str("\n(The file is binary.)");
+    }
     text.push_str(&walk::gaps(unreadable, out_of_time));
     if out_of_time {
         meta["timedOut"] = true.into();
@@ -142,7 +148,7 @@ fn counts_answer(lines: &[String], total: u64, page: Page) -> (String, Value) {
         found => {
             let noun = if total == 1 { "matching line" } else { "matching lines" };
             let total = format!("\n\n{total} {noun} in {}", files(found));
-            format!("{content}{total}{}", cut.remark("Files"))
+            format!("{content}{total}{}", cut.remark("Files")).trim_start_matches('\n').to_owned()
         }
     };
     (text, meta)
@@ -157,7 +163,7 @@ fn lines_answer(excerpts: &[Excerpt], has_context: bool, page: Page) -> (String,
     let content = cut.lines.join("\n");
     let text = match excerpts {
         [] => "No matches found".to_owned(),
-        _ => format!("{content}{}", cut.remark("Lines")),
+        _ => format!("{content}{}", cut.remark("Lines")).trim_start_matches('\n').to_owned(),
     };
     let mut meta = json!({
         "mode": "content", "numFiles": files_on(&cut, excerpts, has_context), "filenames": [], "content": content, "numLines": cut.lines.len(),

@@ -30,10 +30,12 @@ impl Pattern {
     pub(super) fn of(input: &Input) -> Result<Self, Trouble> {
         let mut builder = RegexMatcherBuilder::new();
         builder.multi_line(true).case_insensitive(input.ignore_case);
-        let reach = match input.pattern.contains('$') {
-            _ if input.multiline => Reach::Lines,
-            true => Reach::LineWithEnd,
-            false => Reach::Line,
+        let reach = if input.multiline {
+            Reach::Lines
+        } else if input.pattern.contains('$') {
+            Reach::LineWithEnd
+        } else {
+            Reach::Line
         };
         match reach {
             Reach::Line => builder.line_terminator(Some(b'\n')),
@@ -43,11 +45,13 @@ impl Pattern {
         match builder.build(&input.pattern) {
             Ok(matcher) => Ok(Self { matcher, reach }),
             // It speaks of line ends, so it is meant to span lines; a dot still stays in its line.
-            Err(error) if reach != Reach::Lines && matches!(error.kind(), ErrorKind::NotAllowed(_)) => builder
-                .crlf(false)
-                .build(&input.pattern)
-                .map(|matcher| Self { matcher, reach: Reach::Lines })
-                .map_err(|error| refusal(&input.pattern, &error)),
+            Err(error) if reach != Reach::Lines && matches!(error.kind(), ErrorKind::NotAllowed(_)) => {
+                builder
+                    .crlf(false)
+                    .build(&input.pattern)
+                    .map(|matcher| Self { matcher, reach: Reach::Lines })
+                    .map_err(|error| refusal(&input.pattern, &error))
+            }
             Err(error) => Err(refusal(&input.pattern, &error)),
         }
     }

@@ -10,12 +10,12 @@ use std::time::SystemTime;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::DirEntry;
 
-use super::excerpt::{Excerpt, Room, Taker, Want};
+use super::excerpt::{Excerpt, Look, Room, Taker, Want};
 use super::output::Page;
 use super::pattern::Pattern;
 use super::{Input, Mode};
 use crate::tools::Trouble;
-use crate::tools::walk::{self, Names, Stop, Visit, Walk};
+use crate::tools::walk::{self, Names, Stop, Visit, Walk, Walked};
 use crate::workspace::Workspace;
 
 /// What a thread may hold in memory of one file: a line, or the whole file where matches span lines.
@@ -44,6 +44,8 @@ pub(super) struct Found {
     pub(super) what: Findings,
     /// How many files and folders could not be read.
     pub(super) unreadable: usize,
+    /// Whether the one file that was asked for is not a text.
+    pub(super) is_binary: bool,
 }
 
 /// The findings, in the order in which they are shown.
@@ -79,29 +81,26 @@ impl Search {
     /// Does the work.
     pub(super) fn run(&self, stop: &Stop) -> Found {
         let shelf = Mutex::new(Shelf::new(self.want));
-        let reader = || Reader {
-            search: self,
-            stop,
-            shelf: &shelf,
-            searcher: self.searcher.build(),
-            pattern: self.pattern.clone(),
-            files: Vec::new(),
-            counts: BTreeMap::new(),
-            unreadable: 0,
-        };
-        let (readers, unreadable) = match &self.place {
+        let reader = || Reader::new(self, stop, &shelf);
+        match &self.place {
             Place::File(path) => {
                 let mut reader = reader();
                 reader.read(path.clone());
-                (vec![reader], 0)
+                let (unreadable, is_binary) = (reader.unreadable, reader.binary > 0);
+                Found { what: self.sum_up(vec![reader], &shelf), unreadable, is_binary }
             }
             Place::Folder(root, names) => {
-                let walked = Walk { root, names: names.clone(), depth: None, stop }.run(reader);
-                (walked.visitors, walked.unreadable)
+                let Walked { visitors, unreadable } =
+                    Walk { root, names: names.clone(), depth: None, stop }.run(reader);
+                let unreadable = unreadable + visitors.iter().map(|reader| reader.unreadable).sum::<usize>();
+                Found { what: self.sum_up(visitors, &shelf), unreadable, is_binary: false }
             }
-        };
-        let unreadable = unreadable + readers.iter().map(|reader| reader.unreadable).sum::<usize>();
-        let what = match self.want {
+        }
+    }
+
+    /// Puts together what the threads found.
+    fn sum_up(&self, readers: Vec<Reader<'_>>, shelf: &Mutex<Shelf>) -> Findings {
+        match self.want {
             Want::Match => {
                 let mut files: Vec<_> = readers.into_iter().flat_map(|reader| reader.files).collect();
                 walk::newest_first(&mut files);
@@ -111,12 +110,10 @@ impl Search {
                 Findings::Counts(readers.into_iter().flat_map(|reader| reader.counts).collect())
             }
             Want::Lines(_) | Want::Parts(_) => {
-                drop(readers);
-                let shelf = shelf.into_inner().unwrap_or_else(PoisonError::into_inner);
-                Findings::Lines { excerpts: shelf.excerpts.into_values().collect(), has_context: self.has_context }
+                let excerpts = std::mem::take(&mut open(shelf).excerpts).into_values().collect();
+                Findings::Lines { excerpts, has_context: self.has_context }
             }
-        };
-        Found { what, unreadable }
+        }
     }
 }
 
@@ -137,8 +134,11 @@ impl Place {
         if path.is_file() {
             return Ok(Self::File(path));
         }
-        if !path.is_dir() {
+        if !path.exists() {
             return Err(walk::nothing_at(&path, &cwd));
+        }
+        if !path.is_dir() {
+            return Err(Trouble::Refused(format!("{} is neither a file nor a folder.", path.display())));
         }
         let names = match &input.glob {
             Some(glob) => Names::filtered(glob, &walk::shown(&path, &cwd))?,
@@ -162,6 +162,7 @@ struct Reader<'a> {
     files: Vec<(SystemTime, PathBuf)>,
     counts: BTreeMap<PathBuf, u64>,
     unreadable: usize,
+    binary: usize,
 }
 
 impl Visit for Reader<'_> {
@@ -172,44 +173,61 @@ impl Visit for Reader<'_> {
     }
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(search: &'a Search, stop: &'a Stop, shelf: &'a Mutex<Shelf>) -> Self {
+        Self {
+            search,
+            stop,
+            shelf,
+            searcher: search.searcher.build(),
+            pattern: search.pattern.clone(),
+            files: Vec::new(),
+            counts: BTreeMap::new(),
+            unreadable: 0,
+            binary: 0,
+        }
+    }
+
     fn read(&mut self, path: PathBuf) {
         let shows_lines = matches!(self.search.want, Want::Lines(_) | Want::Parts(_));
-        if shows_lines && !self.shelf().has_room_for(&path) {
+        if shows_lines && !open(self.shelf).has_room_for(&path) {
             return;
         }
         match self.look_into(&path) {
-            Ok(Some(excerpt)) => self.keep(path, excerpt),
-            Ok(None) => {}
+            Ok(Look::Match(excerpt)) => self.keep(path, excerpt),
+            Ok(Look::Nothing) => {}
+            Ok(Look::Binary) => self.binary += 1,
             Err(_) if self.stop.asked() => {}
             Err(_) => self.unreadable += 1,
         }
     }
 
-    fn look_into(&mut self, path: &Path) -> io::Result<Option<Excerpt>> {
+    fn look_into(&mut self, path: &Path) -> io::Result<Look> {
         let file = Stoppable { file: File::open(path)?, stop: self.stop };
         let label = || walk::shown(path, &self.search.cwd);
         let mut taker = Taker::new(&self.pattern.matcher, self.search.want, &label);
         self.searcher.search_reader(&self.pattern.matcher, file, &mut taker)?;
-        Ok(taker.into_excerpt())
+        Ok(taker.into_look())
     }
 
     fn keep(&mut self, path: PathBuf, excerpt: Excerpt) {
         match self.search.want {
             Want::Match => {
-                let modified = path.metadata().and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+                let modified =
+                    path.metadata().and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
                 self.files.push((modified, path));
             }
             Want::LineCount | Want::MatchCount => {
                 self.counts.insert(path, excerpt.hits);
             }
-            Want::Lines(_) | Want::Parts(_) => self.shelf().put(path, excerpt),
+            Want::Lines(_) | Want::Parts(_) => open(self.shelf).put(path, excerpt),
         }
     }
+}
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// A panic elsewhere cannot leave the shelf half changed.
+fn open(shelf: &Mutex<Shelf>) -> MutexGuard<'_, Shelf> {
+    shelf.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A file that ends with an error when the search is told to stop.

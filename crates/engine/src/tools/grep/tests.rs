@@ -41,7 +41,10 @@ async fn files_are_named_newest_first() {
     }
     let done = trial.done(&Grep, json!({"pattern": "foo"})).await;
     assert_eq!(trial::text(&done), "Found 2 files\nd/b.py\nc.py");
-    assert_eq!(done.meta, json!({"mode": "files_with_matches", "numFiles": 2, "filenames": ["d/b.py", "c.py"]}));
+    assert_eq!(
+        done.meta,
+        json!({"mode": "files_with_matches", "numFiles": 2, "filenames": ["d/b.py", "c.py"]})
+    );
     let none = trial.done(&Grep, json!({"pattern": "qqq"})).await;
     assert_eq!((trial::text(&none).as_str(), &none.meta["numFiles"]), ("No files found", &json!(0)));
 }
@@ -61,7 +64,11 @@ async fn lines_come_in_the_order_of_their_paths() {
         ("around, two groups", json!({"pattern": "^(foo=|FOO)", "-C": 0}), "c.py:1:foo=2\nc.py:3:FOO"),
         ("case", json!({"pattern": "FOO=", "-i": true}), "c.py:1:foo=2"),
         ("parts", json!({"pattern": "o+", "-o": true, "path": "c.py"}), "c.py:1:oo"),
-        ("several parts", json!({"pattern": "[a-z]o", "-o": true, "glob": "b.py"}), "d/b.py:1:po\nd/b.py:2:fo\nd/b.py:4:fo"),
+        (
+            "several parts",
+            json!({"pattern": "[a-z]o", "-o": true, "glob": "b.py"}),
+            "d/b.py:1:po\nd/b.py:2:fo\nd/b.py:4:fo",
+        ),
         (
             "several lines",
             json!({"pattern": "def.*return", "multiline": true}),
@@ -131,20 +138,56 @@ async fn only_some_files_are_searched() {
         assert_eq!(names(&trial.done(&Grep, input).await), expected, "{name}");
     }
     let lines = trial.text(&Grep, json!({"pattern": "x", "path": "s", "output_mode": "content"})).await;
-    assert_eq!(lines, "s/d.py:1:x", "a file that turns out to be binary later is left out where it is read to the end");
+    assert_eq!(
+        lines, "s/d.py:1:x",
+        "a file that turns out to be binary later is left out where it is read to the end"
+    );
+}
+
+#[tokio::test]
+async fn a_single_binary_file_is_called_so() {
+    let trial = Trial::new(&[("a.bin", "x\0")]);
+    let text = trial.text(&Grep, json!({"pattern": "x", "path": "a.bin"})).await;
+    assert_eq!(text, "No files found\n(The file is binary.)");
+}
+
+#[tokio::test]
+async fn numbers_and_flags_may_come_as_text() {
+    let trial = Trial::new(TREE);
+    let input =
+        json!({"pattern": "FOO=", "-i": "true", "-A": "1", "output_mode": "content", "head_limit": "9"});
+    assert_eq!(trial.text(&Grep, input).await, "c.py:1:foo=2\nc.py-2-bar");
 }
 
 #[tokio::test]
 async fn pages_follow_each_other() {
     let trial = Trial::new(&[("a", "x1\nx2\n"), ("b", "x3\nx4\n"), ("c", "x5\n")]);
     let rows = [
-        ("the first lines", "content", 2, 0, "a:1:x1\na:2:x2\n(Lines 1 to 2; there are more. Go on with offset 2, or narrow the search.)"),
-        ("over a file's end", "content", 2, 1, "a:2:x2\nb:1:x3\n(Lines 2 to 3; there are more. Go on with offset 3, or narrow the search.)"),
+        (
+            "the first lines",
+            "content",
+            2,
+            0,
+            "a:1:x1\na:2:x2\n(Lines 1 to 2; there are more. Go on with offset 2, or narrow the search.)",
+        ),
+        (
+            "over a file's end",
+            "content",
+            2,
+            1,
+            "a:2:x2\nb:1:x3\n(Lines 2 to 3; there are more. Go on with offset 3, or narrow the search.)",
+        ),
         ("the last lines", "content", 2, 3, "b:2:x4\nc:1:x5\n(Lines 4 to 5; there are no more.)"),
-        ("past the end", "content", 2, 9, "\n(Nothing left: there are only 5 lines.)"),
+        ("past the end", "content", 2, 9, "(Nothing left: there are only 5 lines.)"),
         ("exactly all", "content", 5, 0, "a:1:x1\na:2:x2\nb:1:x3\nb:2:x4\nc:1:x5"),
         ("no limit", "content", 0, 0, "a:1:x1\na:2:x2\nb:1:x3\nb:2:x4\nc:1:x5"),
-        ("counts", "count", 1, 1, "b:2\n\n5 matching lines in 3 files\n(Files 2 to 2; there are more. Go on with offset 2, or narrow the search.)"),
+        (
+            "counts",
+            "count",
+            1,
+            1,
+            "b:2\n\n5 matching lines in 3 files\n(Files 2 to 2; there are more. Go on with offset 2, or narrow the search.)",
+        ),
     ];
     for (name, mode, limit, offset, expected) in rows {
         let input = json!({"pattern": "x", "output_mode": mode, "head_limit": limit, "offset": offset});

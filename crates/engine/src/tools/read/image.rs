@@ -6,7 +6,8 @@ use std::path::Path;
 use ::image::codecs::jpeg::JpegEncoder;
 use ::image::imageops::{FilterType, overlay};
 use ::image::{
-    DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, ImageResult, Limits, Rgba, RgbaImage, guess_format,
+    DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, ImageResult, Limits, Rgba, RgbaImage,
+    guess_format,
 };
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -53,8 +54,9 @@ fn media_type(format: ImageFormat) -> Option<&'static str> {
 
 /// Shows a picture.
 pub(super) fn show(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<Done, Trouble> {
-    let picture = fit(bytes, format, LARGEST)
-        .map_err(|error| Trouble::Failed(format!("{} cannot be shown as a picture: {error}", path.display())))?;
+    let picture = fit(bytes, format, LARGEST).map_err(|error| {
+        Trouble::Failed(format!("{} cannot be shown as a picture: {error}", path.display()))
+    })?;
     let (original, sent) = (picture.original, picture.sent);
     let meta = json!({"type": "image", "file": {
         "base64": copy_for_host(&picture.base64),
@@ -113,7 +115,11 @@ fn decode(bytes: &[u8], format: ImageFormat) -> ImageResult<DynamicImage> {
 }
 
 /// Writes a picture in at most `room` bytes: without loss if it came so, otherwise with more and more of it.
-fn squeeze(image: &DynamicImage, format: ImageFormat, room: usize) -> ImageResult<Option<(Vec<u8>, &'static str)>> {
+fn squeeze(
+    image: &DynamicImage,
+    format: ImageFormat,
+    room: usize,
+) -> ImageResult<Option<(Vec<u8>, &'static str)>> {
     if format != ImageFormat::Jpeg {
         let mut bytes = Cursor::new(Vec::new());
         image.write_to(&mut bytes, ImageFormat::Png)?;
@@ -166,12 +172,20 @@ mod tests {
 
     #[test]
     fn a_small_picture_is_sent_as_it_is() {
-        for (kind, name) in [(ImageFormat::Png, "image/png"), (ImageFormat::Gif, "image/gif"), (ImageFormat::WebP, "image/webp")] {
+        for (kind, name) in [
+            (ImageFormat::Png, "image/png"),
+            (ImageFormat::Gif, "image/gif"),
+            (ImageFormat::WebP, "image/webp"),
+        ] {
             let bytes = written(&noise(8, 4), kind);
             assert_eq!(format(&bytes), Some(kind));
             let picture = fit(&bytes, kind, LARGEST).unwrap();
-            let expected =
-                Picture { base64: BASE64_STANDARD.encode(&bytes), media_type: name, original: (8, 4), sent: (8, 4) };
+            let expected = Picture {
+                base64: BASE64_STANDARD.encode(&bytes),
+                media_type: name,
+                original: (8, 4),
+                sent: (8, 4),
+            };
             assert_eq!(picture, expected);
         }
     }

@@ -81,7 +81,10 @@ impl Tool for Read {
                 .fails(&["does not exist", "src/main.rs"]),
             Example::new("does not take a folder for a file", json!({"file_path": "."})).fails(&["EISDIR"]),
             Example::new("shows the cells of a notebook", json!({"file_path": "n.ipynb"}))
-                .files(&[("n.ipynb", r##"{"cells": [{"cell_type": "markdown", "id": "c1", "source": "# t"}]}"##)])
+                .files(&[(
+                    "n.ipynb",
+                    r##"{"cells": [{"cell_type": "markdown", "id": "c1", "source": "# t"}]}"##,
+                )])
                 .says(&[r#"<cell id="c1" type="markdown">"#, "# t"]),
         ]
     }
@@ -99,11 +102,16 @@ fn read(input: &Input, workspace: &Workspace, cancel: &CancellationToken) -> Out
         other => return Err(Trouble::Refused(not_a_file(&path, other))),
     }
     if is_off_limits(&path) || files::real_path(&path).is_some_and(|real| is_off_limits(&real)) {
-        return Err(Trouble::Refused(format!("{} belongs to the system and is not read here.", path.display())));
+        return Err(Trouble::Refused(format!(
+            "{} belongs to the system and is not read here.",
+            path.display()
+        )));
     }
     match files::read(&path, LARGEST_TEXT) {
         Ok((bytes, stamp)) => show(input, workspace, &path, bytes, stamp),
-        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => read_large(input, workspace, &path, cancel),
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+            read_large(input, workspace, &path, cancel)
+        }
         Err(error) => Err(unreadable(&path, &error)),
     }
 }
@@ -186,7 +194,8 @@ fn is_off_limits(path: &Path) -> bool {
 }
 
 fn binary(path: &Path) -> Trouble {
-    let text = format!("{} is a binary file: it has no text to show. Look at it with a program.", path.display());
+    let text =
+        format!("{} is a binary file: it has no text to show. Look at it with a program.", path.display());
     Trouble::Refused(text)
 }
 
@@ -202,8 +211,10 @@ fn too_large(path: &Path) -> Trouble {
 /// Says that a file is not there, from where it was looked for, and which name may have been meant.
 fn missing(path: &Path, workspace: &Workspace) -> String {
     let cwd = workspace.cwd();
-    let gone = if matches!(files::kind(&cwd), Ok(Kind::Folder)) { "" } else { ", which does not exist any more" };
-    let text = format!("File does not exist: {}. The current folder is {}{gone}.", path.display(), cwd.display());
+    let gone =
+        if matches!(files::kind(&cwd), Ok(Kind::Folder)) { "" } else { ", which does not exist any more" };
+    let text =
+        format!("File does not exist: {}. The current folder is {}{gone}.", path.display(), cwd.display());
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return text };
     let names = files::names(folder, 2000);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -242,7 +253,16 @@ mod tests {
         nix::unistd::mkfifo(&bench.path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
         symlink("/proc/self/environ", bench.path("link")).unwrap();
         symlink("/dev/zero", bench.path("zero")).unwrap();
-        for path in ["pipe", "link", "zero", "/dev/zero", "/dev/stdin", "/proc/self/environ", "/proc/1/mem", "/proc/kmsg"] {
+        for path in [
+            "pipe",
+            "link",
+            "zero",
+            "/dev/zero",
+            "/dev/stdin",
+            "/proc/self/environ",
+            "/proc/1/mem",
+            "/proc/kmsg",
+        ] {
             let trouble = bench.call("Read", json!({"file_path": path})).await.unwrap_err();
             assert!(matches!(trouble, Trouble::Refused(_) | Trouble::Failed(_)), "{path}: {trouble:?}");
         }

@@ -101,7 +101,8 @@ pub(super) fn show(path: &Path, text: &str, span: Span) -> Option<Done> {
         let piece = cell.render(index);
         if !cells.is_empty() && shown.len() + piece.len() > SHOWN {
             let total = notebook.cells.len();
-            shown += &format!("[{total} cells in all. Go on with offset {}, which counts cells.]\n", index + 1);
+            shown +=
+                &format!("[{total} cells in all. Go on with offset {}, which counts cells.]\n", index + 1);
             break;
         }
         shown += &piece;
@@ -126,7 +127,9 @@ pub(in crate::tools) fn cell_name(id: Option<&str>, index: usize) -> String {
 
 /// The programming language of a notebook.
 pub(in crate::tools) fn language(metadata: &Value) -> &str {
-    let known = ["/language_info/name", "/kernelspec/language"].iter().find_map(|path| metadata.pointer(path)?.as_str());
+    let known = ["/language_info/name", "/kernelspec/language"]
+        .iter()
+        .find_map(|path| metadata.pointer(path)?.as_str());
     known.unwrap_or("python")
 }
 
@@ -134,7 +137,8 @@ impl Cell {
     fn render(&self, index: usize) -> String {
         let name = cell_name(self.id.as_deref(), index);
         let source = shorten(&self.source.join(), PIECE);
-        let mut text = format!("<cell id=\"{name}\" type=\"{}\">\n{}\n</cell>\n", self.cell_type, source.trim_end());
+        let mut text =
+            format!("<cell id=\"{name}\" type=\"{}\">\n{}\n</cell>\n", self.cell_type, source.trim_end());
         for output in &self.outputs {
             let piece = shorten(&output.says(), PIECE);
             text += &format!("<output>\n{}\n</output>\n", piece.trim_end());
@@ -150,7 +154,8 @@ impl Cell {
         });
         if self.cell_type == "code" {
             let outputs = self.outputs.iter();
-            let outputs = outputs.map(|it| json!({"output_type": it.output_type, "text": shorten(&it.says(), PIECE)}));
+            let outputs =
+                outputs.map(|it| json!({"output_type": it.output_type, "text": shorten(&it.says(), PIECE)}));
             cell["language"] = language.into();
             cell["execution_count"] = self.execution_count.into();
             cell["outputs"] = outputs.collect();
@@ -170,7 +175,8 @@ impl CellOutput {
 
     fn picture(&self) -> Option<Block> {
         let kinds = [("image/png", ImageFormat::Png), ("image/jpeg", ImageFormat::Jpeg)];
-        let (data, format) = kinds.iter().find_map(|(name, format)| Some((self.data.get(*name)?, *format)))?;
+        let (data, format) =
+            kinds.iter().find_map(|(name, format)| Some((self.data.get(*name)?, *format)))?;
         let base64 = Lines::deserialize(data).ok()?.join();
         let bytes = BASE64_STANDARD.decode(base64.split_whitespace().collect::<String>()).ok()?;
         image::fit(&bytes, format, LARGEST_PICTURE).ok().map(image::Picture::into_block)
@@ -182,7 +188,8 @@ mod tests {
     use super::*;
 
     const ALL: Span = Span { first: 1, count: None };
-    const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    const DOT: &str =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
     fn notebook(outputs: &Value) -> String {
         json!({"cells": [
@@ -229,11 +236,15 @@ mod tests {
 
     #[test]
     fn a_long_notebook_is_shown_in_parts() {
-        let cells: Vec<_> = (0..30).map(|_| json!({"cell_type": "code", "source": "x".repeat(9_000)})).collect();
+        let cells: Vec<_> =
+            (0..30).map(|_| json!({"cell_type": "code", "source": "x".repeat(9_000)})).collect();
         let text = json!({"cells": cells}).to_string();
         let done = show(Path::new("/n"), &text, ALL).unwrap();
         let ResultContent::Text(text_shown) = done.content else { panic!("no text") };
-        assert!(text_shown.len() < SHOWN + 100 && text_shown.ends_with("Go on with offset 12, which counts cells.]"));
+        assert!(
+            text_shown.len() < SHOWN + 100
+                && text_shown.ends_with("Go on with offset 12, which counts cells.]")
+        );
         let done = show(Path::new("/n"), &text, Span { first: 12, count: Some(1) }).unwrap();
         assert_eq!(done.meta["file"]["cells"][0]["cell_id"], "cell-11");
     }

@@ -69,7 +69,9 @@ fn render<'a>(lines: impl Iterator<Item = &'a str>, span: Span, total: Total) ->
     let mut shown = Shown { text: String::new(), content: String::new(), count: 0, advised: false };
     for line in lines.take(span.count.unwrap_or(usize::MAX)) {
         let line = line.strip_suffix('\r').unwrap_or(line);
-        if shown.count > 0 && (shown.text.len() + line.len().min(LINE) > SHOWN || shown.content.len() + line.len() > KEPT) {
+        if shown.count > 0
+            && (shown.text.len() + line.len().min(LINE) > SHOWN || shown.content.len() + line.len() > KEPT)
+        {
             shown.say_how_to_go_on(span, total);
             break;
         }
@@ -88,7 +90,9 @@ impl Shown {
         // Writing to a string cannot fail.
         let _ = match end {
             None => write!(self.text, "{number}\t{line}"),
-            Some((end, _)) => write!(self.text, "{number}\t{} [line cut: {} bytes in all]", &line[..end], line.len()),
+            Some((end, _)) => {
+                write!(self.text, "{number}\t{} [line cut: {} bytes in all]", &line[..end], line.len())
+            }
         };
         self.content.push_str(&line[..line.floor_char_boundary(KEPT)]);
         self.count += 1;
@@ -100,7 +104,11 @@ impl Shown {
             Total::Exactly(total) => format!("{total}"),
             Total::AtLeast(total) => format!("more than {total}"),
         };
-        let note = format!("\n\n[Lines {}-{} of {total} are shown. Go on with offset {next}.]", span.first, next - 1);
+        let note = format!(
+            "\n\n[Lines {}-{} of {total} are shown. Go on with offset {next}.]",
+            span.first,
+            next - 1
+        );
         self.text.push_str(&note);
         self.advised = true;
     }
@@ -109,7 +117,8 @@ impl Shown {
         let (Total::Exactly(total) | Total::AtLeast(total)) = total;
         let meta = meta(path, &self.content, self.count, span.first, total);
         if self.count == 0 {
-            let says = format!("{} has only {total} lines: line {} is beyond its end.", path.display(), span.first);
+            let says =
+                format!("{} has only {total} lines: line {} is beyond its end.", path.display(), span.first);
             return Done::text(says, meta);
         }
         Done::text(self.text, meta)
@@ -230,7 +239,11 @@ mod tests {
     fn a_huge_line_is_cut_for_the_model() {
         let (done, _) = show(Path::new("/f"), &format!("{}\nend", "é".repeat(100_000)), ALL);
         let text = says(done);
-        assert!(text.len() < 5_000 && text.ends_with("[line cut: 200000 bytes in all]\n2\tend"), "{}", text.len());
+        assert!(
+            text.len() < 5_000 && text.ends_with("[line cut: 200000 bytes in all]\n2\tend"),
+            "{}",
+            text.len()
+        );
     }
 
     #[test]
@@ -241,7 +254,12 @@ mod tests {
         let count = done.meta["file"]["numLines"].as_u64().unwrap();
         let text = says(done);
         assert!(text.len() <= SHOWN + 100);
-        assert!(text.ends_with(&format!("[Lines 1-{count} of 20001 are shown. Go on with offset {}.]", count + 1)));
+        assert!(
+            text.ends_with(&format!(
+                "[Lines 1-{count} of 20001 are shown. Go on with offset {}.]",
+                count + 1
+            ))
+        );
     }
 
     /// Scans a text that arrives in pieces of an awkward size.
@@ -259,7 +277,11 @@ mod tests {
             Span { first: 30_001, count: Some(9) },
             Span { first: 99_999, count: None },
         ] {
-            assert_eq!(scanned(text.as_bytes(), span), Some(show(Path::new("/f"), &text, span).0), "{span:?}");
+            assert_eq!(
+                scanned(text.as_bytes(), span),
+                Some(show(Path::new("/f"), &text, span).0),
+                "{span:?}"
+            );
         }
     }
 

@@ -237,7 +237,7 @@ pub(super) fn newest_first(files: &mut [(SystemTime, PathBuf)]) {
 pub(super) fn gaps(unreadable: usize, out_of_time: bool) -> String {
     let mut text = String::new();
     if unreadable > 0 {
-        text.push_str(&format!("\n({unreadable} files or folders could not be read.)"));
+        text.push_str(&format!("\n(Files or folders that could not be read: {unreadable}.)"));
     }
     if out_of_time {
         text.push_str("\n(Ended for lack of time; there may be more. Search a smaller folder.)");

@@ -48,7 +48,9 @@ impl Names {
     /// Only files of this type, by ripgrep's names.
     pub(in crate::tools) fn of_type(self, name: &str) -> Result<Self, Trouble> {
         let types = TypesBuilder::new().add_defaults().select(name).build().map_err(|_| {
-            Trouble::Refused(format!("`{name}` is no file type that ripgrep knows. Use glob instead: `*.{name}`."))
+            Trouble::Refused(format!(
+                "`{name}` is no file type that ripgrep knows. Use glob instead: `*.{name}`."
+            ))
         })?;
         Ok(Self { types: Some(types), ..self })
     }
@@ -74,7 +76,8 @@ impl Names {
     /// The walk leaves hidden names out by itself; only where some of them count must we look.
     fn is_visible(&self, path: &Path) -> bool {
         let Some(name) = path.file_name().filter(|_| self.name_hidden()) else { return true };
-        !name.as_encoded_bytes().starts_with(b".") || (name != ".git" && self.dotted.is_match(Path::new(name)))
+        !name.as_encoded_bytes().starts_with(b".")
+            || (name != ".git" && self.dotted.is_match(Path::new(name)))
     }
 }
 
@@ -86,9 +89,9 @@ pub(in crate::tools) fn is_plain(glob: &str) -> bool {
 fn globs(patterns: &[String]) -> Result<GlobSet, Trouble> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
-        let glob = GlobBuilder::new(pattern).literal_separator(true).empty_alternates(true).build().map_err(|error| {
-            Trouble::Refused(format!("`{pattern}` is not a valid glob: {}.", error.kind()))
-        })?;
+        let glob = GlobBuilder::new(pattern).literal_separator(true).empty_alternates(true).build().map_err(
+            |error| Trouble::Refused(format!("`{pattern}` is not a valid glob: {}.", error.kind())),
+        )?;
         set.add(glob);
     }
     set.build().map_err(|error| Trouble::Refused(format!("These globs cannot be used: {}.", error.kind())))
@@ -120,10 +123,12 @@ fn spread(glob: &str, folder: &str) -> Vec<String> {
         None => format!("**/{name}"),
     };
     let contents = format!("{anchored}/**");
-    match () {
-        () if glob.ends_with('/') => vec![contents],
-        () if is_plain(name) => vec![anchored, contents],
-        () => vec![anchored],
+    if glob.ends_with('/') {
+        vec![contents]
+    } else if is_plain(name) {
+        vec![anchored, contents]
+    } else {
+        vec![anchored]
     }
 }
 

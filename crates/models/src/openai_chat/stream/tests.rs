@@ -63,7 +63,7 @@ fn check(rows: Vec<Row>) {
 }
 
 #[test]
-fn providers_streams_become_replies() {
+fn the_streams_of_hosted_models_become_replies() {
     check(vec![
         Row {
             name: "OpenAI: text, with figures in a last chunk without choices",
@@ -136,6 +136,25 @@ fn providers_streams_become_replies() {
             },
         },
         Row {
+            name: "Mistral: content in parts",
+            lines: &[
+                r#"{"id":"m1","model":"magistral","choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]}]},"finish_reason":null}]}"#,
+                r#"{"id":"m1","model":"magistral","choices":[{"index":0,"delta":{"content":[{"type":"text","text":"Yes."}]},"finish_reason":"stop"}]}"#,
+                "[DONE]",
+            ],
+            reply: Reply {
+                blocks: vec![thinking("Hm."), Block::text("Yes.")],
+                stop: StopReason::EndTurn,
+                tokens: (0, 0, 0),
+            },
+        },
+    ]);
+}
+
+#[test]
+fn the_streams_of_local_servers_become_replies() {
+    check(vec![
+        Row {
             name: "Ollama: a whole call in one chunk, its arguments an object, without index and id, and `stop` after it",
             lines: &[
                 r#"{"id":"chatcmpl-20","object":"chat.completion.chunk","created":1721830177,"model":"qwen3:8b","system_fingerprint":"fp_ollama","choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning":"Look first."},"finish_reason":null}]}"#,
@@ -206,19 +225,6 @@ fn providers_streams_become_replies() {
                 tokens: (50, 0, 11),
             },
         },
-        Row {
-            name: "Mistral: content in parts",
-            lines: &[
-                r#"{"id":"m1","model":"magistral","choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]}]},"finish_reason":null}]}"#,
-                r#"{"id":"m1","model":"magistral","choices":[{"index":0,"delta":{"content":[{"type":"text","text":"Yes."}]},"finish_reason":"stop"}]}"#,
-                "[DONE]",
-            ],
-            reply: Reply {
-                blocks: vec![thinking("Hm."), Block::text("Yes.")],
-                stop: StopReason::EndTurn,
-                tokens: (0, 0, 0),
-            },
-        },
     ]);
 }
 
@@ -279,6 +285,14 @@ fn calls_are_told_apart_however_loosely_they_are_named() {
             ],
             reply: reply(vec![call("a", "Read", read("1"))]),
         },
+    ]);
+}
+
+#[test]
+fn odd_calls_are_made_the_best_of() {
+    let read = |path: &str| json!({ "path": path });
+    let reply = |blocks| Reply { blocks, stop: StopReason::ToolUse, tokens: (0, 0, 0) };
+    check(vec![
         Row {
             name: "id and name said again with each fragment, and the whole call at the end",
             lines: &[

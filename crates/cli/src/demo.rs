@@ -1,0 +1,90 @@
+//! `whimbrel demo`: a real run of the engine with real tools in a temporary folder. Only the model is a script, so it needs
+//! no key and no network.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use whimbrel_engine::{Engine, Start};
+use whimbrel_models::providers::Providers;
+use whimbrel_models::scripted::Scripted;
+use whimbrel_wire::options::{Options, PermissionPromptTool};
+use whimbrel_wire::permission::PermissionMode;
+
+use crate::host::Audience;
+use crate::human::{Judge, Paint, Spinner, Story};
+use crate::print::converse;
+use crate::run::Ended;
+use crate::session::{Env, Session};
+use crate::terminal::Terminal;
+
+/// What the model will say.
+const SCRIPT: &str = include_str!("demo.json");
+
+/// What it is asked.
+const PROMPT: &str =
+    "Count the curlews in sightings.csv with a small script, and check that it counts right.";
+
+/// Between the pieces of a text, so that a person can read along.
+const PACE: u64 = 30;
+
+/// Runs the demonstration.
+pub(crate) fn demo(env: Env, terminal: Terminal) -> io::Result<Ended> {
+    let folder = tempfile::Builder::new().prefix("whimbrel-demo-").tempdir()?;
+    let place = folder.path().canonicalize()?;
+    let mut out = io::stdout();
+    writeln!(out, "A scripted model, real tools, in {}\n\n> {PROMPT}\n", place.display())?;
+    let judge = if terminal.stdin && terminal.stderr { Judge::Person } else { Judge::Demo };
+    let paint = if terminal.colour && terminal.stdout { Paint::Dimmed } else { Paint::Plain };
+    let spinner = (terminal.stdout && terminal.stderr).then(Spinner::default);
+    let story = Story::new(io::stdout(), io::stdout(), paint, spinner);
+    let pace = if terminal.stdout { PACE } else { 0 };
+    let ended = converse(
+        session(&place.display().to_string(), env, pace)?,
+        PROMPT.into(),
+        Audience::Person(story),
+        judge,
+    )?;
+    folder.close()?;
+    writeln!(
+        out,
+        "\n{} is removed. The same with a model of yours: whimbrel \"your task\"",
+        place.display()
+    )?;
+    Ok(ended)
+}
+
+/// A session in the folder that keeps nothing and may edit files there without asking.
+fn session(folder: &str, env: Env, pace: u64) -> io::Result<Session> {
+    let script = Scripted::parse(&script(folder, pace)).map_err(io::Error::other)?;
+    let providers = Providers::offline();
+    providers.add_script("demo", Arc::new(script));
+    let options = Options {
+        model: Some("scripted:demo".into()),
+        cwd: Some(folder.into()),
+        permission_mode: Some(PermissionMode::AcceptEdits),
+        permission_prompt_tool: Some(PermissionPromptTool::Stdio),
+        persist_session: Some(false),
+        setting_sources: Some(Vec::new()),
+        include_partial_messages: true,
+        ..Options::default()
+    };
+    Ok(Session { engine: Engine::new(providers), start: Start { options, env } })
+}
+
+/// The script for a folder: names of files become whole paths.
+fn script(folder: &str, pace: u64) -> String {
+    let folder = serde_json::Value::from(folder).to_string();
+    SCRIPT.replace("$FOLDER", folder.trim_matches('"')).replace("\"$PACE\"", &pace.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_can_be_read_for_any_folder() {
+        for folder in ["/tmp/x", "/tmp/with \"quotes\" and \\"] {
+            Scripted::parse(&script(folder, 30)).unwrap();
+        }
+    }
+}

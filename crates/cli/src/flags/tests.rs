@@ -1,0 +1,396 @@
+//! Command lines, read: as the official SDKs of each generation write them, as people do, and wrong ones.
+
+use std::io;
+
+use serde_json::json;
+use whimbrel_wire::options::{
+    Effort, McpServerConfig, OutputFormat as AnswerShape, PermissionPromptTool, PluginConfig, SettingSource,
+    SystemPrompt, Thinking, ThinkingDisplay, ToolSet,
+};
+use whimbrel_wire::permission::PermissionMode;
+
+use super::*;
+
+fn no_files(_path: &str) -> io::Result<String> {
+    Err(io::ErrorKind::NotFound.into())
+}
+
+fn read(argv: &[&str], caller: Caller) -> Result<Parsed, String> {
+    let argv: Vec<String> = argv.iter().map(|argument| (*argument).to_owned()).collect();
+    parse(&argv, caller, &no_files)
+}
+
+/// The options of a session that an SDK starts with these flags. There must be nothing to warn of.
+fn options(argv: &[&str]) -> Options {
+    let mut whole = vec!["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
+    whole.extend(argv);
+    let Parsed { args, warnings } =
+        read(&whole, Caller::Sdk).unwrap_or_else(|error| panic!("{argv:?}: {error}"));
+    assert_eq!(warnings, Vec::<String>::new(), "{argv:?}");
+    assert_eq!((args.input_format, args.output_format), (InputFormat::StreamJson, OutputFormat::StreamJson));
+    args.options
+}
+
+fn person(argv: &[&str]) -> Args {
+    read(argv, Caller::Person).unwrap_or_else(|error| panic!("{argv:?}: {error}")).args
+}
+
+fn refused(argv: &[&str]) -> String {
+    read(argv, Caller::Person).map(|parsed| parsed.args).expect_err("it was taken")
+}
+
+fn words(list: &[&str]) -> Vec<String> {
+    list.iter().map(|word| (*word).to_owned()).collect()
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table of every flag with a value that an SDK sends")]
+fn a_value_means_the_same_as_two_arguments_and_as_one() {
+    let none = Options::default;
+    let rows: Vec<(&str, &str, Options)> = vec![
+        ("setting-sources", "", Options { setting_sources: Some(vec![]), ..none() }),
+        (
+            "setting-sources",
+            "user,project,local",
+            Options {
+                setting_sources: Some(vec![
+                    SettingSource::User,
+                    SettingSource::Project,
+                    SettingSource::Local,
+                ]),
+                ..none()
+            },
+        ),
+        ("permission-mode", "default", Options { permission_mode: Some(PermissionMode::Default), ..none() }),
+        ("permission-mode", "manual", Options { permission_mode: Some(PermissionMode::Default), ..none() }),
+        ("permission-mode", "plan", Options { permission_mode: Some(PermissionMode::Plan), ..none() }),
+        (
+            "permission-prompt-tool",
+            "stdio",
+            Options { permission_prompt_tool: Some(PermissionPromptTool::Stdio), ..none() },
+        ),
+        (
+            "permission-prompt-tool",
+            "mcp__s__ask",
+            Options {
+                permission_prompt_tool: Some(PermissionPromptTool::Mcp("mcp__s__ask".into())),
+                ..none()
+            },
+        ),
+        ("permission-prompts", "none", Options { permission_prompts: Some("none".into()), ..none() }),
+        ("system-prompt", "", Options { system_prompt: Some("".into()), ..none() }),
+        ("system-prompt", "be brief", Options { system_prompt: Some("be brief".into()), ..none() }),
+        ("system-prompt", "- a\n- b", Options { system_prompt: Some("- a\n- b".into()), ..none() }),
+        (
+            "system-prompt-file",
+            "/p",
+            Options { system_prompt: Some(SystemPrompt::File { path: "/p".into() }), ..none() },
+        ),
+        (
+            "append-system-prompt",
+            "more",
+            Options {
+                system_prompt: Some(SystemPrompt::Preset {
+                    append: Some("more".into()),
+                    exclude_dynamic_sections: None,
+                    snapshot: None,
+                }),
+                ..none()
+            },
+        ),
+        ("tools", "", Options { tools: Some(ToolSet::List(vec![])), ..none() }),
+        ("tools", "default", Options { tools: Some(ToolSet::Default), ..none() }),
+        ("tools", "Read,Bash", Options { tools: Some(ToolSet::List(words(&["Read", "Bash"]))), ..none() }),
+        (
+            "allowedTools",
+            "Read,Bash(a,b),Skill(x)",
+            Options { allowed_tools: words(&["Read", "Bash(a,b)", "Skill(x)"]), ..none() },
+        ),
+        ("allowed-tools", "Read", Options { allowed_tools: words(&["Read"]), ..none() }),
+        ("disallowedTools", "Bash(rm *)", Options { disallowed_tools: words(&["Bash(rm *)"]), ..none() }),
+        ("disallowed-tools", "Write", Options { disallowed_tools: words(&["Write"]), ..none() }),
+        ("max-turns", "3", Options { max_turns: Some(3), ..none() }),
+        ("max-budget-usd", "0.5", Options { max_budget_usd: Some(0.5), ..none() }),
+        ("task-budget", "1000", Options { task_budget: Some(1000), ..none() }),
+        ("model", "opus", Options { model: Some("opus".into()), ..none() }),
+        ("fallback-model", "haiku", Options { fallback_model: Some("haiku".into()), ..none() }),
+        ("betas", "a,b", Options { betas: words(&["a", "b"]), ..none() }),
+        ("thinking", "adaptive", Options { thinking: Some(Thinking::Adaptive { display: None }), ..none() }),
+        ("thinking", "disabled", Options { thinking: Some(Thinking::Disabled), ..none() }),
+        ("max-thinking-tokens", "0", Options { max_thinking_tokens: Some(0), ..none() }),
+        ("max-thinking-tokens", "4000", Options { max_thinking_tokens: Some(4000), ..none() }),
+        (
+            "thinking-display",
+            "omitted",
+            Options {
+                thinking: Some(Thinking::Adaptive { display: Some(ThinkingDisplay::Omitted) }),
+                ..none()
+            },
+        ),
+        ("effort", "max", Options { effort: Some(Effort::Max), ..none() }),
+        ("resume", "id", Options { resume: Some("id".into()), ..none() }),
+        ("session-id", "id", Options { session_id: Some("id".into()), ..none() }),
+        ("resume-session-at", "id", Options { resume_session_at: Some("id".into()), ..none() }),
+        ("resume-drops-turn", "id", Options { resume_drops_turn: Some("id".into()), ..none() }),
+        ("settings", "{\"sandbox\":{}}", Options { settings: Some("{\"sandbox\":{}}".into()), ..none() }),
+        ("settings", "/s.json", Options { settings: Some("/s.json".into()), ..none() }),
+        ("managed-settings", "{\"a\":1}", Options { managed_settings: Some(json!({"a": 1})), ..none() }),
+        ("add-dir", "/a,b", Options { additional_directories: words(&["/a,b"]), ..none() }),
+        ("agent", "reviewer", Options { agent: Some("reviewer".into()), ..none() }),
+        ("plugin-dir", "/p", Options { plugins: vec![PluginConfig::local("/p")], ..none() }),
+        (
+            "plugin-dir-no-mcp",
+            "/p",
+            Options {
+                plugins: vec![PluginConfig { skip_mcp_discovery: true, ..PluginConfig::local("/p") }],
+                ..none()
+            },
+        ),
+        (
+            "json-schema",
+            "{\"type\":\"object\"}",
+            Options {
+                output_format: Some(AnswerShape::JsonSchema { schema: json!({"type": "object"}) }),
+                ..none()
+            },
+        ),
+        ("debug-file", "/d", Options { debug: false, debug_file: Some("/d".into()), ..none() }),
+        ("project-config-root", "/r", Options { project_config_root: Some("/r".into()), ..none() }),
+        ("name", "a title", Options { title: Some("a title".into()), ..none() }),
+    ];
+    for (name, value, expected) in rows {
+        assert_eq!(options(&[&format!("--{name}"), value]), expected, "--{name} {value:?}");
+        assert_eq!(options(&[&format!("--{name}={value}")]), expected, "--{name}={value}");
+    }
+}
+
+#[test]
+fn every_switch_that_an_sdk_sends_is_known() {
+    let none = Options::default;
+    let rows = [
+        (
+            "--allow-dangerously-skip-permissions",
+            Options { allow_dangerously_skip_permissions: true, ..none() },
+        ),
+        (
+            "--dangerously-skip-permissions",
+            Options { permission_mode: Some(PermissionMode::BypassPermissions), ..none() },
+        ),
+        ("--continue", Options { continue_conversation: true, ..none() }),
+        ("--fork-session", Options { fork_session: true, ..none() }),
+        ("--no-session-persistence", Options { persist_session: Some(false), ..none() }),
+        ("--session-mirror", Options { session_mirror: true, ..none() }),
+        ("--strict-mcp-config", Options { strict_mcp_config: true, ..none() }),
+        ("--include-partial-messages", Options { include_partial_messages: true, ..none() }),
+        ("--include-hook-events", Options { include_hook_events: true, ..none() }),
+        ("--replay-user-messages", Options { replay_user_messages: true, ..none() }),
+        ("--forward-subagent-text", Options { forward_subagent_text: Some(true), ..none() }),
+        ("--prompt-suggestions", Options { prompt_suggestions: Some(true), ..none() }),
+        ("--debug", Options { debug: true, ..none() }),
+        ("--debug=api", Options { debug: true, ..none() }),
+        ("--await-initialize", Options { extra_args: [("await-initialize".into(), None)].into(), ..none() }),
+    ];
+    for (flag, expected) in rows {
+        assert_eq!(options(&[flag]), expected, "{flag}");
+    }
+}
+
+#[test]
+fn what_our_own_sdk_writes_is_read_back() {
+    let written = Options {
+        model: Some("opus".into()),
+        allowed_tools: words(&["Read", "Bash(git log *)"]),
+        disallowed_tools: words(&["Bash(rm *)"]),
+        permission_mode: Some(PermissionMode::AcceptEdits),
+        setting_sources: Some(vec![]),
+        tools: Some(ToolSet::List(vec![])),
+        max_turns: Some(2),
+        thinking: Some(Thinking::Adaptive { display: Some(ThinkingDisplay::Summarized) }),
+        additional_directories: words(&["/a", "/b"]),
+        include_partial_messages: true,
+        ..Options::default()
+    };
+    let argv = written.to_args();
+    assert_eq!(parse(&argv, Caller::Sdk, &no_files).unwrap().args.options, written);
+}
+
+#[test]
+fn a_whole_line_of_each_sdk_is_read() {
+    let typescript_02 = options(&[
+        "--model",
+        "opus",
+        "--permission-prompt-tool",
+        "stdio",
+        "--setting-sources",
+        "",
+        "--permission-mode",
+        "default",
+        "--mcp-config",
+        r#"{"mcpServers":{"s":{"type":"sdk","name":"s"}}}"#,
+        "--include-partial-messages",
+    ]);
+    assert_eq!(typescript_02.permission_mode, Some(PermissionMode::Default));
+    assert_eq!(typescript_02.setting_sources, Some(vec![]));
+    assert!(matches!(&typescript_02.mcp_servers["s"], McpServerConfig::Sdk(server) if server.name == "s"));
+    let typescript_03 =
+        options(&["--model=opus", "--max-turns=2", "--tools=", "--thinking=adaptive", "--settings", "{}"]);
+    assert_eq!((typescript_03.max_turns, typescript_03.settings.as_deref()), (Some(2), Some("{}")));
+    let python = options(&[
+        "--system-prompt",
+        "",
+        "--allowedTools",
+        "Read,Edit",
+        "--resume=id",
+        "--setting-sources=",
+        "--add-dir",
+        "/a",
+        "--add-dir",
+        "/b",
+        "--effort",
+        "high",
+    ]);
+    assert_eq!(python.system_prompt, Some(SystemPrompt::Text(String::new())));
+    assert_eq!(python.additional_directories, ["/a", "/b"]);
+}
+
+#[test]
+fn a_prompt_is_found_wherever_it_stands() {
+    let rows: [(&[&str], Option<&str>); 14] = [
+        (&["-p", "hi"], Some("hi")),
+        (&["hi", "-p"], Some("hi")),
+        (&["-p", "--model", "x", "hi"], Some("hi")),
+        (&["-p", "--model=x", "hi"], Some("hi")),
+        (&["-p", "--allowedTools", "Bash", "hi"], Some("hi")),
+        (&["-p", "--allowedTools", "Bash(a b)", "Read", "mcp__s__t", "hi there"], Some("hi there")),
+        (&["-p", "--add-dir", "src", "hi"], Some("hi")),
+        (&["-p", "--add-dir", "../a", "/b", "hi"], Some("hi")),
+        (&["-p", "--debug", "hi"], Some("hi")),
+        (&["-p", "--", "--hi"], Some("--hi")),
+        (&["-p", "- one\n- two"], Some("- one\n- two")),
+        (&["-p", "demo"], Some("demo")),
+        (&["-p", ""], Some("")),
+        (&["-p", "--model", "x"], None),
+    ];
+    for (argv, expected) in rows {
+        let args = person(argv);
+        assert_eq!(
+            (args.prompt.as_deref(), args.print, args.command),
+            (expected, true, Command::Run),
+            "{argv:?}"
+        );
+    }
+}
+
+#[test]
+fn further_values_of_a_list_are_taken() {
+    let args = person(&[
+        "-p",
+        "--allowedTools",
+        "Bash(a,b) Edit",
+        "Read",
+        "--add-dir",
+        "/a",
+        "./b",
+        "--allowedTools=Grep",
+    ]);
+    assert_eq!(args.options.allowed_tools, ["Bash(a,b)", "Edit", "Read", "Grep"]);
+    assert_eq!(args.options.additional_directories, ["/a", "./b"]);
+}
+
+#[test]
+fn a_command_is_the_first_argument() {
+    let rows: [(&[&str], Command); 7] = [
+        (&["demo"], Command::Demo),
+        (&["help"], Command::Help),
+        (&["version"], Command::Version),
+        (&["--help"], Command::Help),
+        (&["-h"], Command::Help),
+        (&["-p", "--version"], Command::Version),
+        (&["-v"], Command::Version),
+    ];
+    for (argv, expected) in rows {
+        assert_eq!(person(argv).command, expected, "{argv:?}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_words() {
+    let rows: [(&[&str], &str); 19] = [
+        (&["--no-such-flag", "hi"], "--no-such-flag"),
+        (&["-x"], "-x"),
+        (&["--model"], "--model needs a value"),
+        (&["--model", "--verbose"], "--model needs a value"),
+        (&["--verbose=yes"], "takes no value"),
+        (&["--max-turns", "many"], "\"many\" is not a whole number"),
+        (&["--max-turns", "-1"], "--max-turns"),
+        (&["--max-budget-usd", "NaN"], "NaN"),
+        (&["--permission-mode", "yolo"], "yolo"),
+        (&["--setting-sources", "user,mars"], "mars"),
+        (&["--output-format", "xml"], "stream-json"),
+        (&["-p", "--output-format", "stream-json", "hi"], "--verbose"),
+        (&["--input-format", "stream-json"], "--output-format stream-json"),
+        (&["--input-format=stream-json", "--output-format=json"], "--output-format stream-json"),
+        (&["--input-format=stream-json", "--output-format=stream-json", "hi"], "\"hi\""),
+        (&["-p", "one", "two"], "quotes"),
+        (&["--json-schema", "[]"], "object"),
+        (&["--mcp-config", "/nowhere.json"], "/nowhere.json cannot be read"),
+        (&["--mcp-config", "{}"], "mcpServers"),
+    ];
+    for (argv, expected) in rows {
+        let error = refused(argv);
+        assert!(error.contains(expected), "{argv:?}: {error}");
+    }
+}
+
+#[test]
+fn an_unknown_flag_of_an_sdk_is_left_out_with_its_value() {
+    let base = ["--input-format=stream-json", "--output-format=stream-json"];
+    let rows: [&[&str]; 5] = [
+        &["--brand-new", "--model", "opus"],
+        &["--brand-new", "value", "--model", "opus"],
+        &["--brand-new=value", "--model", "opus"],
+        &["--brand-new=", "--model=opus"],
+        &["--replay-user-messages", "true", "--model", "opus"],
+    ];
+    for more in rows {
+        let Parsed { args, warnings } = read(&[&base[..], more].concat(), Caller::Sdk).unwrap();
+        assert_eq!((args.options.model.as_deref(), warnings.len()), (Some("opus"), 1), "{more:?}");
+    }
+    let error = read(&[&base[..], &["--deny-everything"]].concat(), Caller::Sdk).unwrap_err();
+    assert!(error.contains("--deny-everything"), "{error}");
+}
+
+#[test]
+fn files_that_flags_name_are_read() {
+    let files = |path: &str| match path {
+        "mcp.json" => Ok(r#"{"mcpServers":{"a":{"command":"x"}}}"#.to_owned()),
+        "agents.json" => Ok(r#"{"r":{"description":"d","prompt":"p"}}"#.to_owned()),
+        "prompt.md" => Ok("from a file".to_owned()),
+        _ => no_files(path),
+    };
+    let argv = [
+        "-p",
+        "--mcp-config",
+        "mcp.json",
+        r#"{"mcpServers":{"b":{"command":"y"}}}"#,
+        "--agents",
+        "agents.json",
+    ];
+    let argv =
+        [&argv[..], &["--system-prompt-file", "prompt.md", "--append-system-prompt", "more", "hi"]].concat();
+    let args = parse(&words(&argv), Caller::Person, &files).unwrap().args;
+    assert_eq!(args.options.mcp_servers.keys().collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(args.options.agents["r"].prompt, "p");
+    assert_eq!(args.options.system_prompt, Some("from a file\n\nmore".into()));
+    assert_eq!(args.prompt.as_deref(), Some("hi"));
+}
+
+#[test]
+fn settings_given_twice_are_merged_and_never_lost() {
+    let both = options(&["--settings", r#"{"a":1,"b":1}"#, "--settings", r#"{"b":2}"#]);
+    assert_eq!(both.settings.as_deref(), Some(r#"{"a":1,"b":2}"#));
+    let beside_a_file = options(&["--settings", "/s.json", "--settings", r#"{"sandbox":{"enabled":true}}"#]);
+    assert_eq!(beside_a_file.settings.as_deref(), Some("/s.json"));
+    assert_eq!(beside_a_file.sandbox, json!({"enabled": true}).as_object().cloned());
+    assert!(refused(&["--settings", "/s.json", "--settings", "/t.json"]).contains("twice"));
+}

@@ -1,0 +1,84 @@
+//! The host's side within this process: says the prompt, listens, and answers questions.
+
+use std::io::{self, Write};
+
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+use whimbrel_engine::link::HostEnd;
+use whimbrel_wire::Frame;
+use whimbrel_wire::control::{ControlRequest, ControlResponse, Request};
+use whimbrel_wire::message::User;
+
+use crate::human::{BEAT, Judge, Story};
+
+/// Who listens.
+pub(crate) enum Audience<T, M> {
+    /// Nobody: only the end counts.
+    Nobody,
+    /// A person.
+    Person(Story<T, M>),
+}
+
+impl<T: Write, M: Write> Audience<T, M> {
+    fn hear(&mut self, frame: &Frame) -> io::Result<()> {
+        match self {
+            Self::Nobody => Ok(()),
+            Self::Person(story) => story.tell(frame),
+        }
+    }
+}
+
+/// Says one prompt and listens until everything is said. An error means that the person no longer reads: then everything
+/// stops.
+pub(crate) async fn attend<T: Write, M: Write>(
+    host: HostEnd,
+    prompt: String,
+    mut audience: Audience<T, M>,
+    judge: Judge,
+    over: CancellationToken,
+) -> io::Result<()> {
+    let HostEnd { sender, mut receiver, finished, stop } = host;
+    // An engine that has refused the session does not listen.
+    let _ = sender.send(Ok(User::prompt(prompt).into())).await;
+    finished.cancel();
+    let mut beat = interval(BEAT);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    loop {
+        let frame = tokio::select! {
+            biased;
+            frame = receiver.recv() => frame,
+            () = over.cancelled() => None,
+            _ = beat.tick() => {
+                if let Audience::Person(story) = &mut audience {
+                    story.tick();
+                }
+                continue;
+            }
+        };
+        let Some(frame) = frame else { return Ok(()) };
+        audience.hear(&frame).inspect_err(|_| stop.cancel())?;
+        if let Frame::ControlRequest(question) = frame {
+            let answer = answer(question, judge, &mut audience).await?;
+            let _ = sender.send(Ok(answer.into())).await;
+        }
+    }
+}
+
+async fn answer<T: Write, M: Write>(
+    question: ControlRequest,
+    judge: Judge,
+    audience: &mut Audience<T, M>,
+) -> io::Result<ControlResponse> {
+    let ControlRequest { request_id, request } = question;
+    let Request::CanUseTool(asked) = request else {
+        return Ok(ControlResponse::unsupported(request_id, request.subtype()));
+    };
+    if let Audience::Person(story) = audience {
+        story.pause()?;
+    }
+    let (verdict, told) = judge.answer(&asked).await;
+    if let (Audience::Person(story), Some(line)) = (audience, told) {
+        story.remark(&line)?;
+    }
+    Ok(ControlResponse::success(request_id, &verdict))
+}

@@ -1,0 +1,80 @@
+//! The one prompt of a run without frames: what was typed, what was piped in, or both.
+
+use std::io::{self, Read};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use whimbrel_wire::codec::MAX_LINE_IN;
+
+use crate::stdio::note;
+
+/// How long a pipe beside a typed prompt may stay silent. Many programs start others with a pipe that nobody closes.
+const PATIENCE: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
+
+/// The prompt, or why there is none. A terminal is not read: a prompt is an argument there.
+pub(crate) fn gather(typed: Option<String>, stdin_is_terminal: bool) -> Result<String, String> {
+    let piped = match stdin_is_terminal {
+        true => String::new(),
+        false if typed.is_some() && is_silent() => {
+            note(
+                "Nothing came on stdin for three seconds; going on without it. Redirect it from /dev/null to save the wait.",
+            );
+            String::new()
+        }
+        false => read(io::stdin().lock())
+            .map_err(|error| format!("The prompt on stdin cannot be read: {error}."))?,
+    };
+    joined(&piped, typed.as_deref().unwrap_or_default()).ok_or_else(|| {
+        "There is no prompt. Give one as an argument, or pipe it in: whimbrel -p \"what is this?\"".into()
+    })
+}
+
+/// What was piped in comes first, then a blank line, then what was typed.
+fn joined(piped: &str, typed: &str) -> Option<String> {
+    match (piped.trim(), typed.trim()) {
+        ("", "") => None,
+        ("", _) => Some(typed.to_owned()),
+        (_, "") => Some(piped.trim_end().to_owned()),
+        _ => Some(format!("{}\n\n{typed}", piped.trim_end())),
+    }
+}
+
+/// Whether nothing comes on stdin, not even its end.
+fn is_silent() -> bool {
+    let stdin = io::stdin();
+    matches!(poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&PATIENCE)), Ok(0))
+}
+
+fn read(source: impl Read) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    source.take(MAX_LINE_IN as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > MAX_LINE_IN {
+        return Err(io::Error::other(format!("it has more than {} MiB", MAX_LINE_IN >> 20)));
+    }
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_piped_text_comes_before_the_typed_one() {
+        let rows = [
+            ("", "", None),
+            (" \n", "\t", None),
+            ("", "typed", Some("typed")),
+            ("piped\n", "", Some("piped")),
+            ("piped\n\n", "typed", Some("piped\n\ntyped")),
+            ("  indented\n", "typed", Some("  indented\n\ntyped")),
+        ];
+        for (piped, typed, expected) in rows {
+            assert_eq!(joined(piped, typed).as_deref(), expected, "{piped:?} {typed:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_utf_8_is_read_as_well_as_possible() {
+        assert_eq!(read(&b"a\xffb"[..]).unwrap(), "a\u{fffd}b");
+    }
+}

@@ -1,0 +1,145 @@
+//! The program from start to end.
+
+use std::io;
+
+use whimbrel_engine::Farewell;
+use whimbrel_engine::link::pair;
+use whimbrel_wire::message::User;
+
+use crate::exit::{self, Cut, Host, Why};
+use crate::flags::{self, Args, Caller, Command, InputFormat, OutputFormat, Parsed};
+use crate::print::{Shown, print};
+use crate::session::{Env, Session};
+use crate::stdio::{OnMalformed, note};
+use crate::terminal::{self, Terminal};
+use crate::{demo, prompt, signals, stdio, welcome};
+
+/// How a run ended.
+pub(crate) struct Ended {
+    /// What the engine says.
+    pub(crate) farewell: Farewell,
+    /// What cut it short.
+    pub(crate) why: Option<Why>,
+}
+
+/// Runs the program and gives its exit code.
+pub(crate) fn main() -> i32 {
+    let env: Env =
+        std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect();
+    let variable = |name: &str| env.get(name).map(String::as_str);
+    let entrypoint = variable("CLAUDE_CODE_ENTRYPOINT");
+    let host = Host::from_env(entrypoint, variable("CLAUDE_AGENT_SDK_VERSION"));
+    let terminal = Terminal::look(&env);
+    let parsed = arguments().and_then(|argv| {
+        if argv.is_empty() && terminal.stdin {
+            return Ok(None);
+        }
+        flags::parse(&argv, Caller::from_entrypoint(entrypoint), &|path| std::fs::read_to_string(path))
+            .map(Some)
+    });
+    let Parsed { args, warnings } = match parsed {
+        Ok(Some(parsed)) => parsed,
+        Ok(None) => return say(flags::usage()),
+        Err(text) => return fail(&text),
+    };
+    warnings.iter().for_each(|warning| note(warning));
+    match args.command {
+        Command::Help => say(&flags::help(terminal::width())),
+        Command::Version => say(&flags::version()),
+        Command::Demo => code(demo::demo(env, terminal), host),
+        Command::Run => match input(&args, &env, terminal) {
+            Ok(input) => code(run(args, env, input, terminal), host),
+            Err(text) => fail(&text),
+        },
+    }
+}
+
+/// What a run is fed with.
+enum Input {
+    /// Frames on stdin.
+    Frames,
+    /// One prompt.
+    Prompt(String),
+}
+
+/// Where the input comes from, or why there is none.
+fn input(args: &Args, env: &Env, terminal: Terminal) -> Result<Input, String> {
+    if args.input_format == InputFormat::StreamJson {
+        return Ok(Input::Frames);
+    }
+    let prompt = prompt::gather(args.prompt.clone(), terminal.stdin)?;
+    match args.output_format {
+        OutputFormat::Text | OutputFormat::Json if welcome::lacks_key(args.options.model.as_deref(), env) => {
+            Err(welcome::NO_KEY.into())
+        }
+        _ => Ok(Input::Prompt(prompt)),
+    }
+}
+
+fn run(args: Args, env: Env, input: Input, terminal: Terminal) -> io::Result<Ended> {
+    match (input, args.output_format) {
+        (Input::Prompt(prompt), OutputFormat::Text) => {
+            let shown = if terminal.stdout { Shown::Story } else { Shown::Answer };
+            print(args, env, prompt, shown, terminal)
+        }
+        (Input::Prompt(prompt), OutputFormat::Json) => print(args, env, prompt, Shown::Json, terminal),
+        (input @ Input::Prompt(_), OutputFormat::StreamJson) | (input @ Input::Frames, _) => {
+            over_stdio(args, env, input)
+        }
+    }
+}
+
+/// Frames on stdout, for a host that is a program.
+fn over_stdio(args: Args, env: Env, input: Input) -> io::Result<Ended> {
+    let (link, host) = pair();
+    let cut = Cut::new(host.stop);
+    signals::watch(cut.clone())?;
+    let writer = stdio::write(host.receiver, cut.clone())?;
+    match input {
+        Input::Frames => {
+            let on_malformed = if args.strict_input { OnMalformed::Leave } else { OnMalformed::Report };
+            stdio::read(host.sender, on_malformed, cut.clone())?;
+        }
+        // The queue is empty yet, so there is room.
+        Input::Prompt(prompt) => drop(host.sender.try_send(Ok(User::prompt(prompt).into()))),
+    }
+    let (farewell, ()) = Session::new(args.options, env).serve(link, |_| std::future::ready(()))?;
+    // Everything that was said is written before we leave.
+    let _ = writer.join();
+    Ok(Ended { farewell, why: cut.why() })
+}
+
+fn code(ended: io::Result<Ended>, host: Host) -> i32 {
+    match ended {
+        Ok(Ended { farewell, why }) => {
+            if let Some(error) = &farewell.not_started {
+                note(&error.to_string());
+            }
+            exit::code(why, &farewell, host)
+        }
+        Err(error) => fail(&format!("This machine does not let us run: {error}.")),
+    }
+}
+
+fn say(text: &str) -> i32 {
+    stdio::print(text);
+    0
+}
+
+fn fail(text: &str) -> i32 {
+    note(text);
+    exit::FAILED
+}
+
+fn arguments() -> Result<Vec<String>, String> {
+    let read = |argument: std::ffi::OsString| {
+        argument
+            .into_string()
+            .map_err(|argument| format!("An argument is not UTF-8: {}.", argument.display()))
+    };
+    std::env::args_os().skip(1).map(read).collect()
+}
+
+fn text(bytes: std::ffi::OsString) -> Option<String> {
+    bytes.into_string().ok()
+}

@@ -1,0 +1,65 @@
+//! An engine that serves one session on this thread.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use tokio::runtime::Builder;
+use tokio_util::sync::CancellationToken;
+use whimbrel_engine::link::Link;
+use whimbrel_engine::{Engine, Farewell, Start, serve};
+use whimbrel_models::http::Door;
+use whimbrel_models::providers::Providers;
+use whimbrel_wire::options::Options;
+
+/// The environment of the program.
+pub(crate) type Env = BTreeMap<String, String>;
+
+/// A session that has not begun.
+pub(crate) struct Session {
+    /// The engine.
+    pub(crate) engine: Engine,
+    /// What is asked of it.
+    pub(crate) start: Start,
+}
+
+impl Session {
+    /// A session that asks whichever model the options and the environment name.
+    pub(crate) fn new(mut options: Options, env: Env) -> Self {
+        read_env(&mut options, &env);
+        let shared = Arc::new(env.clone());
+        let door = Door::from_env(|name| env.get(name).cloned());
+        let providers = Providers::from_env(Arc::new(move |name| shared.get(name).cloned()), door);
+        Self { engine: Engine::new(providers), start: Start { options, env } }
+    }
+
+    /// Serves the session until it is over, while the host does its part beside it. The host is given a token that fires
+    /// when nothing more will come.
+    pub(crate) fn serve<H: Future>(
+        self,
+        link: Link,
+        host: impl FnOnce(CancellationToken) -> H,
+    ) -> io::Result<(Farewell, H::Output)> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let over = CancellationToken::new();
+        let host = host(over.clone());
+        let served = async {
+            let farewell = serve(self.engine, link, self.start).await;
+            over.cancel();
+            farewell
+        };
+        let ended = runtime.block_on(async { tokio::join!(served, host) });
+        // Whatever is still under way must not keep the program: drop it, and do not wait for threads.
+        runtime.shutdown_background();
+        Ok(ended)
+    }
+}
+
+/// Options that travel in the environment.
+fn read_env(options: &mut Options, env: &Env) {
+    let on = |name: &str| env.get(name).is_some_and(|value| matches!(value.as_str(), "1" | "true"));
+    options.enable_file_checkpointing |= on("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING");
+    if let Some(format) = env.get("CLAUDE_CODE_QUESTION_PREVIEW_FORMAT") {
+        options.question_preview_format = Some(format.clone());
+    }
+}

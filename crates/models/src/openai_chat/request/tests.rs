@@ -1,0 +1,288 @@
+//! Conversations, and how they are told in the dialect.
+
+use std::sync::Arc;
+
+use whimbrel_wire::RawJson;
+
+use super::*;
+use crate::history::History;
+use crate::request::Preamble;
+
+fn tool(name: &str, description: &str, schema: &str) -> ToolSpec {
+    let input_schema = RawJson::parse(schema).unwrap();
+    ToolSpec { name: name.into(), description: description.into(), input_schema }
+}
+
+fn request(model: &str, history: &mut History) -> Request {
+    let schema = r#"{"type":"object","properties":{"z":{"type":"string"},"a":{}}}"#;
+    let tools = vec![tool("Bash", "Runs a command", schema), tool("Now", "The time", r#"{"type":"object"}"#)];
+    let preamble = Preamble::new(vec!["Be kind.".into(), "Be short.".into()], tools);
+    Request {
+        max_tokens: 4096,
+        effort: Some(Effort::Max),
+        betas: vec!["context-1m-2025-08-07".into()],
+        session_id: "s".into(),
+        ..Request::new(model, Arc::new(preamble), history.ask())
+    }
+}
+
+fn text_of_body(request: &Request) -> String {
+    String::from_utf8(body(request, &request.history.messages()).unwrap()).unwrap()
+}
+
+/// The body for a conversation of lists of blocks; the user speaks first, then they take turns.
+fn value(model: &str, conversation: Value) -> Value {
+    let mut history = History::new();
+    let turns: Vec<Vec<Block>> = serde_json::from_value(conversation).unwrap();
+    for (blocks, role) in turns.iter().zip([Role::User, Role::Assistant].into_iter().cycle()) {
+        blocks.iter().for_each(|block| history.push(role, block));
+    }
+    serde_json::from_str(&text_of_body(&request(model, &mut history))).unwrap()
+}
+
+/// The messages after the system prompt.
+fn messages(model: &str, conversation: Value) -> Value {
+    Value::Array(value(model, conversation)["messages"].as_array().unwrap()[1..].to_vec())
+}
+
+fn check(rows: Vec<(&str, Value, Value)>) {
+    for (name, conversation, expected) in rows {
+        assert_eq!(messages("kimi-k2", conversation), expected, "{name}");
+    }
+}
+
+fn text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+fn thinking(signature: &str) -> Value {
+    json!({"type": "thinking", "thinking": "hm", "signature": signature})
+}
+
+fn call(id: &str) -> Value {
+    json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"z": "ls", "a": 1}})
+}
+
+fn called(id: &str) -> Value {
+    json!({"id": id, "type": "function", "function": {"name": "Bash", "arguments": r#"{"z":"ls","a":1}"#}})
+}
+
+fn result(id: &str, content: Value) -> Value {
+    json!({"type": "tool_result", "tool_use_id": id, "content": content})
+}
+
+fn failure(id: &str, content: Value) -> Value {
+    json!({"type": "tool_result", "tool_use_id": id, "content": content, "is_error": true})
+}
+
+fn told(id: &str, content: &str) -> Value {
+    json!({"role": "tool", "tool_call_id": id, "content": content})
+}
+
+fn base64(kind: &str, media_type: &str) -> Value {
+    json!({"type": kind, "source": {"type": "base64", "media_type": media_type, "data": "AAAA"}})
+}
+
+fn shown() -> Value {
+    json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}})
+}
+
+#[test]
+fn a_request_is_written_with_its_messages_last() {
+    let mut history = History::new();
+    history.push(Role::User, &Block::text("hi"));
+    assert_eq!(
+        text_of_body(&request("kimi-k2", &mut history)),
+        concat!(
+            r#"{"model":"kimi-k2","stream":true,"stream_options":{"include_usage":true},"max_tokens":4096,"tools":["#,
+            r#"{"type":"function","function":{"name":"Bash","description":"Runs a command","#,
+            r#""parameters":{"type":"object","properties":{"z":{"type":"string"},"a":{}}}}},"#,
+            r#"{"type":"function","function":{"name":"Now","description":"The time","#,
+            r#""parameters":{"type":"object","properties":{}}}}],"#,
+            r#""messages":[{"role":"system","content":"Be kind.\n\nBe short."},{"role":"user","content":"hi"}]}"#,
+        )
+    );
+}
+
+#[test]
+fn what_was_sent_once_is_a_byte_prefix_of_all_that_follows() {
+    let mut history = History::new();
+    let mut before = String::new();
+    let push =
+        |history: &mut History, role, block| history.push(role, &serde_json::from_value(block).unwrap());
+    for turn in 0..20 {
+        push(&mut history, Role::User, text(&format!("question {turn} {}", "x".repeat(9_000))));
+        let now = text_of_body(&request("kimi-k2-thinking", &mut history));
+        assert!(now.starts_with(&before), "turn {turn}");
+        before = now.strip_suffix("]}").unwrap().to_owned();
+        let id = format!("c{turn}");
+        push(&mut history, Role::Assistant, thinking(""));
+        push(&mut history, Role::Assistant, call(&id));
+        push(&mut history, Role::User, result(&id, json!([text("done"), base64("image", "image/png")])));
+        push(&mut history, Role::Assistant, text("ok"));
+    }
+}
+
+#[test]
+fn what_the_user_says_has_its_form() {
+    check(vec![
+        (
+            "texts of one side are joined",
+            json!([[text("one"), text("two")]]),
+            json!([{"role": "user", "content": "one\ntwo"}]),
+        ),
+        (
+            "a picture is a data URL",
+            json!([[text("look"), base64("image", "image/png")]]),
+            json!([{"role": "user", "content": [text("look"), shown()]}]),
+        ),
+        (
+            "a picture at an address stays there",
+            json!([[{"type": "image", "source": {"type": "url", "url": "https://x.test/a.png"}}]]),
+            json!([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://x.test/a.png"}}]}]),
+        ),
+        (
+            "a PDF is a file, a text document is text",
+            json!([[
+                base64("document", "application/pdf"),
+                {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "words"}},
+            ]]),
+            json!([{"role": "user", "content": [
+                {"type": "file", "file": {"filename": "document.pdf", "file_data": "data:application/pdf;base64,AAAA"}},
+                text("words"),
+            ]}]),
+        ),
+        (
+            "what only another provider can reach is told of",
+            json!([[{"type": "image", "source": {"type": "file", "file_id": "f1"}}]]),
+            json!([{"role": "user", "content": "(a picture that is out of reach here: f1)"}]),
+        ),
+    ]);
+}
+
+#[test]
+fn what_the_model_said_has_its_form() {
+    check(vec![
+        (
+            "a call keeps its id, and its reasoning goes back",
+            json!([[text("go")], [thinking(""), call("c1")]]),
+            json!([
+                {"role": "user", "content": "go"},
+                {"role": "assistant", "content": null, "reasoning_content": "hm", "tool_calls": [called("c1")]},
+            ]),
+        ),
+        (
+            "signed reasoning came from elsewhere and stays here",
+            json!([[], [thinking("sig"), text("well"), call("c1")]]),
+            json!([{"role": "assistant", "content": "well", "tool_calls": [called("c1")]}]),
+        ),
+        (
+            "reasoning without a call is not sent, nor an empty message",
+            json!([[], [thinking("")], [text("go")], [thinking(""), text("well")]]),
+            json!([{"role": "user", "content": "go"}, {"role": "assistant", "content": "well"}]),
+        ),
+        (
+            "blocks of another provider are left out",
+            json!([[], [
+                {"type": "redacted_thinking", "data": "zz"},
+                {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
+                text("found"),
+            ]]),
+            json!([{"role": "assistant", "content": "found"}]),
+        ),
+    ]);
+}
+
+#[test]
+fn results_have_their_form() {
+    check(vec![
+        (
+            "they come right after their calls, what else was said after them",
+            json!([
+                [],
+                [call("c1"), call("c2")],
+                [
+                    result("c1", json!("a.txt")),
+                    text("and hurry"),
+                    result("c2", json!([text("x"), text("y")])),
+                ]
+            ]),
+            json!([
+                {"role": "assistant", "content": null, "tool_calls": [called("c1"), called("c2")]},
+                told("c1", "a.txt"),
+                told("c2", "x\ny"),
+                {"role": "user", "content": "and hurry"},
+            ]),
+        ),
+        (
+            "an error says that it is one, once",
+            json!([[
+                failure("c1", json!("no such file")),
+                failure("c2", json!("ERROR: boom")),
+                failure("c3", json!(null)),
+                result("c4", json!("")),
+            ]]),
+            json!([
+                told("c1", "Error: no such file"),
+                told("c2", "ERROR: boom"),
+                told("c3", "Error: (no output)"),
+                told("c4", "(no output)"),
+            ]),
+        ),
+        (
+            "a picture follows in a user message",
+            json!([[result("c1", json!([base64("image", "image/png")]))]]),
+            json!([
+                told("c1", "(see the attachment below)"),
+                {"role": "user", "content": [text("Attached to the result of call c1:"), shown()]},
+            ]),
+        ),
+    ]);
+}
+
+#[test]
+fn openai_models_get_no_reasoning_back() {
+    for (model, sent_back) in
+        [("gpt-4o", false), ("o3", false), ("gpt-oss:20b", true), ("deepseek-chat", true)]
+    {
+        let messages = messages(model, json!([[], [thinking(""), call("c1")]]));
+        assert_eq!(messages[0].get("reasoning_content").is_some(), sent_back, "{model}");
+    }
+}
+
+#[test]
+fn the_model_name_decides_on_the_limit_and_the_effort() {
+    let old = "max_tokens";
+    let new = "max_completion_tokens";
+    for (model, limit, effort) in [
+        ("gpt-4o", old, None),
+        ("gpt-4.1-mini", old, None),
+        ("o1", new, Some("high")),
+        ("o1-mini", new, None),
+        ("o3-mini-2025-01-31", new, Some("high")),
+        ("o4-mini", new, Some("high")),
+        ("openai/o3", new, Some("high")),
+        ("gpt-5", new, Some("high")),
+        ("gpt-5.2-codex", new, Some("xhigh")),
+        ("openai/gpt-5-mini", new, Some("high")),
+        ("gpt-5-chat-latest", new, None),
+        ("gpt-oss:120b", old, Some("high")),
+        ("openai/gpt-oss-20b", old, Some("high")),
+        ("kimi-k2-thinking", old, None),
+        ("olmo-3", old, None),
+        ("qwen3:8b", old, None),
+    ] {
+        let body = value(model, json!([]));
+        assert_eq!(body[limit], 4096, "{model}");
+        assert!(body.get(if limit == old { new } else { old }).is_none(), "{model}");
+        assert_eq!(body.get("reasoning_effort").and_then(Value::as_str), effort, "{model}");
+    }
+    assert_eq!(reasoning_effort("gpt-5", Effort::Low), Some("low"));
+    assert_eq!(reasoning_effort("gpt-5", Effort::Medium), Some("medium"));
+}
+
+#[test]
+fn the_ids_of_earlier_calls_are_found() {
+    let content = serde_json::from_value(json!([text("x"), call("c1")])).unwrap();
+    assert_eq!(call_ids(&[Message { role: Role::Assistant, content }]).collect::<Vec<_>>(), ["c1"]);
+}

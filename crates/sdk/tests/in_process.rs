@@ -1,0 +1,165 @@
+//! The SDK with the engine in this process, on scripted models.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::StreamExt;
+use serde_json::{Value, json};
+use whimbrel::wire::message::{Outcome, User};
+use whimbrel::wire::permission::{PermissionMode, PermissionResult};
+use whimbrel::{Agent, Frame, Prompt, Scripted, Session, query};
+
+/// An agent in an empty folder, on a script.
+fn agent(replies: Value) -> (Agent, tempfile::TempDir, Arc<Scripted>) {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Arc::new(Scripted::replies(replies).unwrap());
+    let agent = Agent::new().cwd(folder.path()).persist_session(false).script(Arc::clone(&script));
+    (agent, folder, script)
+}
+
+async fn frames(mut query: whimbrel::Query) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    while let Some(frame) = query.next().await {
+        frames.push(frame.unwrap());
+    }
+    frames
+}
+
+fn results(frames: &[Frame]) -> Vec<Option<&str>> {
+    let results = frames.iter().filter_map(|frame| match frame {
+        Frame::Result(result) => Some(result.result.as_deref()),
+        _ => None,
+    });
+    results.collect()
+}
+
+#[tokio::test]
+async fn a_prompt_gives_init_assistant_and_result_and_then_the_stream_ends() {
+    let (agent, _folder, _) = agent(json!(["hello"]));
+    let frames = frames(query("hi", agent)).await;
+    let kinds: Vec<&str> = frames.iter().map(Frame::kind).collect();
+    assert_eq!(kinds, ["system", "assistant", "result"]);
+    assert_eq!(results(&frames), [Some("hello")]);
+}
+
+#[tokio::test]
+async fn prompts_that_wait_together_are_joined_into_one_turn() {
+    let (agent, _folder, script) = agent(json!(["both"]));
+    let mut session = Session::open(&agent).unwrap();
+    session.send("one").await.unwrap();
+    session.send("two").await.unwrap();
+    assert_eq!(session.result().await.unwrap().result.as_deref(), Some("both"));
+    assert!(script.requests()[0].to_string().contains("two"));
+}
+
+#[tokio::test]
+async fn a_stream_of_prompts_ends_the_run_when_it_ends() {
+    let (agent, _folder, _) = agent(json!(["one", "two"]));
+    let prompts = futures::stream::iter([User::prompt("a"), User::prompt("b")]);
+    let frames = frames(query(Prompt::stream(prompts), agent)).await;
+    assert!(results(&frames).contains(&Some("one")));
+}
+
+#[tokio::test]
+async fn tools_run_and_their_results_reach_the_model() {
+    let write = json!([{"type": "tool_use", "name": "Write", "input": {"file_path": "a.txt", "content": "one\n"}}]);
+    let (agent, folder, script) = agent(json!([write, "written"]));
+    let agent = agent.permission_mode(PermissionMode::AcceptEdits);
+    let frames = frames(query("write a file", agent)).await;
+    assert_eq!(results(&frames), [Some("written")]);
+    assert_eq!(std::fs::read_to_string(folder.path().join("a.txt")).unwrap(), "one\n");
+    assert!(script.requests()[1].to_string().contains("tool_result"));
+}
+
+#[tokio::test]
+async fn the_permission_callback_decides() {
+    let run = |command: &str| json!([{"type": "tool_use", "name": "Bash", "input": {"command": command}}]);
+    let (agent, folder, _) = agent(json!([run("touch yes"), run("touch no"), "done"]));
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&asked);
+    let agent = agent.can_use_tool(move |question| {
+        let command = question.input["command"].as_str().unwrap().to_owned();
+        seen.lock().unwrap().push(command.clone());
+        async move {
+            if command.ends_with("yes") { PermissionResult::allow() } else { PermissionResult::deny("rather not") }
+        }
+    });
+    let frames = frames(query("go", agent)).await;
+    assert_eq!(*asked.lock().unwrap(), ["touch yes", "touch no"]);
+    assert!(folder.path().join("yes").exists() && !folder.path().join("no").exists());
+    let Some(Frame::Result(result)) = frames.last() else { panic!("no result") };
+    assert_eq!(result.permission_denials.len(), 1);
+}
+
+#[tokio::test]
+async fn an_interrupt_ends_the_turn_and_the_session_goes_on() {
+    let slow = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "sleep 60"}}]);
+    let (agent, _folder, script) = agent(json!([slow, "next"]));
+    let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
+    let mut session = Session::open(&agent).unwrap();
+    session.send("go").await.unwrap();
+    loop {
+        if let Some(Ok(Frame::Assistant(_))) = session.next().await {
+            break;
+        }
+    }
+    session.interrupt().await.unwrap();
+    assert_eq!(session.result().await.unwrap().subtype, Outcome::ErrorDuringExecution);
+    session.send("and now?").await.unwrap();
+    assert_eq!(session.result().await.unwrap().result.as_deref(), Some("next"));
+    let history = script.requests()[1]["messages"].to_string();
+    assert!(history.contains("nterrupted") && history.contains("tool_result"));
+}
+
+#[tokio::test]
+async fn dropping_a_session_ends_the_command_it_runs() {
+    let run = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "echo $$ > pid; exec sleep 60"}}]);
+    let (agent, folder, _) = agent(json!([run]));
+    let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
+    let session = Session::open(&agent).unwrap();
+    session.send("go").await.unwrap();
+    let pid = until(|| std::fs::read_to_string(folder.path().join("pid")).ok().filter(|text| text.ends_with('\n'))).await;
+    let process = format!("/proc/{}", pid.trim());
+    drop(session);
+    until(|| (!std::path::Path::new(&process).exists()).then_some(())).await;
+}
+
+/// Looks until there is something to see, for at most ten seconds.
+async fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let looking = async {
+        loop {
+            if let Some(found) = look() {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), looking).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_sessions_of_five_turns_finish_in_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let finished = Arc::new(AtomicUsize::new(0));
+    let mut sessions = Vec::new();
+    for number in 0..1000 {
+        let script = Scripted::replies(json!(["1", "2", "3", "4", format!("{number}")])).unwrap();
+        let agent = Agent::new().cwd(folder.path()).persist_session(false).script(script);
+        let finished = Arc::clone(&finished);
+        sessions.push(tokio::spawn(async move {
+            let mut session = Session::open(&agent).unwrap();
+            for turn in 1..=5 {
+                session.send(format!("turn {turn}")).await.unwrap();
+                let result = session.result().await.unwrap();
+                if turn == 5 && result.result == Some(number.to_string()) {
+                    finished.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }));
+    }
+    for session in sessions {
+        session.await.unwrap();
+    }
+    assert_eq!(finished.load(Ordering::Relaxed), 1000);
+}

@@ -1,0 +1,185 @@
+//! What is left of a run when everything that differs from run to run is taken out, pure.
+//!
+//! - Ids that the engine makes up get names by the order in which they first appear: `<session-1>`, `<request-1>`,
+//!   `<task-1>`, `<agent-1>`. Any other UUID becomes `<uuid>`, unless the story itself names it.
+//! - Times become `<time>`; durations, delays and process ids become 0.
+//! - Folders and addresses of the run become `<workspace>`, `<home>`, `<tmp>`, `<api>`.
+//! - Results of tool calls that stand next to each other come in the order of their ids: they may finish in any order.
+
+use serde_json::Value;
+
+/// The fields that hold an id, and the name it gets.
+const IDS: [(&str, &str); 5] =
+    [("session_id", "session"), ("request_id", "request"), ("task_id", "task"), ("agent_id", "agent"), ("agentId", "agent")];
+
+/// Ids shorter than this could be part of something else.
+const SHORTEST_ID: usize = 6;
+
+/// What is known about a run before it is looked at.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    /// Texts of this run and the placeholders they get.
+    pub places: Vec<(String, String)>,
+    /// A text whose ids are kept as they are.
+    pub story: String,
+}
+
+/// Takes everything out of the frames of a run that differs from run to run.
+pub fn normal(frames: &[Value], known: &Known) -> Vec<Value> {
+    let mut names = known.places.clone();
+    // A folder inside another must be found first.
+    names.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
+    names.extend(named_ids(frames, known));
+    let mut frames: Vec<Value> = frames.iter().map(|frame| clean(frame, "", &names, known)).collect();
+    frames.chunk_by_mut(|a, b| result_id(a).is_some() && result_id(b).is_some()).for_each(|run| {
+        run.sort_by_key(|frame| result_id(frame).map(str::to_owned));
+    });
+    frames
+}
+
+/// The ids that the engine made up, with their names.
+fn named_ids(frames: &[Value], known: &Known) -> Vec<(String, String)> {
+    let mut names: Vec<(String, String)> = Vec::new();
+    for (field, id) in frames.iter().flat_map(ids_in) {
+        let fresh = names.iter().all(|(known, _)| *known != id);
+        if fresh && id.len() >= SHORTEST_ID && !id.starts_with("host_") && !known.story.contains(&id) {
+            let kind = IDS.iter().find(|(name, _)| *name == field).map_or("id", |(_, kind)| kind);
+            let prefix = format!("<{kind}-");
+            let number = names.iter().filter(|(_, name)| name.starts_with(&prefix)).count() + 1;
+            names.push((id, format!("{prefix}{number}>")));
+        }
+    }
+    names
+}
+
+fn ids_in(value: &Value) -> Vec<(String, String)> {
+    match value {
+        Value::Object(fields) => {
+            let own = |name: &str, value: &Value| match value {
+                Value::String(id) if IDS.iter().any(|(field, _)| *field == name) => vec![(name.to_owned(), id.clone())],
+                other => ids_in(other),
+            };
+            fields.iter().flat_map(|(name, value)| own(name, value)).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(ids_in).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn clean(value: &Value, field: &str, names: &[(String, String)], known: &Known) -> Value {
+    match value {
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| (name.clone(), clean(value, name, names, known))).collect()
+        }
+        Value::Array(items) => items.iter().map(|item| clean(item, field, names, known)).collect(),
+        Value::Number(_) if is_volatile(field) => 0.into(),
+        Value::String(text) => {
+            let named = names.iter().fold(text.clone(), |text, (from, to)| text.replace(from, to));
+            Value::String(without_times(&without_uuids(&named, &known.story)))
+        }
+        other => other.clone(),
+    }
+}
+
+/// Whether a number under this name is a duration, a delay or a process id.
+fn is_volatile(field: &str) -> bool {
+    field == "pid" || ["_ms", "Ms", "_seconds", "Seconds"].iter().any(|end| field.ends_with(end))
+}
+
+/// The call that a frame is the result of.
+fn result_id(frame: &Value) -> Option<&str> {
+    let block = &frame["message"]["content"][0];
+    (frame["type"] == "user" && block["type"] == "tool_result").then(|| block["tool_use_id"].as_str())?
+}
+
+fn without_uuids(text: &str, story: &str) -> String {
+    replaced(text, |rest| {
+        let candidate = rest.get(..36)?;
+        (is_uuid(candidate) && !story.contains(candidate)).then_some((36, "<uuid>"))
+    })
+}
+
+fn is_uuid(text: &str) -> bool {
+    let fits = |(at, byte): (usize, u8)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    text.len() == 36 && text.bytes().enumerate().all(fits)
+}
+
+fn without_times(text: &str) -> String {
+    replaced(text, |rest| {
+        let head = rest.get(..19)?;
+        let fits = |(byte, form): (u8, u8)| if form == b'0' { byte.is_ascii_digit() } else { byte == form };
+        let rest_of_it = |byte: &u8| byte.is_ascii_digit() || b".:+-Z".contains(byte);
+        head.bytes().zip(*b"0000-00-00T00:00:00").all(fits).then(|| {
+            let more = rest.as_bytes()[19..].iter().take_while(|byte| rest_of_it(byte)).count();
+            (19 + more, "<time>")
+        })
+    })
+}
+
+/// Replaces every place where `at` finds something; it says how long that is and what to put there.
+fn replaced(text: &str, at: impl Fn(&str) -> Option<(usize, &'static str)>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        match at(rest) {
+            Some((length, put)) => {
+                out.push_str(put);
+                rest = &rest[length..];
+            }
+            None => {
+                out.push(next);
+                rest = &rest[next.len_utf8()..];
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const A: &str = "3e0f3b6e-7a0a-4f0e-9a52-5f6f2f0d1a11";
+    const B: &str = "9b7f6d3c-0d7e-4a5e-8b1c-2c1e5e0a7b22";
+
+    fn known() -> Known {
+        let place = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+        Known { places: vec![place("/t/x", "<root>"), place("/t/x/workspace", "<workspace>")], story: B.into() }
+    }
+
+    #[test]
+    fn whatever_differs_from_run_to_run_is_taken_out() {
+        let table = [
+            ("an id with a name", json!({"session_id": A, "text": A}), json!({"session_id": "<session-1>", "text": "<session-1>"})),
+            ("an id without", json!({"uuid": A}), json!({"uuid": "<uuid>"})),
+            ("an id of the story", json!({"uuid": B, "session_id": B}), json!({"uuid": B, "session_id": B})),
+            ("an id of the host", json!({"request_id": "host_1"}), json!({"request_id": "host_1"})),
+            ("a time", json!("at 2026-11-15T10:00:00.123Z."), json!("at <time>")),
+            ("a duration", json!({"duration_ms": 12, "durationMs": 3, "n": 4}), json!({"duration_ms": 0, "durationMs": 0, "n": 4})),
+            ("a folder", json!(["/t/x/workspace/größe"]), json!(["<workspace>/größe"])),
+        ];
+        for (name, frame, expected) in table {
+            assert_eq!(normal(&[frame], &known()), [expected], "{name}");
+        }
+    }
+
+    #[test]
+    fn ids_are_numbered_in_the_order_in_which_they_appear() {
+        let frames = [json!({"request_id": A}), json!({"request_id": "abcdefgh"}), json!({"x": A})];
+        let expected = [json!({"request_id": "<request-1>"}), json!({"request_id": "<request-2>"}), json!({"x": "<request-1>"})];
+        assert_eq!(normal(&frames, &known()), expected);
+    }
+
+    #[test]
+    fn neighbouring_results_are_put_in_order() {
+        let result = |id: &str| json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": id}]}});
+        let other = json!({"type": "assistant"});
+        let frames = [result("2"), result("1"), other.clone(), result("0")];
+        assert_eq!(normal(&frames, &known()), [result("1"), result("2"), other, result("0")]);
+    }
+}

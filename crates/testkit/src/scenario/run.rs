@@ -1,0 +1,100 @@
+//! What came of a story, and how two runs differ.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// What came of a story, normalised.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// What the engine said.
+    pub frames: Vec<Value>,
+    /// The messages of each request to the model, without reminders and cache marks.
+    pub requests: Vec<Value>,
+    /// The files of the workspace afterwards.
+    pub files: BTreeMap<String, Vec<u8>>,
+    /// The exit code.
+    pub exit: i32,
+}
+
+impl Run {
+    /// Where this run first differs from another; none if they are the same.
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        let frames = || lines(&self.frames, &other.frames).map(|text| format!("frame {text}"));
+        let requests = || lines(&self.requests, &other.requests).map(|text| format!("request {text}"));
+        let exit = || (self.exit != other.exit).then(|| format!("exit code {} against {}", self.exit, other.exit));
+        frames().or_else(requests).or_else(|| files(&self.files, &other.files)).or_else(exit)
+    }
+}
+
+/// Fails, with the place of the first difference, unless both runs are the same.
+pub fn assert_same(a: &Run, b: &Run) {
+    if let Some(difference) = a.difference(b) {
+        panic!("the runs differ: {difference}");
+    }
+}
+
+/// Where two lists of values first differ.
+pub(super) fn lines(a: &[Value], b: &[Value]) -> Option<String> {
+    let differing = a.iter().zip(b).position(|(a, b)| a != b);
+    if let Some(at) = differing {
+        let place = place(&a[at], &b[at]).unwrap_or_default();
+        return Some(format!("{} differs at {place}\n  one:   {}\n  other: {}", at + 1, a[at], b[at]));
+    }
+    let (more, which) = if a.len() > b.len() { (a, "one") } else { (b, "other") };
+    let at = a.len().min(b.len());
+    more.get(at).map(|extra| format!("{} is only in the {which}: {extra}", at + 1))
+}
+
+/// Where two sets of files first differ.
+pub(super) fn files(a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec<u8>>) -> Option<String> {
+    let names = a.keys().chain(b.keys());
+    let differing = names.into_iter().find(|name| a.get(*name) != b.get(*name))?;
+    let shown = |files: &BTreeMap<String, Vec<u8>>| match files.get(differing) {
+        Some(content) => format!("{:?}", String::from_utf8_lossy(content)),
+        None => "absent".to_owned(),
+    };
+    Some(format!("file {differing} differs\n  one:   {}\n  other: {}", shown(a), shown(b)))
+}
+
+/// The path of the first field in which two values differ, with both of its values.
+fn place(a: &Value, b: &Value) -> Option<String> {
+    match (a, b) {
+        (Value::Object(one), Value::Object(other)) => {
+            let mut names = one.keys().chain(other.keys());
+            let name = names.find(|name| one.get(*name) != other.get(*name))?;
+            match (one.get(name), other.get(name)) {
+                (Some(one), Some(other)) => place(one, other).map(|rest| format!(".{name}{rest}")),
+                (one, _) => Some(format!(".{name} (only in the {})", if one.is_some() { "one" } else { "other" })),
+            }
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            let at = one.iter().zip(other).position(|(one, other)| one != other)?;
+            place(&one[at], &other[at]).map(|rest| format!("[{at}]{rest}"))
+        }
+        _ => (a != b).then(|| format!(": {a} against {b}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_first_difference_is_named() {
+        let table = [
+            ("same", json!([1, {"a": 2}]), None),
+            ("a field", json!([1, {"a": 3}]), Some("2 differs at .a: 2 against 3")),
+            ("a missing field", json!([1, {}]), Some("2 differs at .a (only in the one)")),
+            ("a line too few", json!([1]), Some("2 is only in the one: {\"a\":2}")),
+            ("a line too many", json!([1, {"a": 2}, 3]), Some("3 is only in the other: 3")),
+        ];
+        let one = [json!(1), json!({"a": 2})];
+        for (name, other, expected) in table {
+            let found = lines(&one, other.as_array().unwrap());
+            assert_eq!(found.as_deref().and_then(|text| text.lines().next()), expected, "{name}");
+        }
+    }
+}
