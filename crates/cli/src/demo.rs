@@ -36,7 +36,7 @@ pub(crate) fn demo(env: Env, terminal: Terminal) -> io::Result<Ended> {
     let judge = if terminal.stdin && terminal.stderr { Judge::Person } else { Judge::Demo };
     let paint = if terminal.colour && terminal.stdout { Paint::Dimmed } else { Paint::Plain };
     let spinner = (terminal.stdout && terminal.stderr).then(Spinner::default);
-    let story = Story::new(io::stdout(), io::stdout(), paint, spinner);
+    let story = Story::new(io::stdout(), io::stdout(), &place, paint, spinner);
     let pace = if terminal.stdout { PACE } else { 0 };
     let ended = converse(
         session(&place.display().to_string(), env, pace)?,

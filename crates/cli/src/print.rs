@@ -48,7 +48,13 @@ pub(crate) fn print(
             options.include_partial_messages = true;
             let paint = if terminal.colour && terminal.stderr { Paint::Dimmed } else { Paint::Plain };
             let spinner = terminal.stderr.then(Spinner::default);
-            Audience::Person(Story::new(io::stdout(), io::stderr(), paint, spinner))
+            Audience::Person(Story::new(
+                io::stdout(),
+                io::stderr(),
+                &std::env::current_dir()?,
+                paint,
+                spinner,
+            ))
         }
         Shown::Answer | Shown::Json => Audience::Nobody,
     };

@@ -6,13 +6,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use whimbrel_wire::codec::MAX_LINE_IN;
 
 use crate::stdio::note;
+use crate::terminal::Terminal;
 
 /// How long a pipe beside a typed prompt may stay silent. Many programs start others with a pipe that nobody closes.
 const PATIENCE: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
 
 /// The prompt, or why there is none. A terminal is not read: a prompt is an argument there.
-pub(crate) fn gather(typed: Option<String>, stdin_is_terminal: bool) -> Result<String, String> {
-    let piped = match stdin_is_terminal {
+pub(crate) fn gather(typed: Option<&str>, terminal: Terminal) -> Result<String, String> {
+    let piped = match terminal.stdin {
         true => String::new(),
         false if typed.is_some() && is_silent() => {
             note(
@@ -23,7 +24,7 @@ pub(crate) fn gather(typed: Option<String>, stdin_is_terminal: bool) -> Result<S
         false => read(io::stdin().lock())
             .map_err(|error| format!("The prompt on stdin cannot be read: {error}."))?,
     };
-    joined(&piped, typed.as_deref().unwrap_or_default()).ok_or_else(|| {
+    joined(&piped, typed.unwrap_or_default()).ok_or_else(|| {
         "There is no prompt. Give one as an argument, or pipe it in: whimbrel -p \"what is this?\"".into()
     })
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use whimbrel_engine::Farewell;
-use whimbrel_engine::link::pair;
+use whimbrel_engine::link::{HostEnd, pair};
 use whimbrel_wire::message::User;
 
 use crate::exit::{self, Cut, Host, Why};
@@ -67,7 +67,7 @@ fn input(args: &Args, env: &Env, terminal: Terminal) -> Result<Input, String> {
     if args.input_format == InputFormat::StreamJson {
         return Ok(Input::Frames);
     }
-    let prompt = prompt::gather(args.prompt.clone(), terminal.stdin)?;
+    let prompt = prompt::gather(args.prompt.as_deref(), terminal)?;
     match args.output_format {
         OutputFormat::Text | OutputFormat::Json if welcome::lacks_key(args.options.model.as_deref(), env) => {
             Err(welcome::NO_KEY.into())
@@ -91,17 +91,20 @@ fn run(args: Args, env: Env, input: Input, terminal: Terminal) -> io::Result<End
 
 /// Frames on stdout, for a host that is a program.
 fn over_stdio(args: Args, env: Env, input: Input) -> io::Result<Ended> {
-    let (link, host) = pair();
-    let cut = Cut::new(host.stop);
+    let (link, HostEnd { sender, receiver, stop, .. }) = pair();
+    let cut = Cut::new(stop);
     signals::watch(cut.clone())?;
-    let writer = stdio::write(host.receiver, cut.clone())?;
+    let writer = stdio::write(receiver, cut.clone())?;
     match input {
         Input::Frames => {
             let on_malformed = if args.strict_input { OnMalformed::Leave } else { OnMalformed::Report };
-            stdio::read(host.sender, on_malformed, cut.clone())?;
+            stdio::read(sender, on_malformed, cut.clone())?;
         }
-        // The queue is empty yet, so there is room.
-        Input::Prompt(prompt) => drop(host.sender.try_send(Ok(User::prompt(prompt).into()))),
+        Input::Prompt(prompt) => {
+            // The queue is empty yet, so there is room.
+            let _ = sender.try_send(Ok(User::prompt(prompt).into()));
+            drop(sender);
+        }
     }
     let (farewell, ()) = Session::new(args.options, env).serve(link, |_| std::future::ready(()))?;
     // Everything that was said is written before we leave.

@@ -33,6 +33,7 @@ pub(crate) fn watch(cut: Cut) -> io::Result<()> {
 /// Leaves when the patience is over, whatever still runs.
 fn leave_in_time(code: i32) {
     let wait = move || {
+        #[expect(clippy::disallowed_methods, reason = "this is the deadline itself")]
         thread::sleep(PATIENCE);
         std::process::exit(code);
     };

@@ -33,7 +33,8 @@ mod tests {
 
     #[test]
     fn a_key_is_missed_only_where_one_is_needed() {
-        let rows: [(&str, Option<&str>, &[(&str, &str)], bool); 8] = [
+        type Row<'a> = (&'a str, Option<&'a str>, &'a [(&'a str, &'a str)], bool);
+        let rows: [Row<'_>; 8] = [
             ("nothing", None, &[], true),
             ("an empty key", None, &[("ANTHROPIC_API_KEY", " ")], true),
             ("a key", None, &[("ANTHROPIC_API_KEY", "k")], false),

@@ -31,10 +31,20 @@ pub fn normal(frames: &[Value], known: &Known) -> Vec<Value> {
     names.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
     names.extend(named_ids(frames, known));
     let mut frames: Vec<Value> = frames.iter().map(|frame| clean(frame, "", &names, known)).collect();
-    frames.chunk_by_mut(|a, b| result_id(a).is_some() && result_id(b).is_some()).for_each(|run| {
-        run.sort_by_key(|frame| result_id(frame).map(str::to_owned));
-    });
+    in_order(&mut frames, |frame| result_id(&frame["message"]["content"][0]));
     frames
+}
+
+/// Puts results of tool calls that stand next to each other in the order of their ids.
+pub(crate) fn in_order(items: &mut [Value], id: impl Fn(&Value) -> Option<&str>) {
+    for run in items.chunk_by_mut(|a, b| id(a).is_some() && id(b).is_some()) {
+        run.sort_by_key(|item| id(item).map(str::to_owned));
+    }
+}
+
+/// The call that a block is the result of.
+pub(crate) fn result_id(block: &Value) -> Option<&str> {
+    (block["type"] == "tool_result").then(|| block["tool_use_id"].as_str())?
 }
 
 /// The ids that the engine made up, with their names.
@@ -84,12 +94,6 @@ fn clean(value: &Value, field: &str, names: &[(String, String)], known: &Known) 
 /// Whether a number under this name is a duration, a delay or a process id.
 fn is_volatile(field: &str) -> bool {
     field == "pid" || ["_ms", "Ms", "_seconds", "Seconds"].iter().any(|end| field.ends_with(end))
-}
-
-/// The call that a frame is the result of.
-fn result_id(frame: &Value) -> Option<&str> {
-    let block = &frame["message"]["content"][0];
-    (frame["type"] == "user" && block["type"] == "tool_result").then(|| block["tool_use_id"].as_str())?
 }
 
 fn without_uuids(text: &str, story: &str) -> String {

@@ -5,6 +5,7 @@
 //! played on it. Asking for it is an error that says so.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
@@ -81,12 +82,13 @@ fn block(words: &Words, number: usize, calls: &mut usize) -> Value {
 fn failure(fault: &Fault) -> anyhow::Result<Value> {
     Ok(match fault {
         Fault::Status { status, error, message, headers } => {
-            let seconds = headers.get("retry-after").and_then(|text| text.parse::<f64>().ok());
+            let seconds = headers.get("retry-after").and_then(|text| text.parse().ok());
+            let wait = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
             json!({
                 "kind": kind(error.as_deref().unwrap_or_else(|| Fault::usual_error(*status))),
                 "status": status,
                 "message": message.as_deref().unwrap_or("scripted failure"),
-                "retry_after_ms": seconds.map(|seconds| (seconds * 1000.0).max(0.0).round()),
+                "retry_after_ms": wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
             })
         }
         Fault::Cut { after } => json!({"kind": "cut", "message": "The stream ended before the reply did.", "after": after}),
@@ -128,7 +130,7 @@ mod tests {
         let turns = script.to_scripted_json().unwrap();
         let told: Vec<_> = turns.as_array().unwrap().iter().map(|turn| turn["fault"]["status"].clone()).collect();
         assert_eq!(told, [json!(529), json!(529), Value::Null, json!(429), Value::Null]);
-        assert_eq!(turns[3]["fault"]["retry_after_ms"], 1500.0);
+        assert_eq!(turns[3]["fault"]["retry_after_ms"], 1500);
         assert_eq!(turns[4]["content"][0]["input"], "{bad");
         assert!(script.to_scripted().is_ok());
     }

@@ -119,6 +119,7 @@ pub(super) fn switch_word(option: &mut Option<bool>, value: Option<&str>) -> App
 }
 
 /// What is done with a plugin's MCP servers.
+#[derive(Clone, Copy)]
 pub(super) enum Servers {
     Use,
     LeaveAlone,

@@ -85,16 +85,16 @@ fn system_prompt(typed: &mut Typed, read_file: ReadFile<'_>) -> Result<Option<Sy
             let asked = append.is_some() || exclude_dynamic_sections.is_some() || snapshot.is_some();
             asked.then_some(SystemPrompt::Preset { append, exclude_dynamic_sections, snapshot })
         }
-        (Some(SystemPrompt::Text(text)), Some(append)) => Some(SystemPrompt::Text(joined(text, &append))),
+        (Some(SystemPrompt::Text(text)), Some(append)) => Some(SystemPrompt::Text(joined(&text, &append))),
         (Some(SystemPrompt::File { path }), Some(append)) => {
             let text = read("--system-prompt-file", &path, read_file)?;
-            Some(SystemPrompt::Text(joined(text, &append)))
+            Some(SystemPrompt::Text(joined(&text, &append)))
         }
         (prompt, _) => prompt,
     })
 }
 
-fn joined(text: String, append: &str) -> String {
+fn joined(text: &str, append: &str) -> String {
     if text.is_empty() { append.to_owned() } else { format!("{text}\n\n{append}") }
 }
 

@@ -1,6 +1,7 @@
 //! Flags that are not in the table. A person has misspelt one; an SDK may be newer than we are. Pure.
 
 use super::Caller;
+use super::flag::Flag;
 use super::table::FLAGS;
 
 /// What becomes of an unknown flag.
@@ -50,7 +51,7 @@ pub(super) fn judge(spelled: &str, caller: Caller) -> Stranger {
 /// The known name that is most like a given one, if any is.
 fn nearest(spelled: &str) -> Option<&'static str> {
     let given = spelled.trim_start_matches('-');
-    let names = FLAGS.iter().flat_map(|flag| flag.names());
+    let names = FLAGS.iter().flat_map(Flag::names);
     let likeness = names.map(|name| (strsim::jaro_winkler(given, name), name));
     let best = likeness.max_by(|one, other| one.0.total_cmp(&other.0));
     best.filter(|(likeness, _)| *likeness > 0.8).map(|(_, name)| name)

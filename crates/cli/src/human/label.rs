@@ -50,9 +50,31 @@ pub(super) fn call_label(name: &str, input: &Value) -> String {
     }
 }
 
+/// How a call went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    Done,
+    Failed,
+}
+
+impl Mark {
+    /// The mark of a result.
+    pub(super) fn of(is_error: Option<bool>) -> Self {
+        if is_error == Some(true) { Self::Failed } else { Self::Done }
+    }
+
+    /// The sign before its line.
+    pub(super) fn sign(self) -> char {
+        match self {
+            Self::Done => '✓',
+            Self::Failed => '✗',
+        }
+    }
+}
+
 /// What of a result is worth a glance: why a call failed, or the first line that a command printed.
-pub(super) fn gist(tool: &str, content: Option<&ResultContent>, failed: bool) -> Option<String> {
-    if !failed && tool != "Bash" {
+pub(super) fn gist(tool: &str, content: Option<&ResultContent>, mark: Mark) -> Option<String> {
+    if mark == Mark::Done && tool != "Bash" {
         return None;
     }
     let text = match content? {
@@ -92,7 +114,8 @@ pub(super) fn closing(result: &TurnResult) -> String {
         cents if cents < 0.01 => format!("${cents:.4}"),
         dollars => format!("${dollars:.2}"),
     };
-    let unknown = result.model_usage.values().any(|model| model.cost_basis.as_deref() == Some("unknown"));
+    let mut models = result.model_usage.iter().filter(|(name, _)| !name.starts_with("scripted:"));
+    let unknown = models.any(|(_, model)| model.cost_basis.as_deref() == Some("unknown"));
     let cost = if unknown { "cost unknown".into() } else { cost };
     format!("{} {turns}, {seconds:.1} s, {cost}", result.num_turns)
 }
@@ -140,20 +163,20 @@ mod tests {
     fn only_failures_and_commands_are_worth_a_glance() {
         let text = |text: &str| Some(ResultContent::from(text.to_owned()));
         let rows = [
-            ("Read", text("content"), false, None),
-            ("Read", text("no such file\nhint"), true, Some("no such file".to_owned())),
-            ("Bash", text("\n  3 birds\nmore"), false, Some("3 birds".into())),
-            ("Bash", text(""), false, None),
-            ("Bash", None, true, None),
+            ("Read", text("content"), Mark::Done, None),
+            ("Read", text("no such file\nhint"), Mark::Failed, Some("no such file".to_owned())),
+            ("Bash", text("\n  3 birds\nmore"), Mark::Done, Some("3 birds".into())),
+            ("Bash", text(""), Mark::Done, None),
+            ("Bash", None, Mark::Failed, None),
             (
                 "Bash",
                 Some(ResultContent::Blocks(vec![Block::text("from a block")])),
-                false,
+                Mark::Done,
                 Some("from a block".into()),
             ),
         ];
-        for (tool, content, failed, expected) in rows {
-            assert_eq!(gist(tool, content.as_ref(), failed), expected, "{tool} {content:?}");
+        for (tool, content, mark, expected) in rows {
+            assert_eq!(gist(tool, content.as_ref(), mark), expected, "{tool} {content:?}");
         }
     }
 

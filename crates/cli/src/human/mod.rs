@@ -8,6 +8,7 @@ mod question;
 mod spinner;
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use serde::Deserialize;
 use whimbrel_wire::Frame;
@@ -16,7 +17,7 @@ use whimbrel_wire::message::{Assistant, StreamEvent, TurnResult, User};
 use whimbrel_wire::system::{System, SystemEvent};
 
 pub(crate) use label::failure;
-use label::{Rendering, call_label, clean, closing, gist};
+use label::{Mark, Rendering, call_label, clean, closing, gist};
 pub(crate) use question::Judge;
 pub(crate) use spinner::{BEAT, Spinner};
 
@@ -38,14 +39,18 @@ impl Paint {
     }
 }
 
-/// A run as a person sees it: the agent's words go to `text`, everything else to `margin`.
+/// A run as a person sees it: the agent's words go to `text`, everything else to `margin`. Files in `folder` are named by
+/// their path below it.
 pub(crate) struct Story<T, M> {
     text: T,
     margin: M,
+    folder: String,
     paint: Paint,
     spinner: Option<Spinner>,
     /// Whether the text stands at the beginning of a line.
     at_line_start: bool,
+    /// Whether the last line was beside the text.
+    after_remark: bool,
     /// Whether the block that comes next was already told piece by piece.
     streamed: bool,
     /// Calls without a result yet: id, tool, label.
@@ -54,8 +59,19 @@ pub(crate) struct Story<T, M> {
 
 impl<T: Write, M: Write> Story<T, M> {
     /// A story that has not begun.
-    pub(crate) fn new(text: T, margin: M, paint: Paint, spinner: Option<Spinner>) -> Self {
-        Self { text, margin, paint, spinner, at_line_start: true, streamed: false, open: Vec::new() }
+    pub(crate) fn new(text: T, margin: M, folder: &Path, paint: Paint, spinner: Option<Spinner>) -> Self {
+        let folder = format!("{}/", folder.display());
+        Self {
+            text,
+            margin,
+            folder,
+            paint,
+            spinner,
+            at_line_start: true,
+            after_remark: false,
+            streamed: false,
+            open: Vec::new(),
+        }
     }
 
     /// Tells what a frame says. An error means that nobody reads any more.
@@ -74,6 +90,7 @@ impl<T: Write, M: Write> Story<T, M> {
     pub(crate) fn remark(&mut self, line: &str) -> io::Result<()> {
         self.break_line()?;
         self.hush();
+        self.after_remark = true;
         writeln!(self.margin, "{}", self.paint.dim(&clean(line, Rendering::Line)))?;
         self.margin.flush()
     }
@@ -123,7 +140,8 @@ impl<T: Write, M: Write> Story<T, M> {
                     self.break_line()?;
                 }
                 Block::ToolUse { id, name, input } => {
-                    self.open.push((id.clone(), name.clone(), call_label(name, input)))
+                    let label = call_label(name, input).replacen(&self.folder, "", 1);
+                    self.open.push((id.clone(), name.clone(), label));
                 }
                 _ => {}
             }
@@ -138,11 +156,10 @@ impl<T: Write, M: Write> Story<T, M> {
             let Block::ToolResult { tool_use_id, content, is_error } = block else { continue };
             let Some(at) = self.open.iter().position(|(id, ..)| id == tool_use_id) else { continue };
             let (_, name, label) = self.open.remove(at);
-            let failed = is_error.unwrap_or(false);
-            let mark = if failed { '✗' } else { '✓' };
+            let mark = Mark::of(*is_error);
             let gist =
-                gist(&name, content.as_ref(), failed).map_or_else(String::new, |gist| format!("  → {gist}"));
-            self.remark(&format!("  {mark} {label}{gist}"))?;
+                gist(&name, content.as_ref(), mark).map_or_else(String::new, |gist| format!("  → {gist}"));
+            self.remark(&format!("  {} {label}{gist}", mark.sign()))?;
         }
         Ok(())
     }
@@ -167,6 +184,9 @@ impl<T: Write, M: Write> Story<T, M> {
             return Ok(());
         }
         self.hush();
+        if std::mem::take(&mut self.after_remark) {
+            self.text.write_all(b"\n")?;
+        }
         let text = clean(text, Rendering::Text);
         self.text.write_all(text.as_bytes())?;
         self.text.flush()?;

@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
+use whimbrel_engine::clock;
+
 /// How often the sign turns.
 pub(crate) const BEAT: Duration = Duration::from_millis(120);
 
@@ -23,7 +25,8 @@ pub(crate) struct Spinner {
 impl Spinner {
     /// Turns the sign by one step.
     pub(super) fn turn(&mut self, what: &str) {
-        let waited = self.since.get_or_insert_with(Instant::now).elapsed();
+        let since = self.since.get_or_insert_with(clock::monotonic);
+        let waited = clock::monotonic() - *since;
         if waited < SOON {
             return;
         }

@@ -8,8 +8,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// The most that a pipe which is ready takes without blocking.
 const PIECE: usize = 4096;
 
-/// How long a note waits for a reader that is behind.
+/// How long a note waits for a reader that is behind; one that missed a note already is not waited for.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+const NONE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 static MISSED: AtomicUsize = AtomicUsize::new(0);
 
@@ -21,15 +22,16 @@ pub(crate) fn note(text: &str) {
     } else {
         String::new()
     };
-    if write(format!("{before}whimbrel: {text}\n").as_bytes()).is_err() {
+    let patience = if missed > 0 { NONE } else { PATIENCE };
+    if write(format!("{before}whimbrel: {text}\n").as_bytes(), &patience).is_err() {
         MISSED.fetch_add(missed + 1, Ordering::Relaxed);
     }
 }
 
-fn write(text: &[u8]) -> io::Result<()> {
+fn write(text: &[u8], patience: &Timespec) -> io::Result<()> {
     let mut stderr = io::stderr().lock();
     for piece in text.chunks(PIECE) {
-        let ready = poll(&mut [PollFd::new(&stderr, PollFlags::OUT)], Some(&PATIENCE))?;
+        let ready = poll(&mut [PollFd::new(&stderr, PollFlags::OUT)], Some(patience))?;
         if ready == 0 {
             return Err(io::ErrorKind::TimedOut.into());
         }

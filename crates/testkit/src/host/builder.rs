@@ -101,21 +101,17 @@ impl HostBuilder {
         self
     }
 
-    /// Answers permission questions. The engine is told to ask them.
+    /// Answers permission questions. The options are made to say that the host is asked; set other options before.
     pub fn can_use_tool(mut self, decide: impl FnMut(&CanUseTool) -> PermissionResult + Send + 'static) -> Self {
         self.answers = answers::permissions(decide);
-        self.asked_for_permission()
+        self.options.permission_prompt_tool = Some(PermissionPromptTool::Stdio);
+        self
     }
 
-    /// Answers every question of the engine: permissions, hooks, hosted MCP servers.
+    /// Answers every question of the engine: hooks, hosted MCP servers, and permissions if the options say that the host
+    /// is asked for them.
     pub fn answer(mut self, answer: impl FnMut(&Request) -> Answer + Send + 'static) -> Self {
         self.answers = Box::new(answer);
-        self.asked_for_permission()
-    }
-
-    /// Who is asked for permission, if anybody: for a host that answers, but not for the asking.
-    pub(crate) fn permission_prompt_tool(mut self, tool: Option<PermissionPromptTool>) -> Self {
-        self.options.permission_prompt_tool = tool;
         self
     }
 
@@ -148,11 +144,6 @@ impl HostBuilder {
             host.ask(initialize).await.context("initialize")?;
         }
         Ok(host)
-    }
-
-    fn asked_for_permission(mut self) -> Self {
-        self.options.permission_prompt_tool.get_or_insert(PermissionPromptTool::Stdio);
-        self
     }
 }
 

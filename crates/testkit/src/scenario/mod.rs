@@ -62,7 +62,7 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 use crate::host::{Host, HostBuilder};
-use crate::normal::{Known, normal};
+use crate::normal::{Known, in_order, normal, result_id};
 use crate::script::Asked;
 use crate::stage::{self, Stage};
 
@@ -225,7 +225,8 @@ fn messages(asked: &Asked) -> Value {
     };
     let message = |message: &Value| match message["content"].as_array() {
         Some(blocks) => {
-            let blocks: Vec<Value> = blocks.iter().filter(|block| told(block)).map(unmarked).collect();
+            let mut blocks: Vec<Value> = blocks.iter().filter(|block| told(block)).map(unmarked).collect();
+            in_order(&mut blocks, result_id);
             json!({"role": message["role"], "content": blocks})
         }
         None => message.clone(),

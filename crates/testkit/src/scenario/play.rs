@@ -23,9 +23,7 @@ pub(super) struct Played {
 /// A host for a story. It answers no question by itself.
 pub(super) fn cast(story: &Story, stage: Stage) -> HostBuilder {
     let script = Script::from(story.model.clone());
-    let asks = story.options.permission_prompt_tool.clone();
     let builder = Host::with(script).stage(stage).options(story.options.clone()).answer(|_| Answer::Silence);
-    let builder = builder.permission_prompt_tool(asks);
     story.env.iter().fold(builder, |builder, (name, value)| builder.env(name, value))
 }
 

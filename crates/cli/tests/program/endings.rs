@@ -1,0 +1,86 @@
+//! Signals, and hosts that go away.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::rig::{Rig, Session, call, ended, is_gone, number_in, wait_until};
+
+/// Everything ends within two seconds; the rest is what a busy machine may add.
+const SOON: Duration = Duration::from_secs(5);
+
+/// A session whose script runs a command that never ends by itself, and the number of that command.
+fn with_a_long_command(rig: &Rig) -> (Session, i32) {
+    let reply = call("Bash", &json!({"command": "echo $$ > pid.txt; exec sleep 600"}));
+    let mut command =
+        rig.session_command(&json!([reply, "never"]), &["--permission-mode", "bypassPermissions"]);
+    command.env("IS_SANDBOX", "1");
+    let mut session = Session::start(command);
+    session.say("go");
+    let pid = number_in(&rig.work().join("pid.txt"));
+    (session, pid)
+}
+
+fn signal(session: &Session, signal: Signal) {
+    kill_process(Pid::from_child(&session.child), signal).unwrap();
+}
+
+#[test]
+fn a_signal_ends_the_command_and_then_the_program() {
+    for (sent, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
+        let rig = Rig::new();
+        let (mut session, pid) = with_a_long_command(&rig);
+        let began = Instant::now();
+        signal(&session, sent);
+        assert_eq!(ended(&mut session.child).code(), Some(code));
+        assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+        wait_until("the end of the command", || is_gone(pid).then_some(()));
+        let frames = session.finish().1;
+        let results: Vec<&Value> = frames.iter().filter(|frame| frame["type"] == "result").collect();
+        assert_eq!(results.len(), 1, "the interrupted turn has a result: {frames:?}");
+    }
+}
+
+#[test]
+fn a_signal_ends_an_idle_program() {
+    let rig = Rig::new();
+    let mut session = rig.session(&json!(["one"]), &[]);
+    session.say("go");
+    session.next("result");
+    signal(&session, Signal::TERM);
+    assert_eq!(ended(&mut session.child).code(), Some(143));
+}
+
+/// Starts a session whose stdout can be closed.
+fn piped(mut command: Command) -> std::process::Child {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+fn say(child: &mut std::process::Child) {
+    let prompt = json!({"type": "user", "message": {"role": "user", "content": "go"}});
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), format!("{prompt}\n").as_bytes()).unwrap();
+}
+
+#[test]
+fn a_host_that_no_longer_reads_ends_the_program() {
+    let rig = Rig::new();
+    let mut child = piped(rig.session_command(&json!(["words"]), &[]));
+    drop(child.stdout.take());
+    say(&mut child);
+    assert_eq!(ended(&mut child).code(), Some(1));
+}
+
+#[test]
+fn a_host_that_died_ends_a_program_that_waits_for_its_model() {
+    let rig = Rig::new();
+    let mut child = piped(rig.session_command(&json!([{"delay_ms": 600_000, "content": ["never"]}]), &[]));
+    say(&mut child);
+    let mut first = [0];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
+    let began = Instant::now();
+    drop((child.stdin.take(), child.stdout.take()));
+    assert_eq!(ended(&mut child).code(), Some(1));
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+}

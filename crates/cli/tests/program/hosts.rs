@@ -1,0 +1,153 @@
+//! What a host writes on stdin and reads on stdout.
+
+use std::process::Stdio;
+
+use serde_json::json;
+
+use crate::rig::{Rig, Session, call, ended, finish};
+
+#[test]
+fn nothing_is_said_before_the_first_prompt_and_an_empty_input_is_no_failure() {
+    let rig = Rig::new();
+    let (code, frames, stderr) = rig.session(&json!([]), &[]).finish();
+    assert_eq!((code, frames, stderr.as_str()), (Some(0), vec![], ""));
+}
+
+#[test]
+fn a_malformed_line_is_reported_and_survived() {
+    let rig = Rig::new();
+    let mut session = rig.session(&json!(["one", "two"]), &[]);
+    session.say("first");
+    assert_eq!(session.next("result")["result"], "one");
+    session.write(b"this is not json\n");
+    assert!(session.next("wire_error")["message"].as_str().unwrap().contains("this is not json"));
+    session.say("second");
+    assert_eq!(session.next("result")["result"], "two");
+    assert_eq!(session.finish().0, Some(0));
+}
+
+#[test]
+fn a_malformed_line_ends_a_strict_session() {
+    let rig = Rig::new();
+    let mut session = rig.session(&json!(["one"]), &["--strict-input"]);
+    session.say("first");
+    assert_eq!(session.next("result")["result"], "one");
+    session.write(b"this is not json\n");
+    assert_eq!(ended(&mut session.child).code(), Some(1));
+    assert!(session.finish().2.contains("this is not json"));
+}
+
+#[test]
+fn half_a_line_at_the_end_is_left_out() {
+    let rig = Rig::new();
+    let mut session = rig.session(&json!(["one"]), &[]);
+    session.say("first");
+    session.write(br#"{"type":"user","message":{"#);
+    let (code, frames, stderr) = session.finish();
+    assert_eq!((code, &frames.last().unwrap()["result"]), (Some(0), &json!("one")));
+    assert!(stderr.contains("within a line"), "{stderr}");
+}
+
+#[test]
+fn a_line_of_megabytes_is_read_and_one_beyond_the_limit_is_skipped() {
+    let rig = Rig::new();
+    let mut session = rig.session(&json!(["one", "two"]), &[]);
+    let line = json!({"type": "user", "padding": "x".repeat(5_000_000), "message": {"role": "user", "content": "hi"}});
+    session.write(format!("{line}\n").as_bytes());
+    assert_eq!(session.next("result")["result"], "one");
+    session.write("y".repeat(65 << 20).as_bytes());
+    session.write(b"\n");
+    assert!(session.next("wire_error")["message"].as_str().unwrap().contains("MiB"));
+    session.say("still there?");
+    assert_eq!(session.next("result")["result"], "two");
+    assert_eq!(session.finish().0, Some(0));
+}
+
+#[test]
+fn a_turn_under_way_is_finished_after_the_input_has_ended() {
+    let rig = Rig::new();
+    let mut session = rig.session(&json!([{"delay_ms": 300, "content": ["finished anyway"]}]), &[]);
+    session.say("go");
+    session.next("init");
+    let (code, frames, _) = session.finish();
+    assert_eq!((code, &frames.last().unwrap()["result"]), (Some(0), &json!("finished anyway")));
+}
+
+#[test]
+fn a_reader_that_is_late_misses_nothing() {
+    let rig = Rig::new();
+    let long = "x".repeat(400_000);
+    let mut command = rig.session_command(&json!([long]), &["--include-partial-messages"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let prompt = json!({"type": "user", "message": {"role": "user", "content": "go"}});
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), format!("{prompt}\n").as_bytes()).unwrap();
+    // A pipe holds far less than that, so the program is still there.
+    assert_eq!(child.try_wait().unwrap(), None);
+    let mut out = String::new();
+    std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut out).unwrap();
+    assert_eq!(ended(&mut child).code(), Some(0));
+    let last: serde_json::Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+    assert_eq!(last["result"].as_str().map(str::len), Some(400_000));
+}
+
+#[test]
+fn a_session_that_cannot_start_says_why_on_both_sides() {
+    let rig = Rig::new();
+    let session = rig.session(&json!([]), &["--session-id", "nonsense"]);
+    let result = session.next("result");
+    assert_eq!((&result["is_error"], &result["num_turns"]), (&json!(true), &json!(0)));
+    let (code, _, stderr) = session.finish();
+    assert_eq!(code, Some(1));
+    assert!(result.to_string().contains("nonsense") && stderr.contains("nonsense"), "{result} {stderr}");
+}
+
+#[test]
+fn a_newer_sdk_is_warned_and_a_dropped_guard_refused() {
+    let rig = Rig::new();
+    let mut command = rig.session_command(&json!(["fine"]), &["--brand-new", "x"]);
+    command.env("CLAUDE_CODE_ENTRYPOINT", "sdk-py");
+    let mut session = Session::start(command);
+    session.say("hi");
+    assert_eq!(session.next("result")["result"], "fine");
+    let (code, _, stderr) = session.finish();
+    assert_eq!(code, Some(0));
+    assert!(stderr.contains("--brand-new"), "{stderr}");
+    let mut command = rig.session_command(&json!([]), &["--sandbox-level", "x"]);
+    command.env("CLAUDE_CODE_ENTRYPOINT", "sdk-py");
+    let out = finish(command, "");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
+    assert!(out.stderr.contains("--sandbox-level"), "{}", out.stderr);
+}
+
+#[test]
+fn the_code_after_too_many_turns_goes_by_the_host() {
+    let rows = [
+        (None, None, 1),
+        (Some("sdk-ts"), Some("0.3.325"), 1),
+        (Some("sdk-ts"), Some("0.2.50"), 0),
+        (Some("sdk-ts"), None, 0),
+    ];
+    for (entrypoint, version, expected) in rows {
+        let rig = Rig::new();
+        let reply = call("Glob", &json!({"pattern": "*"}));
+        let mut command = rig.session_command(&json!([reply, reply]), &["--max-turns", "1"]);
+        command.envs(entrypoint.map(|name| ("CLAUDE_CODE_ENTRYPOINT", name)));
+        command.envs(version.map(|version| ("CLAUDE_AGENT_SDK_VERSION", version)));
+        let mut session = Session::start(command);
+        session.say("go");
+        assert_eq!(session.next("result")["subtype"], "error_max_turns");
+        assert_eq!(session.finish().0, Some(expected), "{entrypoint:?} {version:?}");
+    }
+}
+
+#[test]
+fn a_stderr_that_nobody_reads_holds_nothing_up() {
+    let rig = Rig::new();
+    let strangers: Vec<String> = (0..3000).map(|n| format!("--unknown-flag-number-{n}")).collect();
+    let strangers: Vec<&str> = strangers.iter().map(String::as_str).collect();
+    let mut command = rig.session_command(&json!([]), &strangers);
+    command.env("CLAUDE_CODE_ENTRYPOINT", "sdk-ts");
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    assert_eq!(ended(&mut child).code(), Some(0));
+}

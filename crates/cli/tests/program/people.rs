@@ -1,0 +1,125 @@
+//! What a person types, and what comes of it.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::rig::Rig;
+
+#[test]
+fn the_version_begins_with_a_digit() {
+    let out = Rig::new().run(&["--version"], "");
+    assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""));
+    assert!(out.stdout.starts_with(|first: char| first.is_ascii_digit()), "{}", out.stdout);
+}
+
+#[test]
+fn the_help_page_goes_to_stdout() {
+    let out = Rig::new().run(&["--help"], "");
+    assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""));
+    assert!(out.stdout.contains("--model NAME") && out.stdout.contains("whimbrel demo"), "{}", out.stdout);
+}
+
+#[test]
+fn an_unknown_flag_is_named_and_so_is_the_nearest_known_one() {
+    let out = Rig::new().run(&["-p", "--modle", "x", "hi"], "");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
+    assert!(out.stderr.contains("--modle") && out.stderr.contains("--model?"), "{}", out.stderr);
+}
+
+#[test]
+fn without_a_key_the_ways_to_a_model_are_shown() {
+    let out = Rig::new().run(&["-p", "hi"], "");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
+    for way in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_BASE_URL", "ollama", "whimbrel demo"] {
+        assert!(out.stderr.contains(way), "{way}: {}", out.stderr);
+    }
+}
+
+#[test]
+fn an_empty_prompt_is_refused() {
+    for args in [&["-p"][..], &["-p", ""], &[]] {
+        let out = Rig::new().run(args, " \n");
+        assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "{args:?}");
+        assert!(out.stderr.contains("no prompt"), "{}", out.stderr);
+    }
+}
+
+#[test]
+fn frames_for_a_prompt_need_verbose() {
+    let out = Rig::new().run(&["-p", "--output-format", "stream-json", "hi"], "");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
+    assert!(out.stderr.contains("--verbose"), "{}", out.stderr);
+}
+
+#[test]
+fn the_demo_needs_nothing_and_leaves_nothing() {
+    let out = Rig::new().run(&["demo"], "");
+    assert_eq!((out.code, out.stderr.as_str()), (Some(0), ""));
+    for part in ["✓ Write", "✓ Read", "✓ Edit", "allowed by the demo", "2 curlews", "no cost"] {
+        assert!(out.stdout.contains(part), "{part}: {}", out.stdout);
+    }
+    let folder = out.stdout.lines().next().and_then(|line| line.rsplit(' ').next()).unwrap();
+    assert!(folder.contains("whimbrel-demo-") && !Path::new(folder).exists(), "{folder}");
+}
+
+#[test]
+fn only_the_answer_is_printed_to_a_pipe() {
+    let rig = Rig::new();
+    let model = rig.script(&json!(["plain words"]));
+    let out = rig.run(&["-p", "--model", &model, "hi"], "");
+    assert_eq!((out.code, out.stdout.as_str(), out.stderr.as_str()), (Some(0), "plain words\n", ""));
+}
+
+#[test]
+fn json_output_is_one_result_object() {
+    let rig = Rig::new();
+    let model = rig.script(&json!(["in json"]));
+    let out = rig.run(&["-p", "--model", &model, "--output-format", "json", "hi"], "");
+    let result: Value = serde_json::from_str(&out.stdout).unwrap();
+    assert_eq!(
+        (out.code, &result["type"], &result["result"]),
+        (Some(0), &json!("result"), &json!("in json"))
+    );
+    assert_eq!(out.stdout.lines().count(), 1);
+}
+
+#[test]
+fn frames_can_be_printed_for_a_prompt() {
+    let rig = Rig::new();
+    let model = rig.script(&json!(["lines"]));
+    let out = rig.run(&["-p", "--verbose", "--model", &model, "--output-format", "stream-json", "hi"], "");
+    let frames: Vec<Value> = out.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((out.code, &frames[0]["subtype"]), (Some(0), &json!("init")));
+    assert_eq!(frames.last().unwrap()["result"], "lines");
+}
+
+#[test]
+fn what_is_piped_in_stands_before_what_was_typed() {
+    let rig = Rig::new();
+    let model = rig.script(&json!([{"expect": "a log\\n\\nwhat is it?", "content": ["a log"]}]));
+    let out = rig.run(&["-p", "--model", &model, "what is it?"], "a log\n");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "a log\n"), "{}", out.stderr);
+    let model = rig.script(&json!([{"expect": "only piped", "content": ["yes"]}]));
+    let out = rig.run(&["--model", &model], "only piped\n");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "yes\n"), "{}", out.stderr);
+}
+
+#[test]
+fn a_failed_run_says_why_on_stderr() {
+    let rig = Rig::new();
+    let model =
+        rig.script(&json!([{"fault": {"kind": "forbidden", "status": 403, "message": "not for you"}}]));
+    let out = rig.run(&["-p", "--model", &model, "hi"], "");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
+    assert!(out.stderr.contains("not for you"), "{}", out.stderr);
+}
+
+#[test]
+fn a_session_that_cannot_start_says_why_once() {
+    let rig = Rig::new();
+    let model = rig.script(&json!(["never"]));
+    let out = rig.run(&["-p", "--model", &model, "--session-id", "nonsense", "hi"], "");
+    assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
+    assert_eq!(out.stderr.matches("nonsense").count(), 1, "{}", out.stderr);
+}

@@ -1,0 +1,89 @@
+//! The host, on the engine in this process.
+
+use std::time::Duration;
+
+use serde_json::json;
+use whimbrel_testkit::{Host, Reply, Script};
+use whimbrel_wire::Frame;
+use whimbrel_wire::control::{Interrupt, SetModel};
+use whimbrel_wire::options::Options;
+use whimbrel_wire::permission::PermissionResult;
+
+#[tokio::test]
+async fn the_same_script_is_played_with_and_without_a_network() {
+    for way in ["http", "scripted"] {
+        let builder = Host::with([Reply::text("Hello."), Reply::text("Again.")]);
+        let builder = if way == "http" { builder } else { builder.without_network() };
+        let mut host = builder.start().await.unwrap();
+        assert_eq!(host.run("Hi.").await.unwrap().result.as_deref(), Some("Hello."), "{way}");
+        assert_eq!(host.run("Hi again.").await.unwrap().result.as_deref(), Some("Again."), "{way}");
+        assert!(host.asked()[1].says("Hi again.") && !host.asked()[0].says("Hi again."), "{way}");
+        assert_eq!(host.finish().await.unwrap().code, 0, "{way}");
+    }
+}
+
+#[tokio::test]
+async fn permission_questions_are_answered_by_a_closure() {
+    let script = [
+        Reply::tool("Bash", json!({"command": "touch first"})),
+        Reply::tool("Bash", json!({"command": "touch second"})),
+        Reply::text("Done."),
+    ];
+    let decide = |ask: &whimbrel_wire::control::CanUseTool| match ask.input["command"].as_str() {
+        Some("touch first") => PermissionResult::allow(),
+        _ => PermissionResult::deny("once is enough"),
+    };
+    let mut host = Host::with(script).can_use_tool(decide).start().await.unwrap();
+    let result = host.run("Touch both.").await.unwrap();
+    assert_eq!(result.permission_denials.len(), 1);
+    assert!(host.asked()[2].says("once is enough"));
+    let files = host.stage().files().unwrap();
+    assert_eq!(files.keys().collect::<Vec<_>>(), ["first"]);
+}
+
+#[tokio::test]
+async fn questions_to_the_engine_have_typed_answers() {
+    let mut host = Host::with(Script::from([])).start().await.unwrap();
+    let reply = host.ask(SetModel { model: Some("haiku".into()), ..SetModel::default() }).await.unwrap();
+    assert!(reply.model.unwrap().contains("haiku"));
+    let refused = host.ask_raw(json!({"subtype": "no_such_thing"})).await.unwrap();
+    assert!(serde_json::to_string(&refused).unwrap().contains("no_such_thing"));
+}
+
+#[tokio::test]
+async fn a_wait_that_never_ends_is_an_error_with_the_story_so_far() {
+    let script = [Reply::text("never complete").stall_after(2)];
+    let mut host = Host::with(script).deadline(Duration::from_millis(200)).start().await.unwrap();
+    let error = host.run("Hi.").await.unwrap_err().to_string();
+    assert!(error.contains("within 200ms") && error.contains("\"init\""), "{error}");
+}
+
+#[tokio::test]
+async fn an_engine_that_ends_early_is_an_error_too() {
+    let mut host = Host::with([Reply::text("Hello.")]).start().await.unwrap();
+    host.run("Hi.").await.unwrap();
+    host.finish_input();
+    let error = host.result().await.unwrap_err().to_string();
+    assert!(error.contains("ended without"), "{error}");
+}
+
+#[tokio::test]
+async fn frames_can_be_waited_for_by_their_looks() {
+    let options = Options { include_partial_messages: true, ..Options::default() };
+    let script = [Reply::text("one two three").chunk(4).stall_after(3).then_next()];
+    let mut host = Host::with(script).options(options).start().await.unwrap();
+    host.say("Count.").await.unwrap();
+    host.next_like(&json!({"type": "stream_event", "event": {"type": "content_block_delta"}})).await.unwrap();
+    host.ask(Interrupt::default()).await.unwrap();
+    assert!(host.result().await.unwrap().is_error);
+    host.api().unwrap().wait_for_deserted(1).await.unwrap();
+    assert!(host.frames().any(|frame| matches!(frame, Frame::Assistant(said) if said.aborted == Some(true))));
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_start_fails_like_a_program() {
+    let options = Options { session_id: Some("not a uuid".into()), ..Options::default() };
+    let mut host = Host::with(Script::from([])).options(options).start().await.unwrap();
+    assert!(host.result().await.unwrap().is_error);
+    assert_eq!(host.finish().await.unwrap().code, 1);
+}

@@ -1,0 +1,100 @@
+//! The mock, asked by a plain socket and by the engine's own clients.
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use whimbrel_testkit::{Host, MockApi, Reply, Script};
+
+/// A connection that sends requests by hand.
+struct Caller(TcpStream);
+
+impl Caller {
+    async fn new(api: &MockApi) -> Self {
+        Self(TcpStream::connect(api.url().trim_start_matches("http://")).await.unwrap())
+    }
+
+    /// Sends a request and reads until its answer is complete, or the connection is.
+    async fn post(&mut self, path: &str, body: &Value) -> String {
+        let body = body.to_string();
+        let head = format!("POST {path} HTTP/1.1\r\ncontent-length: {}\r\nx-api-key: k\r\n\r\n", body.len());
+        self.0.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"0\r\n\r\n") && self.0.read_buf(&mut answer).await.unwrap() > 0 {}
+        String::from_utf8(answer).unwrap()
+    }
+}
+
+fn prompt(stream: bool) -> Value {
+    json!({"model": "m", "stream": stream, "messages": [{"role": "user", "content": "hi"}]})
+}
+
+#[tokio::test]
+async fn one_script_is_spoken_in_both_dialects_and_in_both_forms() {
+    let api = MockApi::start([Reply::text("one"), Reply::text("two"), Reply::text("three"), Reply::text("four")]).await.unwrap();
+    let mut caller = Caller::new(&api).await;
+    let streamed = caller.post("/v1/messages?beta=true", &prompt(true)).await;
+    assert!(streamed.starts_with("HTTP/1.1 200") && streamed.contains("event: message_start"), "{streamed}");
+    assert!(streamed.contains(r#""text_delta","text":"one""#), "{streamed}");
+    let whole = caller.post("/v1/messages", &prompt(false)).await;
+    assert!(whole.contains(r#""content":[{"type":"text","text":"two"}]"#), "{whole}");
+    let chunks = caller.post("/v1/chat/completions", &prompt(true)).await;
+    assert!(chunks.contains(r#"{"content":"three"}"#) && chunks.contains("data: [DONE]"), "{chunks}");
+    let completion = caller.post("/v1/chat/completions", &prompt(false)).await;
+    assert!(completion.contains(r#"{"role":"assistant","content":"four"}"#), "{completion}");
+    assert!(api.script_is_over());
+    let requests = api.requests();
+    assert_eq!((requests.len(), api.connections()), (4, 1));
+    assert_eq!((requests[0].query.as_str(), requests[0].headers["x-api-key"].as_str()), ("beta=true", "k"));
+    assert!(requests.iter().all(|request| request.connection == 0));
+}
+
+#[tokio::test]
+async fn other_requests_take_nothing_off_the_script() {
+    let api = MockApi::start([Reply::text("one")]).await.unwrap();
+    let mut caller = Caller::new(&api).await;
+    assert!(caller.post("/v1/messages/count_tokens", &prompt(false)).await.contains("input_tokens"));
+    assert!(caller.post("/elsewhere", &prompt(false)).await.starts_with("HTTP/1.1 404"));
+    assert_eq!((api.asked().len(), api.requests().len(), api.script_is_over()), (0, 2, false));
+}
+
+#[tokio::test]
+async fn a_cut_reply_breaks_off_without_an_end() {
+    let api = MockApi::start([Reply::text("one").cut_after(2)]).await.unwrap();
+    let answer = Caller::new(&api).await.post("/v1/messages", &prompt(true)).await;
+    assert!(answer.contains("content_block_start") && !answer.contains("content_block_delta"), "{answer}");
+    assert!(!answer.ends_with("0\r\n\r\n"), "{answer}");
+}
+
+#[tokio::test]
+async fn whoever_leaves_a_stalled_reply_is_noticed() {
+    let api = MockApi::start([Reply::text("one").stall_after(1)]).await.unwrap();
+    let mut caller = Caller::new(&api).await;
+    let body = prompt(true).to_string();
+    let head = format!("POST /v1/messages HTTP/1.1\r\ncontent-length: {}\r\n\r\n", body.len());
+    caller.0.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+    api.wait_for_asked(1).await.unwrap();
+    drop(caller);
+    api.wait_for_deserted(1).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_held_reply_waits_for_its_release() {
+    let api = MockApi::start([Reply::text("one").hold("go")]).await.unwrap();
+    let mut caller = Caller::new(&api).await;
+    let asking = tokio::spawn(async move { caller.post("/v1/messages", &prompt(true)).await });
+    api.wait_for_asked(1).await.unwrap();
+    assert!(!asking.is_finished());
+    api.release("go");
+    assert!(asking.await.unwrap().contains("message_stop"));
+}
+
+#[tokio::test]
+async fn the_engine_keeps_its_connection() {
+    let script = Script::by(|asked| Reply::text(format!("reply {}", asked.number)));
+    let mut host = Host::with(script).start().await.unwrap();
+    for number in 0..3 {
+        assert_eq!(host.run("again").await.unwrap().result.unwrap(), format!("reply {number}"));
+    }
+    let api = host.api().unwrap();
+    assert_eq!((api.asked().len(), api.connections()), (3, 1));
+}

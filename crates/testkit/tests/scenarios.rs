@@ -1,0 +1,51 @@
+//! Every scenario, played by the engine in this process and, if `WHIMBREL_BIN` names one, by a program.
+
+use std::path::Path;
+
+use whimbrel_testkit::{Scenario, assert_same};
+
+fn scenario(name: &str) -> Scenario {
+    Scenario::load(Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios").join(name)).unwrap()
+}
+
+async fn plays_as_written(name: &str) {
+    let scenario = scenario(name);
+    let run = scenario.run_in_process().await.unwrap();
+    if let Some(program) = std::env::var_os("WHIMBREL_BIN") {
+        assert_same(&run, &scenario.run_binary(Path::new(&program)).await.unwrap());
+    }
+    scenario.check(&run).unwrap();
+}
+
+macro_rules! scenarios {
+    ($($test:ident => $name:literal,)*) => {
+        $(#[tokio::test]
+        async fn $test() {
+            plays_as_written($name).await;
+        })*
+
+        #[test]
+        fn no_scenario_is_forgotten() {
+            let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+            let names: Vec<String> = Scenario::all(&here).unwrap().iter().map(Scenario::name).collect();
+            let mut listed = vec![$($name),*];
+            listed.sort_unstable();
+            assert_eq!(names, listed);
+        }
+    };
+}
+
+scenarios! {
+    api_error => "api-error",
+    interrupt_mid_stream => "interrupt-mid-stream",
+    interrupt_mid_tool => "interrupt-mid-tool",
+    max_turns => "max-turns",
+    parallel_reads => "parallel-reads",
+    permission_allowed => "permission-allowed",
+    permission_denied => "permission-denied",
+    permission_denied_interrupt => "permission-denied-interrupt",
+    plain_text => "plain-text",
+    prompts_joined => "prompts-joined",
+    retry_announced => "retry-announced",
+    tool_loop => "tool-loop",
+}
