@@ -26,6 +26,14 @@ impl<T: Write, M: Write> Audience<T, M> {
             Self::Person(story) => story.tell(frame),
         }
     }
+
+    /// The run ended before a question was answered; its line is left as it stands.
+    fn leave_question(&mut self) -> io::Result<()> {
+        match self {
+            Self::Nobody => Ok(()),
+            Self::Person(story) => story.remark(""),
+        }
+    }
 }
 
 /// Says one prompt and listens until everything is said. An error means that the person no longer reads: then everything
@@ -58,8 +66,15 @@ pub(crate) async fn attend<T: Write, M: Write>(
         let Some(frame) = frame else { return Ok(()) };
         audience.hear(&frame).inspect_err(|_| stop.cancel())?;
         if let Frame::ControlRequest(question) = frame {
-            let answer = answer(question, judge, &mut audience).await?;
-            let _ = sender.send(Ok(answer.into())).await;
+            let answer = tokio::select! {
+                answer = answer(question, judge, &mut audience) => Some(answer?),
+                () = over.cancelled() => None,
+            };
+            match answer {
+                // An engine that has ended meanwhile does not listen.
+                Some(answer) => drop(sender.send(Ok(answer.into())).await),
+                None => audience.leave_question()?,
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ pub struct Spend {
 impl Spend {
     /// Begins a new turn; the totals stay.
     pub fn begin_turn(&mut self) {
-        self.turn = Usage::default();
+        self.turn = Usage { service_tier: "standard".into(), ..Usage::default() };
         self.turn_api = Duration::ZERO;
     }
 

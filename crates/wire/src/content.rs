@@ -295,16 +295,12 @@ pub struct Usage {
     /// Calls of the provider's own tools.
     #[serde(default, deserialize_with = "or_default")]
     pub server_tool_use: ServerToolUse,
-    /// The service tier that answered; an empty one is written as `standard`.
-    #[serde(default, deserialize_with = "or_default", serialize_with = "tier")]
+    /// The service tier that answered.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
     pub service_tier: String,
     /// The cache writes by life time.
     #[serde(default, deserialize_with = "or_default")]
     pub cache_creation: CacheCreation,
-}
-
-fn tier<S: serde::Serializer>(tier: &str, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(if tier.is_empty() { "standard" } else { tier })
 }
 
 /// Calls of tools that run at the provider.

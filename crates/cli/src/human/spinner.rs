@@ -33,7 +33,11 @@ impl Spinner {
         self.step = (self.step + 1) % STEPS.len();
         self.shown = true;
         let what: String = what.chars().filter(|letter| !letter.is_control()).take(60).collect();
-        draw(&format!("\r\u{1b}[2K\u{1b}[2m{} {what} {} s\u{1b}[0m", STEPS[self.step], waited.as_secs()));
+        let time = match waited.as_secs() {
+            0 => String::new(),
+            seconds => format!("  {seconds} s"),
+        };
+        draw(&format!("\r\u{1b}[2K\u{1b}[2m{} {what}{time}\u{1b}[0m", STEPS[self.step]));
     }
 
     /// Takes the sign away.

@@ -53,6 +53,20 @@ fn a_signal_ends_an_idle_program() {
     assert_eq!(ended(&mut session.child).code(), Some(143));
 }
 
+#[test]
+fn a_signal_ends_a_program_whose_output_nobody_reads() {
+    let rig = Rig::new();
+    let mut child =
+        piped(rig.session_command(&json!(["x".repeat(900_000)]), &["--include-partial-messages"]));
+    say(&mut child);
+    let mut first = [0];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
+    let began = Instant::now();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(ended(&mut child).code(), Some(143));
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+}
+
 /// Starts a session whose stdout can be closed.
 fn piped(mut command: Command) -> std::process::Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()

@@ -3,7 +3,7 @@
 //! `rig` starts it; `people` is about what a person types and reads, `hosts` about frames on stdin and stdout, `endings` about
 //! signals and closed pipes.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "this is all tests")]
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "this is all tests")]
 
 mod endings;
 mod hosts;

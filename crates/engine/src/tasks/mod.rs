@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::output::Capture;
 use self::process::Process;
-use self::roster::Roster;
+use self::roster::{GRACE, Roster};
 use crate::ids;
 
 pub use self::output::Captured;
@@ -153,9 +153,15 @@ impl Tasks {
         self.table.find(id, Task::info)
     }
 
-    /// Ends everything that the session has ever started and that still runs. Afterwards nothing can be started.
+    /// Ends everything that the session has ever started and that still runs, and reports it. Afterwards nothing can
+    /// be started.
     pub async fn shutdown(&self) {
         self.table.roster.close().await;
+        let states: Vec<_> = self.table.rows().iter().map(|task| task.state.clone()).collect();
+        for mut state in states {
+            let told = state.wait_for(|state| *state != TaskState::Running);
+            let _ = tokio::time::timeout(GRACE, told).await;
+        }
     }
 }
 

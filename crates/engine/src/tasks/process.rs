@@ -1,5 +1,7 @@
 //! One command as a process: started in a group of its own, read until it has ended, never left behind.
 
+#![expect(clippy::disallowed_methods, reason = "this file starts the commands")]
+
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::process::ExitStatusExt;

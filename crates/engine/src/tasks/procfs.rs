@@ -2,6 +2,7 @@
 //! its environment), and the living ones of a group.
 
 use std::fs;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -10,18 +11,27 @@ use nix::unistd::Pid;
 use super::reaper::MARK;
 use crate::clock;
 
-/// Asks all marked processes to end, and kills those that do not within `grace`. Blocks.
-pub(super) fn end_all(mark: &str, grace: Duration) {
-    let asked = find(mark);
+/// Asks all marked processes to end, and kills those that do not within `grace`.
+pub(super) async fn end_all(mark: &Arc<str>, grace: Duration) {
+    let asked = aside(mark, find).await;
     if asked.is_empty() {
         return;
     }
     signal_all(&asked, Signal::SIGTERM);
     let deadline = clock::monotonic() + grace;
+    let mut pause = Duration::from_millis(1);
     while asked.iter().any(|id| is_marked(*id, mark)) && clock::monotonic() < deadline {
-        std::thread::sleep(Duration::from_millis(5));
+        tokio::time::sleep(pause).await;
+        pause *= 2;
     }
-    kill_all(mark);
+    aside(mark, kill_all).await;
+}
+
+/// A look at all processes takes some milliseconds: not on a thread that others need.
+async fn aside<T: Send + 'static>(mark: &Arc<str>, look: fn(&str) -> T) -> T {
+    let theirs = Arc::clone(mark);
+    let looked = tokio::task::spawn_blocking(move || look(&theirs)).await;
+    looked.unwrap_or_else(|_| look(mark))
 }
 
 /// Kills all marked processes. Blocks.

@@ -3,6 +3,8 @@
 //! All sessions of a process share one. It starts with the first command and ends with the last session that ran
 //! one. While the engine lives it sleeps: what runs is noted in a pipe that nobody reads until the engine is gone.
 
+#![expect(clippy::disallowed_methods, reason = "this file starts the reaper")]
+
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};

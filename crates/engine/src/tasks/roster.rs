@@ -1,6 +1,6 @@
 //! The process groups of a session that are running now, and the promise that none outlives the session.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -56,7 +56,7 @@ impl Roster {
 
     /// The session's mark. With the first call, the reaper watches over us.
     pub(super) fn watched(&self) -> std::io::Result<Watched> {
-        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watched = self.lock_watched();
         if let Some(watched) = &*watched {
             return Ok(watched.clone());
         }
@@ -75,19 +75,20 @@ impl Roster {
     /// The session ends: whoever runs something ends it; what is then left is killed.
     pub(super) async fn close(&self) {
         self.closed.cancel();
-        let Some(watched) = self.take_watched() else { return };
+        let Some(mark) = self.lock_watched().as_ref().map(|watched| Arc::clone(&watched.mark)) else {
+            return;
+        };
         self.all_gone(GRACE * 2).await;
         self.kill_groups();
         self.all_gone(GRACE).await;
-        let mark = Arc::clone(&watched.mark);
-        let sweep = tokio::task::spawn_blocking(move || procfs::end_all(&watched.mark, GRACE));
-        if sweep.await.is_err() {
-            procfs::kill_all(&mark);
-        }
+        procfs::end_all(&mark, GRACE).await;
+        // Only now: had we been dropped on the way, dropping the roster would have to do the work.
+        self.lock_watched().take();
     }
 
-    fn take_watched(&self) -> Option<Watched> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// A whole value is put in or taken out at once; a panic elsewhere cannot leave it half changed.
+    fn lock_watched(&self) -> MutexGuard<'_, Option<Watched>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn all_gone(&self, limit: Duration) {
@@ -106,7 +107,7 @@ impl Roster {
 /// The session's handles are gone and nobody closed it.
 impl Drop for Roster {
     fn drop(&mut self) {
-        if let Some(watched) = self.take_watched() {
+        if let Some(watched) = self.lock_watched().take() {
             procfs::kill_all(&watched.mark);
         }
     }

@@ -154,6 +154,15 @@ impl TaskStatus {
             Self::Stopped => "stopped",
         }
     }
+
+    /// The status of a command that ended by itself, and its exit code.
+    pub(super) fn after(ending: Ending) -> (Self, Option<i32>) {
+        match ending {
+            Ending::Exited(0) => (Self::Completed, Some(0)),
+            Ending::Exited(code) => (Self::Failed, Some(code)),
+            Ending::Killed(_) | Ending::TimedOut | Ending::Unknown => (Self::Failed, None),
+        }
+    }
 }
 
 impl TaskState {
@@ -170,17 +179,6 @@ impl TaskState {
         match self {
             Self::Running => None,
             Self::Ended { exit_code, .. } => exit_code,
-        }
-    }
-}
-
-impl TaskStatus {
-    /// The status of a command that ended by itself, and its exit code.
-    pub(super) fn after(ending: Ending) -> (Self, Option<i32>) {
-        match ending {
-            Ending::Exited(0) => (Self::Completed, Some(0)),
-            Ending::Exited(code) => (Self::Failed, Some(code)),
-            Ending::Killed(_) | Ending::TimedOut | Ending::Unknown => (Self::Failed, None),
         }
     }
 }

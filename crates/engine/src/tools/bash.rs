@@ -197,13 +197,13 @@ fn shortened(command: &str) -> String {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::time::Instant;
 
     use tokio::sync::mpsc;
     use tokio_util::sync::CancellationToken;
 
     use super::super::example::Bench;
     use super::*;
+    use crate::clock;
     use crate::tasks::Tasks;
 
     async fn done(bench: &Bench, command: &str) -> Done {
@@ -284,7 +284,7 @@ mod tests {
         let workspace = Workspace::new(bench.path(""), bench.path("spill"), std::env::vars().collect());
         let (tasks, cancel) = (Tasks::new(mpsc::unbounded_channel().0), CancellationToken::new());
         let call = Call { id: "call".into(), workspace: Arc::new(workspace), tasks, cancel: cancel.clone() };
-        let begun = Instant::now();
+        let begun = clock::monotonic();
         let input: Input = serde_json::from_value(json!({"command": "touch begun; sleep 60"})).unwrap();
         let (output, ()) = tokio::join!(Bash.run(input, call), async {
             while !bench.path("begun").exists() {

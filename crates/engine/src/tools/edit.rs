@@ -24,7 +24,7 @@ pub(super) struct Input {
     file_path: String,
     old_string: String,
     new_string: String,
-    /// replace every match
+    /// Replace every match
     #[serde(default, deserialize_with = "lenient::flag")]
     replace_all: bool,
 }
@@ -164,7 +164,7 @@ fn done(input: &Input, path: &Path, old: &str, new: &str, says: &str) -> Done {
     let hunks = patch::hunks(old, new);
     let text = if old.is_empty() { says.to_owned() } else { format!("{says}\n{}", patch::snippet(&hunks)) };
     let meta = json!({
-        "filePath": path,
+        "filePath": path.to_string_lossy(),
         "oldString": input.old_string,
         "newString": input.new_string,
         "originalFile": patch::for_host(old),
@@ -257,9 +257,9 @@ fn hint(text: &str, old: &str) -> String {
 
 /// The line most like the first one that was looked for.
 fn nearest(lines: &[&str], wanted: &str) -> String {
-    let short = |line: &str| line.len() <= 400;
+    let short = |line: &str| line.len() <= 200;
     let candidates: Vec<&str> =
-        lines.iter().map(|line| line.trim()).filter(|line| short(line)).take(20_000).collect();
+        lines.iter().map(|line| line.trim()).filter(|line| short(line)).take(5_000).collect();
     let found =
         if short(wanted) { similar::get_close_matches(wanted, &candidates, 1, 0.6) } else { Vec::new() };
     let Some(found) = found.first() else { return String::new() };

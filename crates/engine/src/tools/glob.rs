@@ -217,7 +217,7 @@ mod tests {
 
     use super::*;
     use crate::tools::AnyTool;
-    use crate::tools::walk::trial::{self, Trial};
+    use crate::tools::example::Bench;
 
     const TREE: &[(&str, &str)] =
         &[("a.py", ""), ("d/b.py", ""), ("d/e/c.py", ""), ("d/e/c.rs", ""), (".x/h.py", "")];
@@ -228,11 +228,6 @@ mod tests {
         names
     }
 
-    #[tokio::test]
-    async fn the_examples_hold() {
-        trial::examples(&Glob).await;
-    }
-
     #[test]
     fn the_description_is_short() {
         let spec = serde_json::to_string(&Glob.spec()).unwrap();
@@ -241,8 +236,8 @@ mod tests {
 
     #[tokio::test]
     async fn patterns_find_what_they_name() {
-        let trial = Trial::new(TREE);
-        let absolute = format!("{}/d/**/*.py", trial.folder.path().display());
+        let bench = Bench::new(TREE);
+        let absolute = format!("{}/d/**/*.py", bench.root().display());
         let rows: [(&str, Value, &[&str]); 9] = [
             ("every folder", json!({"pattern": "**/*.py"}), &["a.py", "d/b.py", "d/e/c.py"]),
             ("the current folder", json!({"pattern": "*.py"}), &["a.py"]),
@@ -255,64 +250,67 @@ mod tests {
             ("hidden, by name", json!({"pattern": "**/.x/*"}), &[".x/h.py"]),
         ];
         for (name, input, expected) in rows {
-            assert_eq!(names(&trial.done(&Glob, input).await), expected, "{name}");
+            assert_eq!(names(&bench.call("Glob", input).await.unwrap()), expected, "{name}");
         }
     }
 
     #[tokio::test]
     async fn the_newest_file_comes_first() {
-        let trial = Trial::new(&[("a", ""), ("b", ""), ("c", "")]);
+        let bench = Bench::new(&[("a", ""), ("b", ""), ("c", "")]);
         for (name, age) in [("a", 2), ("b", 1), ("c", 2)] {
-            let file = File::options().write(true).open(trial.folder.path().join(name)).unwrap();
+            let file = File::options().write(true).open(bench.root().join(name)).unwrap();
             file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1000 - age)).unwrap();
         }
-        assert_eq!(trial.text(&Glob, json!({"pattern": "*"})).await, "b\na\nc");
+        assert_eq!(bench.says("Glob", json!({"pattern": "*"})).await, "b\na\nc");
     }
 
     #[tokio::test]
     async fn a_long_list_is_cut() {
-        let trial = Trial::new(&[]);
+        let bench = Bench::new(&[]);
         for number in 0..120 {
-            File::create(trial.folder.path().join(format!("{number}.txt"))).unwrap();
+            File::create(bench.root().join(format!("{number}.txt"))).unwrap();
         }
-        let done = trial.done(&Glob, json!({"pattern": "*.txt"})).await;
-        assert!(
-            trial::text(&done)
-                .ends_with("(The newest 100 of 120 files. Use a narrower pattern or path for the others.)")
-        );
+        let done = bench.call("Glob", json!({"pattern": "*.txt"})).await.unwrap();
         assert_eq!((&done.meta["numFiles"], &done.meta["truncated"]), (&json!(100), &json!(true)));
+        let text = bench.says("Glob", json!({"pattern": "*.txt"})).await;
+        assert!(
+            text.ends_with("\n(The newest 100 of 120 files. Use a narrower pattern or path for the others.)")
+        );
     }
 
     #[tokio::test]
     async fn ignored_files_are_left_out_unless_they_are_named() {
-        let trial =
-            Trial::new(&[(".gitignore", "out/\n*.log\n"), ("out/a.js", ""), ("x.log", ""), ("b.js", "")]);
-        assert_eq!(trial.text(&Glob, json!({"pattern": "**/*"})).await, "b.js");
-        assert_eq!(trial.text(&Glob, json!({"pattern": "x.log"})).await, "x.log");
-        assert_eq!(trial.text(&Glob, json!({"pattern": "out/*.js"})).await, "out/a.js");
+        let bench =
+            Bench::new(&[(".gitignore", "out/\n*.log\n"), ("out/a.js", ""), ("x.log", ""), ("b.js", "")]);
+        assert_eq!(bench.says("Glob", json!({"pattern": "**/*"})).await, "b.js");
+        assert_eq!(bench.says("Glob", json!({"pattern": "x.log"})).await, "x.log");
+        assert_eq!(bench.says("Glob", json!({"pattern": "out/*.js"})).await, "out/a.js");
     }
 
     #[tokio::test]
     async fn a_link_to_a_file_is_a_file_and_a_link_to_a_folder_can_be_searched() {
-        let trial = Trial::new(&[("d/a.md", "")]);
-        std::os::unix::fs::symlink("d/a.md", trial.folder.path().join("b.md")).unwrap();
-        std::os::unix::fs::symlink("d", trial.folder.path().join("l")).unwrap();
-        assert_eq!(names(&trial.done(&Glob, json!({"pattern": "**/*.md"})).await), ["b.md", "d/a.md"]);
-        assert_eq!(trial.text(&Glob, json!({"pattern": "*.md", "path": "l"})).await, "l/a.md");
+        let bench = Bench::new(&[("d/a.md", "")]);
+        std::os::unix::fs::symlink("d/a.md", bench.root().join("b.md")).unwrap();
+        std::os::unix::fs::symlink("d", bench.root().join("l")).unwrap();
+        assert_eq!(
+            names(&bench.call("Glob", json!({"pattern": "**/*.md"})).await.unwrap()),
+            ["b.md", "d/a.md"]
+        );
+        assert_eq!(bench.says("Glob", json!({"pattern": "*.md", "path": "l"})).await, "l/a.md");
     }
 
     #[tokio::test]
     async fn brackets_may_be_part_of_a_name() {
-        let trial = Trial::new(&[("app/[id]/page.tsx", ""), ("app/i/page.tsx", "")]);
-        assert_eq!(trial.text(&Glob, json!({"pattern": "app/[id]/page.tsx"})).await, "app/[id]/page.tsx");
-        assert_eq!(trial.text(&Glob, json!({"pattern": "app/[id]/**/*.tsx"})).await, "app/[id]/page.tsx");
-        assert_eq!(trial.text(&Glob, json!({"pattern": "app/[ij]/*.tsx"})).await, "app/i/page.tsx");
+        let bench = Bench::new(&[("app/[id]/page.tsx", ""), ("app/i/page.tsx", "")]);
+        assert_eq!(bench.says("Glob", json!({"pattern": "app/[id]/page.tsx"})).await, "app/[id]/page.tsx");
+        assert_eq!(bench.says("Glob", json!({"pattern": "app/[id]/**/*.tsx"})).await, "app/[id]/page.tsx");
+        assert_eq!(bench.says("Glob", json!({"pattern": "app/[ij]/*.tsx"})).await, "app/i/page.tsx");
     }
 
     #[tokio::test]
     async fn a_file_is_no_folder() {
         let trouble =
-            Trial::new(TREE).output(&Glob, json!({"pattern": "*", "path": "a.py"})).await.unwrap_err();
+            Bench::new(TREE).call("Glob", json!({"pattern": "*", "path": "a.py"})).await.unwrap_err();
         assert!(trouble.reason().contains("is a file"));
     }
 

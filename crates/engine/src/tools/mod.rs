@@ -149,11 +149,11 @@ impl<T: Tool> AnyTool for T {
     }
 
     fn touches(&self, input: &Value) -> Result<Touches, Trouble> {
-        read_input::<T>(input.clone()).map(|input| T::touches(&input))
+        read_input::<T>(input).map(|input| T::touches(&input))
     }
 
     fn run<'a>(&'a self, input: Value, call: Call) -> Pin<Box<dyn Future<Output = Output> + Send + 'a>> {
-        Box::pin(async move { Tool::run(self, read_input::<T>(input)?, call).await })
+        Box::pin(async move { Tool::run(self, read_input::<T>(&input)?, call).await })
     }
 
     fn examples(&self) -> Vec<Example> {
@@ -202,9 +202,12 @@ fn prune(schema: &mut Value) {
     }
 }
 
-fn read_input<T: Tool>(input: Value) -> Result<T::Input, Trouble> {
-    serde_json::from_value(input).map_err(|error| {
-        Trouble::Refused(format!("InputValidationError: {} cannot be called like this: {error}.", T::NAME))
+/// Reads an input; one that does not fit is refused with the name of the wrong field.
+fn read_input<T: Tool>(input: &Value) -> Result<T::Input, Trouble> {
+    serde_path_to_error::deserialize(input).map_err(|error| {
+        let (field, reason) = (error.path().to_string(), error.inner().to_string());
+        let place = if field == "." { String::new() } else { format!("`{field}`: ") };
+        Trouble::Refused(format!("InputValidationError: {} cannot be called like this: {place}{reason}.", T::NAME))
     })
 }
 

@@ -22,15 +22,17 @@ pub(super) struct NotebookEdit;
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Input {
     notebook_path: String,
-    /// as shown by Read; insert puts the new cell after it, or first without it
+    /// As shown by Read. insert puts the new cell after it, or first without it
     #[serde(default)]
     cell_id: Option<String>,
     #[serde(default)]
-    new_source: String,
+    new_source: Option<String>,
     #[serde(default)]
+    #[schemars(with = "CellType")]
     cell_type: Option<CellType>,
-    /// default replace
+    /// Default replace
     #[serde(default)]
+    #[schemars(with = "EditMode")]
     edit_mode: Option<EditMode>,
 }
 
@@ -210,13 +212,13 @@ fn done(input: &Input, path: &Path, old: &str, language: &str, change: &Change) 
         EditMode::Delete => "deleted",
     };
     let meta = json!({
-        "new_source": input.new_source,
+        "new_source": input.new_source.as_deref().unwrap_or_default(),
         "old_source": change.old_source,
         "cell_id": change.cell_id,
         "cell_type": change.cell_type,
         "language": language,
         "edit_mode": input.mode(),
-        "notebook_path": path,
+        "notebook_path": path.to_string_lossy(),
         "original_file": patch::for_host(old).as_str().unwrap_or_default(),
         "updated_file": patch::for_host(&change.text).as_str().unwrap_or_default(),
     });
@@ -227,6 +229,13 @@ impl Input {
     fn mode(&self) -> EditMode {
         self.edit_mode.unwrap_or(EditMode::Replace)
     }
+
+    fn source(&self, in_lines: bool) -> Result<Value, String> {
+        self.new_source
+            .as_deref()
+            .map(|text| source(text, in_lines))
+            .ok_or_else(|| "new_source is missing.".into())
+    }
 }
 
 /// The text of the notebook after the change, or why there is none.
@@ -234,7 +243,7 @@ fn change(text: &str, notebook: &Notebook<'_>, input: &Input) -> Result<Change, 
     let at = input.cell_id.as_deref().map(|id| position(notebook, id)).transpose()?;
     match (input.mode(), at) {
         (EditMode::Insert, at) => insert(text, notebook, input, at),
-        (_, None) => Err("cell_id is missing.".into()),
+        (EditMode::Replace | EditMode::Delete, None) => Err("cell_id is missing.".into()),
         (EditMode::Replace, Some(at)) => replace(text, notebook, input, at),
         (EditMode::Delete, Some(at)) => delete(text, notebook, at),
     }
@@ -276,7 +285,7 @@ fn replace(text: &str, notebook: &Notebook<'_>, input: &Input, at: usize) -> Res
     let mut cell = parse(raw);
     let old_source = source_of(&cell);
     let in_lines = cell.get("source").is_none_or(Value::is_array);
-    cell.insert("source".into(), source(&input.new_source, in_lines));
+    cell.insert("source".into(), input.source(in_lines)?);
     if let Some(kind) = input.cell_type {
         cell.insert("cell_type".into(), json!(kind));
     }
@@ -317,7 +326,7 @@ fn insert(
     if kind == CellType::Code {
         cell.insert("outputs".into(), json!([]));
     }
-    cell.insert("source".into(), source(&input.new_source, in_lines));
+    cell.insert("source".into(), input.source(in_lines)?);
     let index = after.map_or(0, |after| after + 1);
     let text = insert_at(text, notebook, index, &cell)?;
     Ok(Change { text, cell_id: cell_name(id.as_deref(), index), cell_type: type_of(&cell), old_source: None })
@@ -503,6 +512,7 @@ mod tests {
     fn what_cannot_be_done_is_said() {
         for (input, words) in [
             (input("replace", None), "cell_id is missing"),
+            (json!({"notebook_path": "n", "cell_id": "c1", "new_source": null}), "new_source is missing"),
             (input("delete", Some("cell-2")), "The cells are: c1, c2"),
             (input("insert", Some("nope")), "no cell nope"),
         ] {

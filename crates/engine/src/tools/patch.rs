@@ -30,12 +30,24 @@ const CONTEXT: usize = 3;
 const LIMIT: usize = 200_000;
 /// How long two texts are compared before the rest counts as changed.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// The largest text that the host gets whole.
-const LARGEST: usize = 256 * 1024;
+/// The largest text that the host gets whole, as it is written on the wire.
+const LARGEST: usize = 280_000;
 
-/// A text for the host: null if it is very long, so that the line on the wire stays short.
+/// A text for the host: null if it is very long, so that the line on the wire stays below 1 MB.
 pub(super) fn for_host(text: &str) -> Value {
-    if text.len() > LARGEST { Value::Null } else { text.into() }
+    if is_short(text) { text.into() } else { Value::Null }
+}
+
+/// Whether a text is short enough to be sent whole to the host.
+pub(super) fn is_short(text: &str) -> bool {
+    text.len() <= LARGEST && size_on_wire(text) <= LARGEST
+}
+
+/// How many bytes a text takes in JSON, where quotes, backslashes and control characters need more than one.
+fn size_on_wire(text: &str) -> usize {
+    let escaped = text.bytes().filter(|byte| matches!(byte, b'"' | b'\\' | b'\n' | b'\r' | b'\t')).count();
+    let spelled = text.bytes().filter(|byte| *byte < b' ' && !matches!(byte, b'\n' | b'\r' | b'\t')).count();
+    text.len() + escaped + spelled * 5
 }
 
 /// The changes that lead from one text to another. What goes beyond [`LIMIT`] is left out.
@@ -52,7 +64,7 @@ pub(super) fn hunks(old: &str, new: &str) -> Vec<Hunk> {
         .filter(|group| group.iter().any(|change| change.tag() != DiffTag::Equal))
         .map(|group| hunk(group, &old, &new, first))
         .take_while(|hunk| {
-            let size = hunk.lines.iter().map(|line| line.len() + 4).sum();
+            let size = hunk.lines.iter().map(|line| size_on_wire(line) + 3).sum();
             let fits = size <= room;
             room = room.saturating_sub(size);
             fits
@@ -179,6 +191,13 @@ mod tests {
         assert_eq!(hunks("a", "a\n")[0].lines, ["-a", "\\ No newline at end of file", "+a"]);
         assert_eq!(hunks("", "a\n")[0].lines, ["+a"]);
         assert_eq!(hunks("same\n", "same\n"), []);
+    }
+
+    #[test]
+    fn the_size_on_the_wire_is_that_of_the_json() {
+        for text in ["plain", "a \"quoted\" \\ line\n\tand\r", "\u{1b}[0m é", ""] {
+            assert_eq!(size_on_wire(text) + 2, serde_json::to_string(text).unwrap().len(), "{text:?}");
+        }
     }
 
     /// Carries out hunks on a text.

@@ -20,8 +20,8 @@ pub(super) struct Input {
     content: String,
 }
 
-/// How much of a written text the host gets back.
-const ECHOED: usize = 256 * 1024;
+/// How much of a very long text the host gets back.
+const ECHOED: usize = 100_000;
 
 impl Tool for Write {
     type Input = Input;
@@ -82,7 +82,7 @@ fn create(workspace: &Workspace, path: &Path, content: &str) -> Output {
     target::note(workspace, path, stamp, Some(content));
     let meta = json!({
         "type": "create",
-        "filePath": path,
+        "filePath": path.to_string_lossy(),
         "content": echo(content),
         "structuredPatch": [],
         "originalFile": null,
@@ -100,7 +100,7 @@ fn update(workspace: &Workspace, path: &Path, content: &str, existing: &Existing
     };
     let meta = json!({
         "type": "update",
-        "filePath": path,
+        "filePath": path.to_string_lossy(),
         "content": echo(content),
         "structuredPatch": old.map(|old| patch::hunks(old, content)).unwrap_or_default(),
         "originalFile": old.map(patch::for_host),
@@ -108,8 +108,9 @@ fn update(workspace: &Workspace, path: &Path, content: &str, existing: &Existing
     Ok(Done::text(format!("File updated: {}", path.display()), meta))
 }
 
+/// What the host gets back of a written text: its beginning if it is very long.
 fn echo(content: &str) -> &str {
-    &content[..content.floor_char_boundary(ECHOED)]
+    if patch::is_short(content) { content } else { &content[..content.floor_char_boundary(ECHOED)] }
 }
 
 #[cfg(test)]

@@ -130,6 +130,8 @@ impl Translation {
         if chunk.speaks && self.stage == Stage::Silent {
             events.push(self.start(chunk.id, chunk.model));
         }
+        // Some servers give a reason to stop with every piece; it counts once no piece comes along.
+        let adds_nothing = chunk.pieces.is_empty();
         for piece in chunk.pieces {
             self.add(piece);
         }
@@ -140,8 +142,8 @@ impl Translation {
             self.finish = Some(reason);
         }
         match self.finish {
-            Some(_) => self.settle(&mut events),
-            None => self.pass_on(Rest::MayCome, &mut events),
+            Some(_) if adds_nothing => self.settle(&mut events),
+            _ => self.pass_on(Rest::MayCome, &mut events),
         }
         Ok(events)
     }

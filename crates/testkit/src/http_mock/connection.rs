@@ -13,6 +13,9 @@ use super::plan::{self, Act};
 use super::{Recorded, Shared, dialect};
 use crate::script::Asked;
 
+/// What ends a body.
+const END: &[u8] = b"0\r\n\r\n";
+
 /// Whether more can come on a connection.
 #[derive(PartialEq, Eq)]
 enum After {
@@ -82,10 +85,16 @@ impl Connection {
 
     /// Does what is planned. An error means that the caller went away meanwhile.
     async fn perform(&mut self, acts: Vec<Act>) -> io::Result<After> {
-        for act in acts {
+        let last = acts.len().saturating_sub(1);
+        for (index, act) in acts.into_iter().enumerate() {
             match act {
                 Act::Head { status, headers } => self.to.write_all(head(status, &headers).as_bytes()).await?,
-                Act::Send(bytes) => self.send(&bytes).await?,
+                Act::Send(bytes) if index == last => {
+                    // In one write, so that a caller who knows the last event need not wait for the end after it.
+                    self.to.write_all(&[chunk(&bytes), END.to_vec()].concat()).await?;
+                    return Ok(After::Open);
+                }
+                Act::Send(bytes) => self.to.write_all(&chunk(&bytes)).await?,
                 Act::Wait(time) => self.unless_left(tokio::time::sleep(time)).await?,
                 Act::Hold(name) => {
                     let mut released = self.shared.released.subscribe();
@@ -95,18 +104,8 @@ impl Connection {
                 Act::HangUp => return Ok(After::Closed),
             }
         }
-        self.to.write_all(b"0\r\n\r\n").await?;
+        self.to.write_all(END).await?;
         Ok(After::Open)
-    }
-
-    async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
-        chunk.extend_from_slice(bytes);
-        chunk.extend_from_slice(b"\r\n");
-        self.to.write_all(&chunk).await
     }
 
     /// Waits, but not longer than the caller stays.
@@ -125,6 +124,14 @@ async fn left(from: &mut BufReader<OwnedReadHalf>) -> io::Error {
         // A next request is waiting already; it will be read in its turn.
         Ok(_) => std::future::pending().await,
         Err(error) => error,
+    }
+}
+
+/// A piece of a body as it is written; an empty one would be its end.
+fn chunk(bytes: &[u8]) -> Vec<u8> {
+    match bytes {
+        [] => Vec::new(),
+        bytes => [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat(),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use super::Grep;
-use crate::tools::walk::trial::{self, Trial};
+use crate::tools::example::Bench;
 use crate::tools::{AnyTool, Done};
 
 const TREE: &[(&str, &str)] = &[
@@ -21,11 +21,6 @@ fn names(done: &Done) -> Vec<String> {
     names
 }
 
-#[tokio::test]
-async fn the_examples_hold() {
-    trial::examples(&Grep).await;
-}
-
 #[test]
 fn the_description_is_short() {
     let spec = serde_json::to_string(&Grep.spec()).unwrap();
@@ -34,19 +29,17 @@ fn the_description_is_short() {
 
 #[tokio::test]
 async fn files_are_named_newest_first() {
-    let trial = Trial::new(TREE);
+    let bench = Bench::new(TREE);
     for (name, second) in [("c.py", 1), ("d/b.py", 2)] {
-        let file = fs::File::options().write(true).open(trial.folder.path().join(name)).unwrap();
+        let file = fs::File::options().write(true).open(bench.root().join(name)).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(second)).unwrap();
     }
-    let done = trial.done(&Grep, json!({"pattern": "foo"})).await;
-    assert_eq!(trial::text(&done), "Found 2 files\nd/b.py\nc.py");
-    assert_eq!(
-        done.meta,
-        json!({"mode": "files_with_matches", "numFiles": 2, "filenames": ["d/b.py", "c.py"]})
-    );
-    let none = trial.done(&Grep, json!({"pattern": "qqq"})).await;
-    assert_eq!((trial::text(&none).as_str(), &none.meta["numFiles"]), ("No files found", &json!(0)));
+    let done = bench.call("Grep", json!({"pattern": "foo"})).await.unwrap();
+    let meta = json!({"mode": "files_with_matches", "numFiles": 2, "filenames": ["d/b.py", "c.py"]});
+    assert_eq!(done, Done::text("Found 2 files\nd/b.py\nc.py", meta));
+    let none = bench.call("Grep", json!({"pattern": "qqq"})).await.unwrap();
+    let meta = json!({"mode": "files_with_matches", "numFiles": 0, "filenames": []});
+    assert_eq!(none, Done::text("No files found", meta));
 }
 
 #[tokio::test]
@@ -77,23 +70,24 @@ async fn lines_come_in_the_order_of_their_paths() {
         ("a line end in the pattern", json!({"pattern": r"bar\nF"}), "c.py:2:bar\nc.py:3:FOO"),
         ("nothing", json!({"pattern": "qqq"}), "No matches found"),
     ];
-    let trial = Trial::new(TREE);
+    let bench = Bench::new(TREE);
     for (name, mut input, expected) in rows {
         input["output_mode"] = "content".into();
-        assert_eq!(trial.text(&Grep, input).await, expected, "{name}");
+        assert_eq!(bench.says("Grep", input).await, expected, "{name}");
     }
 }
 
 #[tokio::test]
 async fn groups_of_lines_are_set_apart() {
-    let trial = Trial::new(&[("a", "x\n1\n2\n3\nx\n")]);
-    let text = trial.text(&Grep, json!({"pattern": "x", "output_mode": "content", "-A": 1})).await;
+    let bench = Bench::new(&[("a", "x\n1\n2\n3\nx\n")]);
+    let text = bench.says("Grep", json!({"pattern": "x", "output_mode": "content", "-A": 1})).await;
     assert_eq!(text, "a:1:x\na-2-1\n--\na:5:x");
 }
 
 #[tokio::test]
 async fn the_host_gets_the_lines_too() {
-    let done = Trial::new(TREE).done(&Grep, json!({"pattern": "bar", "output_mode": "content"})).await;
+    let done =
+        Bench::new(TREE).call("Grep", json!({"pattern": "bar", "output_mode": "content"})).await.unwrap();
     let expected = json!({
         "mode": "content", "numFiles": 1, "filenames": [], "content": "c.py:2:bar", "numLines": 1,
     });
@@ -102,17 +96,19 @@ async fn the_host_gets_the_lines_too() {
 
 #[tokio::test]
 async fn counts_have_a_total() {
-    let trial = Trial::new(&[("a", "xx\nx\ny\n"), ("b", "x\n")]);
-    let done = trial.done(&Grep, json!({"pattern": "x", "output_mode": "count"})).await;
-    assert_eq!(trial::text(&done), "a:2\nb:1\n\n3 matching lines in 2 files");
-    assert_eq!((&done.meta["numMatches"], &done.meta["numFiles"]), (&json!(3), &json!(2)));
-    let parts = trial.done(&Grep, json!({"pattern": "x", "output_mode": "count", "-o": true})).await;
+    let bench = Bench::new(&[("a", "xx\nx\ny\n"), ("b", "x\n")]);
+    let done = bench.call("Grep", json!({"pattern": "x", "output_mode": "count"})).await.unwrap();
+    let meta =
+        json!({"mode": "count", "numFiles": 2, "filenames": [], "content": "a:2\nb:1", "numMatches": 3});
+    assert_eq!(done, Done::text("a:2\nb:1\n\n3 matching lines in 2 files", meta));
+    let parts =
+        bench.call("Grep", json!({"pattern": "x", "output_mode": "count", "-o": true})).await.unwrap();
     assert_eq!(parts.meta["numMatches"], 4);
 }
 
 #[tokio::test]
 async fn only_some_files_are_searched() {
-    let trial = Trial::new(&[
+    let bench = Bench::new(&[
         (".gitignore", "out\n"),
         (".hidden/a.py", "x"),
         ("a.py", "x"),
@@ -135,9 +131,9 @@ async fn only_some_files_are_searched() {
     ];
     for (name, mut input, expected) in rows {
         input["pattern"] = "x".into();
-        assert_eq!(names(&trial.done(&Grep, input).await), expected, "{name}");
+        assert_eq!(names(&bench.call("Grep", input).await.unwrap()), expected, "{name}");
     }
-    let lines = trial.text(&Grep, json!({"pattern": "x", "path": "s", "output_mode": "content"})).await;
+    let lines = bench.says("Grep", json!({"pattern": "x", "path": "s", "output_mode": "content"})).await;
     assert_eq!(
         lines, "s/d.py:1:x",
         "a file that turns out to be binary later is left out where it is read to the end"
@@ -146,22 +142,22 @@ async fn only_some_files_are_searched() {
 
 #[tokio::test]
 async fn a_single_binary_file_is_called_so() {
-    let trial = Trial::new(&[("a.bin", "x\0")]);
-    let text = trial.text(&Grep, json!({"pattern": "x", "path": "a.bin"})).await;
+    let bench = Bench::new(&[("a.bin", "x\0")]);
+    let text = bench.says("Grep", json!({"pattern": "x", "path": "a.bin"})).await;
     assert_eq!(text, "No files found\n(The file is binary.)");
 }
 
 #[tokio::test]
 async fn numbers_and_flags_may_come_as_text() {
-    let trial = Trial::new(TREE);
+    let bench = Bench::new(TREE);
     let input =
         json!({"pattern": "FOO=", "-i": "true", "-A": "1", "output_mode": "content", "head_limit": "9"});
-    assert_eq!(trial.text(&Grep, input).await, "c.py:1:foo=2\nc.py-2-bar");
+    assert_eq!(bench.says("Grep", input).await, "c.py:1:foo=2\nc.py-2-bar");
 }
 
 #[tokio::test]
 async fn pages_follow_each_other() {
-    let trial = Trial::new(&[("a", "x1\nx2\n"), ("b", "x3\nx4\n"), ("c", "x5\n")]);
+    let bench = Bench::new(&[("a", "x1\nx2\n"), ("b", "x3\nx4\n"), ("c", "x5\n")]);
     let rows = [
         (
             "the first lines",
@@ -191,9 +187,9 @@ async fn pages_follow_each_other() {
     ];
     for (name, mode, limit, offset, expected) in rows {
         let input = json!({"pattern": "x", "output_mode": mode, "head_limit": limit, "offset": offset});
-        assert_eq!(trial.text(&Grep, input).await, expected, "{name}");
+        assert_eq!(bench.says("Grep", input).await, expected, "{name}");
     }
-    let done = trial.done(&Grep, json!({"pattern": "x", "head_limit": 1, "offset": 1})).await;
+    let done = bench.call("Grep", json!({"pattern": "x", "head_limit": 1, "offset": 1})).await.unwrap();
     assert_eq!(done.meta["numFiles"], 1);
     assert_eq!((&done.meta["appliedLimit"], &done.meta["appliedOffset"]), (&json!(1), &json!(1)));
     assert_eq!(done.meta["totalFiles"], 3);
@@ -201,12 +197,12 @@ async fn pages_follow_each_other() {
 
 #[tokio::test]
 async fn an_answer_is_never_too_long() {
-    let trial = Trial::new(&[]);
+    let bench = Bench::new(&[]);
     for number in 0..50 {
-        fs::write(trial.folder.path().join(format!("{number:02}")), "some text\n".repeat(1000)).unwrap();
+        fs::write(bench.root().join(format!("{number:02}")), "some text\n".repeat(1000)).unwrap();
     }
     let input = json!({"pattern": "text", "output_mode": "content", "head_limit": 0});
-    let text = trial.text(&Grep, input).await;
+    let text = bench.says("Grep", input).await;
     assert!(text.starts_with("00:1:some text\n00:2:"));
     assert!((29_000..30_200).contains(&text.len()), "{}", text.len());
     assert!(text.ends_with("or narrow the search.)"));
@@ -214,33 +210,6 @@ async fn an_answer_is_never_too_long() {
 
 #[tokio::test]
 async fn line_ends_of_windows_are_line_ends() {
-    let trial = Trial::new(&[("a", "one\r\ntwo\r\n")]);
-    assert_eq!(trial.text(&Grep, json!({"pattern": "e$", "output_mode": "content"})).await, "a:1:one");
-}
-
-#[tokio::test]
-async fn a_cancelled_search_ends() {
-    let trial = Trial::new(TREE);
-    trial.call.cancel.cancel();
-    let trouble = trial.output(&Grep, json!({"pattern": "foo"})).await.unwrap_err();
-    assert!(trouble.reason().contains("interrupted"));
-}
-
-#[tokio::test]
-async fn a_search_that_nobody_waits_for_stops() {
-    let (started, mut seen) = tokio::sync::mpsc::channel(1);
-    let (ended, mut end) = tokio::sync::mpsc::channel(1);
-    let cancel = tokio_util::sync::CancellationToken::new();
-    let search = crate::tools::walk::on_threads(&cancel, move |stop| {
-        started.blocking_send(()).unwrap();
-        while !stop.asked() {
-            std::thread::yield_now();
-        }
-        ended.blocking_send(()).unwrap();
-    });
-    tokio::select! {
-        _ = search => panic!("it waits for the stop"),
-        began = seen.recv() => assert_eq!(began, Some(())),
-    }
-    assert_eq!(end.recv().await, Some(()));
+    let bench = Bench::new(&[("a", "one\r\ntwo\r\n")]);
+    assert_eq!(bench.says("Grep", json!({"pattern": "e$", "output_mode": "content"})).await, "a:1:one");
 }

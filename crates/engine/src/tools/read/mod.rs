@@ -27,15 +27,15 @@ pub(super) struct Read;
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Input {
     file_path: String,
-    /// first line, from 1
+    /// First line, from 1
     #[serde(default, deserialize_with = "lenient::count")]
     #[schemars(with = "Option<usize>")]
     offset: Option<usize>,
-    /// number of lines
+    /// Number of lines
     #[serde(default, deserialize_with = "lenient::count")]
     #[schemars(with = "Option<usize>")]
     limit: Option<usize>,
-    /// of a PDF, e.g. "1-5"; at most 20
+    /// Of a PDF, e.g. "1-5"; at most 20
     #[serde(default)]
     pages: Option<String>,
 }

@@ -112,7 +112,7 @@ pub(super) fn show(path: &Path, text: &str, span: Span) -> Option<Done> {
     if cells.is_empty() {
         shown = format!("{} has {} cells, none of them here.", path.display(), notebook.cells.len());
     }
-    let meta = json!({"type": "notebook", "file": {"filePath": path, "cells": cells}});
+    let meta = json!({"type": "notebook", "file": {"filePath": path.to_string_lossy(), "cells": cells}});
     if pictures.is_empty() {
         return Some(Done::text(shown.trim_end(), meta));
     }

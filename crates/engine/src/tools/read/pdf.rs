@@ -48,7 +48,7 @@ pub(super) fn show(path: &Path, bytes: &[u8], pages: Option<&str>) -> Result<Don
     if base64.len() > LARGEST {
         return Err(Trouble::Refused(too_heavy(path, sent.len(), wanted.len())));
     }
-    let file = json!({"filePath": path, "base64": copy_for_host(&base64), "originalSize": bytes.len()});
+    let file = json!({"filePath": path.to_string_lossy(), "base64": copy_for_host(&base64), "originalSize": bytes.len()});
     let says = format!("{}: {} of {} pages.", path.display(), wanted.len(), all.len());
     let source = Source::Base64 { media_type: "application/pdf".into(), data: base64 };
     let blocks = vec![Block::text(says), Block::Document { source, title: None }];

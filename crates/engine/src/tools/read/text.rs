@@ -127,7 +127,7 @@ impl Shown {
 
 fn meta(path: &Path, content: &str, lines: usize, first: usize, total: usize) -> serde_json::Value {
     let file = json!({
-        "filePath": path, "content": content, "numLines": lines, "startLine": first, "totalLines": total,
+        "filePath": path.to_string_lossy(), "content": content, "numLines": lines, "startLine": first, "totalLines": total,
     });
     json!({"type": "text", "file": file})
 }

@@ -2,8 +2,6 @@
 //! soon after nobody waits for it any more. Glob and Grep share it; what they do with a file is theirs.
 
 mod names;
-#[cfg(test)]
-pub(super) mod trial;
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -243,4 +241,61 @@ pub(super) fn gaps(unreadable: usize, out_of_time: bool) -> String {
         text.push_str("\n(Ended for lack of time; there may be more. Search a smaller folder.)");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::yield_now;
+
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_cancelled_search_ends() {
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        let trouble = on_threads(&cancel, |_| ()).await.unwrap_err();
+        assert_eq!(trouble, Trouble::Failed("The search was interrupted.".into()));
+    }
+
+    #[tokio::test]
+    async fn a_search_that_nobody_waits_for_stops() {
+        let (started, mut seen) = mpsc::channel(1);
+        let (ended, mut end) = mpsc::channel(1);
+        let cancel = CancellationToken::new();
+        let search = on_threads(&cancel, move |stop| {
+            started.blocking_send(()).unwrap();
+            while !stop.asked() {
+                yield_now();
+            }
+            ended.blocking_send(()).unwrap();
+        });
+        tokio::select! {
+            _ = search => panic!("it waits for the stop"),
+            began = seen.recv() => assert_eq!(began, Some(())),
+        }
+        assert_eq!(end.recv().await, Some(()));
+    }
+
+    #[test]
+    fn a_walk_that_should_stop_visits_nothing() {
+        struct Never;
+        impl Visit for Never {
+            fn file(&mut self, file: DirEntry) {
+                panic!("visited {}", file.path().display());
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "").unwrap();
+        let stop = Stop::default();
+        stop.ask();
+        Walk { root: folder.path(), names: Arc::default(), depth: None, stop: &stop }.run(|| Never);
+    }
+
+    #[test]
+    fn paths_lose_their_dots() {
+        assert_eq!(normal(Path::new("/a/./b/../c")), Path::new("/a/c"));
+        assert_eq!(normal(Path::new("/../a")), Path::new("/a"));
+    }
 }

@@ -106,12 +106,11 @@ async fn a_reply_comes_over_the_network_as_it_is_written() {
             "content_block_delta",
             "content_block_stop",
             "message_delta",
-            "message_delta",
             "message_stop",
         ]
     );
     assert_eq!(raw[4]["content_block"], json!({"type": "tool_use", "id": "a", "name": "Read", "input": {}}));
-    assert_eq!(raw[8]["usage"]["output_tokens"], 4);
+    assert_eq!(raw[7]["usage"]["output_tokens"], 4);
     let read = Block::ToolUse { id: "a".into(), name: "Read".into(), input: json!({"path": "ü"}) };
     assert_eq!(assemble(items), (vec![Block::text("größer"), read], StopReason::ToolUse));
 }

@@ -67,11 +67,12 @@ fn called(id: &str) -> Value {
     json!({"id": id, "type": "function", "function": {"name": "Bash", "arguments": r#"{"z":"ls","a":1}"#}})
 }
 
-fn result(id: &str, content: Value) -> Value {
+fn result(id: &str, content: impl Into<Value>) -> Value {
+    let content = content.into();
     json!({"type": "tool_result", "tool_use_id": id, "content": content})
 }
 
-fn failure(id: &str, content: Value) -> Value {
+fn failure(id: &str, content: Option<&str>) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "content": content, "is_error": true})
 }
 
@@ -118,7 +119,7 @@ fn what_was_sent_once_is_a_byte_prefix_of_all_that_follows() {
         let id = format!("c{turn}");
         push(&mut history, Role::Assistant, thinking(""));
         push(&mut history, Role::Assistant, call(&id));
-        push(&mut history, Role::User, result(&id, json!([text("done"), base64("image", "image/png")])));
+        push(&mut history, Role::User, result(&id, vec![text("done"), base64("image", "image/png")]));
         push(&mut history, Role::Assistant, text("ok"));
     }
 }
@@ -201,11 +202,7 @@ fn results_have_their_form() {
             json!([
                 [],
                 [call("c1"), call("c2")],
-                [
-                    result("c1", json!("a.txt")),
-                    text("and hurry"),
-                    result("c2", json!([text("x"), text("y")])),
-                ]
+                [result("c1", "a.txt"), text("and hurry"), result("c2", vec![text("x"), text("y")]),]
             ]),
             json!([
                 {"role": "assistant", "content": null, "tool_calls": [called("c1"), called("c2")]},
@@ -217,10 +214,10 @@ fn results_have_their_form() {
         (
             "an error says that it is one, once",
             json!([[
-                failure("c1", json!("no such file")),
-                failure("c2", json!("ERROR: boom")),
-                failure("c3", json!(null)),
-                result("c4", json!("")),
+                failure("c1", Some("no such file")),
+                failure("c2", Some("ERROR: boom")),
+                failure("c3", None),
+                result("c4", ""),
             ]]),
             json!([
                 told("c1", "Error: no such file"),
@@ -231,7 +228,7 @@ fn results_have_their_form() {
         ),
         (
             "a picture follows in a user message",
-            json!([[result("c1", json!([base64("image", "image/png")]))]]),
+            json!([[result("c1", vec![base64("image", "image/png")])]]),
             json!([
                 told("c1", "(see the attachment below)"),
                 {"role": "user", "content": [text("Attached to the result of call c1:"), shown()]},

@@ -401,9 +401,10 @@ fn the_first_open_block_is_passed_on_as_it_grows() {
             vec![delta(1, "}"), stop(1), start(2, "b", "Now"), delta(2, "{")],
         ),
         (
-            r#"{"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":"}"}}]},"finish_reason":"tool_calls"}]}"#,
-            vec![delta(2, "}"), stop(2), end(0, 0)],
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":"}"}}]}}]}"#,
+            vec![delta(2, "}")],
         ),
+        (r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#, vec![stop(2), end(0, 0)]),
         (r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":6}}"#, vec![end(5, 6)]),
         ("[DONE]", vec![Event::MessageStop]),
         ("[DONE]", vec![]),
@@ -553,20 +554,31 @@ fn a_reply_is_complete_with_the_closing_mark_or_a_reason_to_stop() {
 
 #[test]
 fn what_comes_after_the_reason_to_stop_still_counts() {
-    check(vec![Row {
-        name: "a call after `stop`",
-        lines: &[
-            r#"{"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}"#,
-            r#"{"choices":[{"delta":{"content":"!"},"finish_reason":null}]}"#,
-            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"Now","arguments":"{}"}}]},"finish_reason":"stop"}]}"#,
-            "[DONE]",
-        ],
-        reply: Reply {
-            blocks: vec![Block::text("hi"), Block::text("!"), call("a", "Now", json!({}))],
-            stop: StopReason::ToolUse,
-            tokens: (0, 0, 0),
+    check(vec![
+        Row {
+            name: "a call after `stop`",
+            lines: &[
+                r#"{"choices":[{"delta":{"content":"hi"},"finish_reason":null}]}"#,
+                r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+                r#"{"choices":[{"delta":{"content":"!"},"finish_reason":null}]}"#,
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"Now","arguments":"{}"}}]}}]}"#,
+                "[DONE]",
+            ],
+            reply: Reply {
+                blocks: vec![Block::text("hi"), Block::text("!"), call("a", "Now", json!({}))],
+                stop: StopReason::ToolUse,
+                tokens: (0, 0, 0),
+            },
         },
-    }]);
+        Row {
+            name: "`stop` with every piece",
+            lines: &[
+                r#"{"choices":[{"delta":{"content":"h"},"finish_reason":"stop"}]}"#,
+                r#"{"choices":[{"delta":{"content":"i"},"finish_reason":"stop"}]}"#,
+            ],
+            reply: Reply { blocks: vec![Block::text("hi")], stop: StopReason::EndTurn, tokens: (0, 0, 0) },
+        },
+    ]);
 }
 
 #[test]
