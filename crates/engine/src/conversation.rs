@@ -5,7 +5,7 @@ use whimbrel_models::History;
 use whimbrel_models::fault::Fault;
 use whimbrel_wire::content::{Block, Content, ResultContent, Role};
 use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
-use whimbrel_wire::system::{InformationLevel, Informational, SessionWritesLost};
+use whimbrel_wire::system::{CompactBoundary, InformationLevel, Informational, SessionWritesLost};
 use whimbrel_wire::{RawJson, StopReason, Usage};
 
 use crate::ids;
@@ -24,6 +24,8 @@ pub struct Conversation {
     log: Log,
     outbox: Outbox,
     last_assistant: Option<String>,
+    /// Tokens of the last request and its reply, as the provider counted them.
+    counted: u64,
 }
 
 /// What the blocks of one reply share.
@@ -40,7 +42,7 @@ pub struct ReplyHead {
 impl Conversation {
     /// An empty conversation.
     pub fn new(log: Log, outbox: Outbox) -> Self {
-        Self { history: History::new(), log, outbox, last_assistant: None }
+        Self { history: History::new(), log, outbox, last_assistant: None, counted: 0 }
     }
 
     /// The transcript's path, if one is kept.
@@ -102,6 +104,33 @@ impl Conversation {
         more.extend(self.last_assistant.clone().map(|id| ("sourceToolAssistantUUID", Value::String(id))));
         self.write_user(&uuid, &content, more);
         let frame = User { tool_use_result: Some(meta), ..self.user_frame(uuid, content) };
+        self.outbox.send(frame).await;
+    }
+
+    /// Notes what the provider counted for the last request and its reply.
+    pub fn note_usage(&mut self, usage: &Usage) {
+        self.counted = usage.input_tokens
+            + usage.cache_creation_input_tokens
+            + usage.cache_read_input_tokens
+            + usage.output_tokens;
+    }
+
+    /// How many tokens the conversation has: as counted by the provider, else by a rule of thumb.
+    pub fn tokens(&self) -> u64 {
+        if self.counted > 0 { self.counted } else { self.history.size() as u64 / 4 }
+    }
+
+    /// Puts a summary in the place of everything said so far. The transcript keeps it all.
+    pub async fn replace_by_summary(&mut self, summary: &str, boundary: CompactBoundary) {
+        self.history = History::new();
+        self.counted = 0;
+        self.log.boundary(&ids::uuid(), &boundary);
+        self.outbox.notify(boundary).await;
+        let uuid = ids::uuid();
+        let content = Content::Blocks(vec![Block::text(summary)]);
+        self.history.push(Role::User, &Block::text(summary));
+        self.write_user(&uuid, &content, vec![("isCompactSummary", true.into())]);
+        let frame = User { is_synthetic: Some(true), ..self.user_frame(uuid, content) };
         self.outbox.send(frame).await;
     }
 

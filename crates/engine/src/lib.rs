@@ -8,6 +8,7 @@
 //! - the turn: [`turn`] (the loop), [`verdict`] (pure: what next), [`gate`] and [`permission`] (may it?), [`workshop`] (which
 //!   calls run side by side), [`cost`], [`report`] (pure: the result frame)
 //! - what is said: [`conversation`] (transcript, history and host at once), [`context`] (prompt, surroundings), [`session`]
+//! - [`commands`]: prompts that the engine answers itself
 //! - [`setup`]: options to meaning; [`knobs`]: what can be turned while it runs; [`toolbox`]: which tools there are
 //! - [`tools`] (one leaf each), [`tasks`] (background work), [`workspace`] (what the calls of a session share)
 //! - effects: [`clock`], [`ids`], [`files`]: only these touch time, randomness and disk
@@ -15,6 +16,7 @@
 pub mod agent;
 pub mod ask;
 pub mod clock;
+pub mod commands;
 pub mod context;
 mod control;
 pub mod conversation;

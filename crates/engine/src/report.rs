@@ -67,14 +67,7 @@ pub fn report(report: Report<'_>) -> TurnResult {
 
 /// The result of a session that could not be started.
 pub fn not_started(error: String, session_id: String, uuid: String) -> TurnResult {
-    let ending = Ending {
-        end: End::AbortedStreaming,
-        text: String::new(),
-        stop_reason: None,
-        fault: None,
-        num_turns: 0,
-        first_token: None,
-    };
+    let ending = Ending { num_turns: 0, ..Ending::new(End::AbortedStreaming) };
     let result = report(Report {
         ending,
         spend: &Spend::default(),

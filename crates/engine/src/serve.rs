@@ -18,6 +18,7 @@ use whimbrel_wire::{Frame, PROTOCOL_VERSION, Role, WireError};
 
 use crate::agent::Agent;
 use crate::ask::Ask;
+use crate::commands::{self, Action, Command, compact};
 use crate::context::{changes, prompt, surroundings};
 use crate::conversation::Conversation;
 use crate::cost::Spend;
@@ -246,13 +247,13 @@ impl Session {
         if self.running.is_some() || self.queue.is_empty() {
             return;
         }
-        let due: Vec<Due> = self.queue.drain(..).collect();
+        let (due, command) = self.take_due();
         let mut agent = match self.agent.take() {
             Some(agent) => agent,
             None => self.new_agent(),
         };
-        let only_news = due.iter().all(|due| matches!(due, Due::News(_)));
-        let asks = due.iter().any(|due| !matches!(due, Due::Prompt(user) if user.should_query == Some(false)));
+        let only_news = command.is_none() && due.iter().all(|due| matches!(due, Due::News(_)));
+        let asks = command.is_some() || due.iter().any(Due::asks);
         if asks {
             self.state.running().await;
             self.outbox.notify(self.init()).await;
@@ -274,13 +275,26 @@ impl Session {
         let token = cancel.clone();
         self.running = Some(Running {
             turn: Box::pin(async move {
-                let ending = turn::run(&mut agent, &token).await;
+                let ending = match command {
+                    Some((Command { action: Action::Compact, .. }, rest)) => compact::run(&mut agent, &rest, &token).await,
+                    None => turn::run(&mut agent, &token).await,
+                };
                 (agent, ending)
             }),
             cancel,
             started: clock::monotonic(),
             origin: only_news.then(|| Origin { kind: "task-notification".into(), details: Map::new() }),
         });
+    }
+
+    /// What the next turn is about: a command alone, or everything that waits before one.
+    fn take_due(&mut self) -> (Vec<Due>, Option<(Command, String)>) {
+        if let Some(command) = self.queue.front().and_then(Due::command) {
+            self.queue.pop_front();
+            return (Vec::new(), Some(command));
+        }
+        let prompts = self.queue.iter().take_while(|due| due.command().is_none()).count();
+        (self.queue.drain(..prompts).collect(), None)
     }
 
     async fn say(&mut self, agent: &mut Agent, due: Due) {
@@ -369,6 +383,7 @@ impl Session {
             api_key_source: self.engine.providers().key_source().into(),
             claude_code_version: PROTOCOL_VERSION.into(),
             output_style: "default".into(),
+            slash_commands: commands::ALL.iter().map(|command| command.name.to_owned()).collect(),
             betas: (!self.setup.limits.betas.is_empty()).then(|| self.setup.limits.betas.clone()),
             ..Init::default()
         }
@@ -423,6 +438,21 @@ impl Session {
 }
 
 impl Due {
+    /// The command that it calls, if it does, and what follows it.
+    fn command(&self) -> Option<(Command, String)> {
+        match self {
+            Self::Prompt(user) => {
+                commands::called(&user.message.content.joined_text()).map(|(command, rest)| (command, rest.to_owned()))
+            }
+            Self::News(_) => None,
+        }
+    }
+
+    /// Whether the model is to answer it.
+    fn asks(&self) -> bool {
+        !matches!(self, Self::Prompt(user) if user.should_query == Some(false))
+    }
+
     fn uuid(self) -> Option<String> {
         match self {
             Self::Prompt(user) => user.uuid,

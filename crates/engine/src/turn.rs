@@ -5,7 +5,6 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::assemble::{Assembly, Finished};
 use whimbrel_models::call::{Call, Retry, Step, Timing};
-use whimbrel_models::retry::Policy;
 use whimbrel_models::{Delta, Event, Fault, FaultKind, Request};
 use whimbrel_wire::message::{FailureKind, StreamEvent};
 use whimbrel_wire::system::{ApiRetry, PermissionDenied, Status, StatusKind};
@@ -38,8 +37,7 @@ pub struct Ending {
 
 /// Runs a turn. The prompt is already in the conversation.
 pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
-    let mut ending =
-        Ending { end: End::Done, text: String::new(), stop_reason: None, fault: None, num_turns: 1, first_token: None };
+    let mut ending = Ending::new(End::Done);
     let mut now =
         Situation { event: Happened::Failed, aborted: false, model_calls: 0, max_turns: agent.limits.max_turns, recoveries: 0 };
     let mut next = Next::Ask;
@@ -94,6 +92,11 @@ impl Heard {
 }
 
 impl Ending {
+    /// An ending without anything said.
+    pub fn new(end: End) -> Self {
+        Self { end, text: String::new(), stop_reason: None, fault: None, num_turns: 1, first_token: None }
+    }
+
     fn absorb(&mut self, heard: Heard) {
         if let Some(text) = heard.text {
             self.text = text;
@@ -116,7 +119,7 @@ async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &Cancellatio
         agent.outbox.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;
     }
     let began = clock::monotonic();
-    let mut call = Call::new(model, request, policy(agent), Timing::default());
+    let mut call = Call::new(model, request, agent.limits.policy(), Timing::default());
     let mut assembly = Assembly::default();
     loop {
         let step = tokio::select! {
@@ -156,6 +159,7 @@ async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &Cancellatio
         agent.conversation.reply(&head(&assembly), Block::text(text), true).await;
     }
     if !assembly.id.is_empty() {
+        agent.conversation.note_usage(&assembly.usage);
         agent.spend.add(agent.engine.catalog(), &knobs.model, &assembly.usage, clock::monotonic() - began);
     }
     heard
@@ -279,11 +283,6 @@ fn request(agent: &mut Agent, model: String) -> Request {
         session_id: agent.outbox.session().to_owned(),
         raw_events: agent.limits.partial_messages,
     }
-}
-
-fn policy(agent: &Agent) -> Policy {
-    let default = Policy::default();
-    Policy { max_retries: agent.limits.max_retries.unwrap_or(default.max_retries), ..default }
 }
 
 async fn announce(agent: &Agent, retry: &Retry) {

@@ -191,7 +191,9 @@ fn given_up(mut fault: Fault, reason: Reason, now: SystemTime) -> Fault {
     if let Reason::TooLong(wait) = reason {
         let (minutes, seconds) = (wait.as_secs() / 60, wait.as_secs() % 60);
         // A time beyond the calendar is not worth telling.
-        let at = (wait < YEAR).then(|| format!(", until {}", httpdate::fmt_http_date(now + wait))).unwrap_or_default();
+        let at = (wait < YEAR)
+            .then(|| format!(", until {}", httpdate::fmt_http_date(now + wait)))
+            .unwrap_or_default();
         fault.message += &format!(" (The provider asks to wait {minutes} min {seconds} s{at}.)");
     }
     fault

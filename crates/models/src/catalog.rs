@@ -140,7 +140,8 @@ impl Catalog {
     /// The same with a user's additions, which win. A model that cannot be read is an error that names it.
     pub fn with(mut self, additions: Additions) -> Result<Self, String> {
         for (name, value) in additions.models {
-            let mut model: ModelInfo = serde_json::from_value(value).map_err(|error| format!("model {name}: {error}"))?;
+            let mut model: ModelInfo =
+                serde_json::from_value(value).map_err(|error| format!("model {name}: {error}"))?;
             if model.display_name.is_empty() {
                 model.display_name = name.clone().into();
             }
@@ -331,7 +332,8 @@ mod tests {
     #[test]
     fn the_default_and_every_alias_are_in_the_table() {
         let catalog = Catalog::default();
-        for name in [catalog.default_model(), catalog.small_fast_model(), "opus", "sonnet", "haiku", "fable"] {
+        for name in [catalog.default_model(), catalog.small_fast_model(), "opus", "sonnet", "haiku", "fable"]
+        {
             assert!(catalog.lookup(name).is_some(), "{name}");
         }
         assert_eq!(catalog.choices().filter(|(alias, _)| alias.is_some()).count(), 4);
@@ -370,7 +372,8 @@ mod tests {
         for (name, usage, dollars) in table {
             assert!((opus.price(&usage) - dollars).abs() < 1e-9, "{name}: {}", opus.price(&usage));
         }
-        let absurd = Usage { input_tokens: u64::MAX, cache_creation_input_tokens: u64::MAX, ..Usage::default() };
+        let absurd =
+            Usage { input_tokens: u64::MAX, cache_creation_input_tokens: u64::MAX, ..Usage::default() };
         assert!(opus.price(&absurd).is_finite());
     }
 

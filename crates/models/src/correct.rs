@@ -158,10 +158,19 @@ mod tests {
     fn a_refusal_that_names_what_we_can_change_is_followed() {
         use Correction::{MaxTokens, Without};
         let table = [
-            ("input length and `max_tokens` exceed context limit: 188240 + 32000 > 200000, decrease", Some(MaxTokens(11760))),
+            (
+                "input length and `max_tokens` exceed context limit: 188240 + 32000 > 200000, decrease",
+                Some(MaxTokens(11760)),
+            ),
             ("input length and `max_tokens` exceed context limit: 199990 + 32000 > 200000", None),
-            ("max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens", Some(MaxTokens(8192))),
-            ("max_tokens is too large: 32000. This model supports at most 16384 completion tokens.", Some(MaxTokens(16384))),
+            (
+                "max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens",
+                Some(MaxTokens(8192)),
+            ),
+            (
+                "max_tokens is too large: 32000. This model supports at most 16384 completion tokens.",
+                Some(MaxTokens(16384)),
+            ),
             (
                 "'max_tokens' is too large: 32000. This model's maximum context length is 8192 tokens and your request \
                  has 5000 input tokens (32000 > 8192 - 5000).",
@@ -199,7 +208,8 @@ mod tests {
 
     #[test]
     fn other_faults_are_never_corrected() {
-        for kind in [FaultKind::Server, FaultKind::Authentication, FaultKind::RateLimit, FaultKind::Protocol] {
+        for kind in [FaultKind::Server, FaultKind::Authentication, FaultKind::RateLimit, FaultKind::Protocol]
+        {
             let fault = Fault::new(kind, "output_config: Extra inputs are not permitted");
             assert_eq!(correct(&request(), &fault), None);
         }
@@ -207,7 +217,8 @@ mod tests {
 
     #[test]
     fn what_was_not_sent_is_not_left_out() {
-        let bare = Request { thinking: Thinking::Disabled, effort: None, session_id: String::new(), ..request() };
+        let bare =
+            Request { thinking: Thinking::Disabled, effort: None, session_id: String::new(), ..request() };
         for said in ["thinking: unknown field", "output_config: unknown field", "metadata: unknown field"] {
             assert_eq!(correct(&bare, &Fault::new(FaultKind::InvalidRequest, said)), None, "{said}");
         }

@@ -70,7 +70,14 @@ pub enum FaultKind {
 impl Fault {
     /// A fault with a kind and a text only.
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
-        Self { kind, status: None, message: message.into(), retry_after: None, should_retry: None, request_id: None }
+        Self {
+            kind,
+            status: None,
+            message: message.into(),
+            retry_after: None,
+            should_retry: None,
+            request_id: None,
+        }
     }
 
     /// Adds what the headers of the answer say: how long to wait, whether to try again, the request's id.
@@ -91,7 +98,9 @@ impl Fault {
             }
             FaultKind::Billing | FaultKind::SpendLimit => FailureKind::BillingError,
             FaultKind::RateLimit => FailureKind::RateLimit,
-            FaultKind::InvalidRequest | FaultKind::PromptTooLong | FaultKind::TooLarge => FailureKind::InvalidRequest,
+            FaultKind::InvalidRequest | FaultKind::PromptTooLong | FaultKind::TooLarge => {
+                FailureKind::InvalidRequest
+            }
             FaultKind::ModelNotFound => FailureKind::ModelNotFound,
             FaultKind::Overloaded | FaultKind::Server => FailureKind::ServerError,
             FaultKind::Connection
@@ -108,7 +117,8 @@ impl Fault {
 /// How long to wait: `retry-after-ms`, or `retry-after` in seconds or as a date. What makes no sense counts as absent.
 fn retry_after<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Option<Duration> {
     let number = |name| header(name).and_then(|text| text.trim().parse::<f64>().ok());
-    let seconds = number("retry-after-ms").map(|milliseconds| milliseconds / 1000.0).or_else(|| number("retry-after"));
+    let seconds =
+        number("retry-after-ms").map(|milliseconds| milliseconds / 1000.0).or_else(|| number("retry-after"));
     match seconds {
         Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
         None => httpdate::parse_http_date(header("retry-after")?.trim()).ok()?.duration_since(now).ok(),
@@ -128,7 +138,11 @@ mod tests {
             ("seconds", &[("retry-after", "3")], seconds(3)),
             ("zero", &[("retry-after", "0")], seconds(0)),
             ("a fraction", &[("retry-after", "1.5")], Some(Duration::from_millis(1500))),
-            ("milliseconds win", &[("retry-after-ms", "250"), ("retry-after", "3")], Some(Duration::from_millis(250))),
+            (
+                "milliseconds win",
+                &[("retry-after-ms", "250"), ("retry-after", "3")],
+                Some(Duration::from_millis(250)),
+            ),
             ("a date", &[("retry-after", "Sun, 15 Nov 2026 10:00:07 GMT")], seconds(7)),
             ("a date in the past", &[("retry-after", "Sun, 15 Nov 2026 09:00:00 GMT")], None),
             ("negative", &[("retry-after", "-3")], None),
@@ -137,7 +151,8 @@ mod tests {
             ("absurd", &[("retry-after", "1e300")], None),
         ];
         for (name, headers, expected) in table {
-            let header = |wanted: &str| headers.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
+            let header =
+                |wanted: &str| headers.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
             assert_eq!(retry_after(header, now), *expected, "{name}");
         }
     }

@@ -126,7 +126,9 @@ pub(crate) fn answer(status: u16, headers: &str, body: &str) -> Vec<Act> {
 
 /// The head of an event stream, whose body follows in chunks.
 pub(crate) fn stream_head() -> Act {
-    Act::Write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n".to_vec())
+    Act::Write(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n".to_vec(),
+    )
 }
 
 /// A piece of a body that comes in chunks.

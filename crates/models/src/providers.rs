@@ -158,7 +158,12 @@ impl Net {
         };
         let key = match &endpoint.key_variable {
             Some(variable) => {
-                let unset = || Fault::new(FaultKind::NoCredentials, format!("{variable} is not set; {prefix}: needs it."));
+                let unset = || {
+                    Fault::new(
+                        FaultKind::NoCredentials,
+                        format!("{variable} is not set; {prefix}: needs it."),
+                    )
+                };
                 Some((self.env)(variable).filter(|key| !key.trim().is_empty()).ok_or_else(unset)?)
             }
             None => None,
@@ -172,7 +177,10 @@ impl Net {
 
 fn offline(name: &str) -> Fault {
     use crate::fault::FaultKind;
-    Fault::new(FaultKind::NoCredentials, format!("{name} cannot be asked: only scripts can, as `scripted:PATH`."))
+    Fault::new(
+        FaultKind::NoCredentials,
+        format!("{name} cannot be asked: only scripts can, as `scripted:PATH`."),
+    )
 }
 
 #[cfg(all(test, feature = "http"))]

@@ -32,7 +32,8 @@ impl Whole {
     /// The events of this reply, with text in pieces of at most `size` characters.
     pub fn events(&self, size: usize) -> Vec<Event> {
         let begun = Usage { output_tokens: self.usage.output_tokens.min(1), ..self.usage.clone() };
-        let mut events = vec![Event::MessageStart { id: self.id.clone(), model: self.model.clone(), usage: begun }];
+        let mut events =
+            vec![Event::MessageStart { id: self.id.clone(), model: self.model.clone(), usage: begun }];
         for (index, block) in self.content.iter().enumerate() {
             let (empty, deltas) = taken_apart(block, size);
             events.push(Event::BlockStart { index, block: empty });
@@ -68,7 +69,8 @@ fn taken_apart(block: &Block, size: usize) -> (Block, Vec<BlockDelta>) {
             // An input is an object; one that is a string is what the model wrote, however bad.
             let written = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
             let inputs = pieces(&written, size).map(|partial_json| BlockDelta::InputJson { partial_json });
-            let empty = Block::ToolUse { id: id.clone(), name: name.clone(), input: Value::Object(Map::new()) };
+            let empty =
+                Block::ToolUse { id: id.clone(), name: name.clone(), input: Value::Object(Map::new()) };
             (empty, inputs.collect())
         }
         other => (other.clone(), Vec::new()),
@@ -115,7 +117,10 @@ mod tests {
             let blocks: Vec<Block> = taken.map(|finished| finished.block).collect();
             assert_eq!(blocks, whole.content, "in pieces of {size}");
             assert!(assembly.complete);
-            assert_eq!((assembly.usage, assembly.stop_reason), (whole.usage.clone(), whole.stop_reason.clone()));
+            assert_eq!(
+                (assembly.usage, assembly.stop_reason),
+                (whole.usage.clone(), whole.stop_reason.clone())
+            );
         }
     }
 }

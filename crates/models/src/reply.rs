@@ -124,5 +124,8 @@ impl<D: Dialect> Stream for Reply<D> {
 
 /// Trying again would only bring the same again.
 fn too_long(error: crate::sse::TooLong) -> Fault {
-    Fault { should_retry: Some(false), ..Fault::new(FaultKind::Protocol, format!("The reply cannot be read: {error}.")) }
+    Fault {
+        should_retry: Some(false),
+        ..Fault::new(FaultKind::Protocol, format!("The reply cannot be read: {error}."))
+    }
 }

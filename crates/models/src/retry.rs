@@ -172,7 +172,9 @@ mod tests {
 
     #[test]
     fn the_limit_of_repetitions_is_kept() {
-        for (max_retries, retries, goes_on) in [(0, 0, false), (1, 0, true), (1, 1, false), (3, 2, true), (3, 3, false)] {
+        for (max_retries, retries, goes_on) in
+            [(0, 0, false), (1, 0, true), (1, 1, false), (3, 2, true), (3, 3, false)]
+        {
             let policy = Policy { max_retries, ..Policy::default() };
             let next = policy.decide(&Fault::new(FaultKind::Server, ""), retries, Duration::ZERO, 0.5);
             assert_eq!(matches!(next, Next::Wait(_)), goes_on, "{retries} of {max_retries}");
@@ -187,7 +189,12 @@ mod tests {
         let mad = Fault { should_retry: Some(true), ..Fault::new(FaultKind::InvalidRequest, "") };
         let table = [
             ("A1 a wait", after(3.0), 0.0, Next::Wait(seconds(3.0))),
-            ("A2 a wait beyond all patience", after(3600.0), 0.0, Next::GiveUp(Reason::TooLong(seconds(3600.0)))),
+            (
+                "A2 a wait beyond all patience",
+                after(3600.0),
+                0.0,
+                Next::GiveUp(Reason::TooLong(seconds(3600.0))),
+            ),
             ("a wait beyond what is left", after(30.0), 580.0, Next::GiveUp(Reason::TooLong(seconds(30.0)))),
             ("nothing left of the budget", fault.clone(), 600.0, Next::GiveUp(Reason::Enough)),
             ("A7 x-should-retry: false", told(false), 0.0, Next::GiveUp(Reason::Told)),

@@ -163,7 +163,10 @@ impl Reply {
             if !pace.is_zero() {
                 acts.push(Act::Wait(pace));
             }
-            acts.push(Act::Give(Ok(Delta { raw: if request.raw_events { event.raw() } else { None }, event })));
+            acts.push(Act::Give(Ok(Delta {
+                raw: if request.raw_events { event.raw() } else { None },
+                event,
+            })));
         }
         acts.extend(self.fault.as_ref().map(|failure| Act::Give(Err(failure.fault()))));
         acts
@@ -175,7 +178,11 @@ impl Reply {
         let calls = content.iter().any(|block| matches!(block, Block::ToolUse { .. }));
         let finished = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
         let written = self.content.iter().map(|block| block.to_string().len()).sum::<usize>();
-        let usage = Usage { input_tokens: size as u64 / 4, output_tokens: written as u64 / 4 + 1, ..Usage::default() };
+        let usage = Usage {
+            input_tokens: size as u64 / 4,
+            output_tokens: written as u64 / 4 + 1,
+            ..Usage::default()
+        };
         Ok(Whole {
             id: format!("msg_scripted_{:04}", number + 1),
             model: request.model.clone(),

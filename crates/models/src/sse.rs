@@ -223,7 +223,11 @@ mod tests {
     fn streams_are_cut_into_events() {
         let table: &[(&str, &[u8], &[(&str, &str)])] = &[
             ("a plain event", b"event: a\ndata: 1\n\n", &[("a", "1")]),
-            ("carriage return and newline", b"event: a\r\ndata: 1\r\n\r\ndata: 2\r\n\r\n", &[("a", "1"), ("", "2")]),
+            (
+                "carriage return and newline",
+                b"event: a\r\ndata: 1\r\n\r\ndata: 2\r\n\r\n",
+                &[("a", "1"), ("", "2")],
+            ),
             ("carriage return alone", b"event: a\rdata: 1\r\rdata: 2\r\r", &[("a", "1"), ("", "2")]),
             ("several data lines", b"data: 1\ndata:2\ndata\ndata:  3\n\n", &[("", "1\n2\n\n 3")]),
             ("comments and unknown fields", b": hi\nid: 7\ndata: 1\n: ho\nretry: 3\n\n", &[("", "1")]),

@@ -4,13 +4,19 @@
 //!   `<task-1>`, `<agent-1>`. Any other UUID becomes `<uuid>`, unless the story itself names it.
 //! - Times become `<time>`; durations, delays and process ids become 0.
 //! - Folders and addresses of the run become `<workspace>`, `<home>`, `<tmp>`, `<api>`.
+//! - In `usage`, figures that are nought are left out: they only make frames long.
 //! - Results of tool calls that stand next to each other come in the order of their ids: they may finish in any order.
 
 use serde_json::Value;
 
 /// The fields that hold an id, and the name it gets.
-const IDS: [(&str, &str); 5] =
-    [("session_id", "session"), ("request_id", "request"), ("task_id", "task"), ("agent_id", "agent"), ("agentId", "agent")];
+const IDS: [(&str, &str); 5] = [
+    ("session_id", "session"),
+    ("request_id", "request"),
+    ("task_id", "task"),
+    ("agent_id", "agent"),
+    ("agentId", "agent"),
+];
 
 /// Ids shorter than this could be part of something else.
 const SHORTEST_ID: usize = 6;
@@ -66,7 +72,9 @@ fn ids_in(value: &Value) -> Vec<(String, String)> {
     match value {
         Value::Object(fields) => {
             let own = |name: &str, value: &Value| match value {
-                Value::String(id) if IDS.iter().any(|(field, _)| *field == name) => vec![(name.to_owned(), id.clone())],
+                Value::String(id) if IDS.iter().any(|(field, _)| *field == name) => {
+                    vec![(name.to_owned(), id.clone())]
+                }
                 other => ids_in(other),
             };
             fields.iter().flat_map(|(name, value)| own(name, value)).collect()
@@ -79,7 +87,8 @@ fn ids_in(value: &Value) -> Vec<(String, String)> {
 fn clean(value: &Value, field: &str, names: &[(String, String)], known: &Known) -> Value {
     match value {
         Value::Object(fields) => {
-            fields.iter().map(|(name, value)| (name.clone(), clean(value, name, names, known))).collect()
+            let said = fields.iter().filter(|(_, value)| field != "usage" || !is_nought(value));
+            said.map(|(name, value)| (name.clone(), clean(value, name, names, known))).collect()
         }
         Value::Array(items) => items.iter().map(|item| clean(item, field, names, known)).collect(),
         Value::Number(_) if is_volatile(field) => 0.into(),
@@ -88,6 +97,15 @@ fn clean(value: &Value, field: &str, names: &[(String, String)], known: &Known) 
             Value::String(without_times(&without_uuids(&named, &known.story)))
         }
         other => other.clone(),
+    }
+}
+
+/// Whether a figure, or every figure of a group, is nought.
+fn is_nought(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::Object(fields) => fields.values().all(is_nought),
+        _ => false,
     }
 }
 
@@ -153,18 +171,34 @@ mod tests {
 
     fn known() -> Known {
         let place = |from: &str, to: &str| (from.to_owned(), to.to_owned());
-        Known { places: vec![place("/t/x", "<root>"), place("/t/x/workspace", "<workspace>")], story: B.into() }
+        Known {
+            places: vec![place("/t/x", "<root>"), place("/t/x/workspace", "<workspace>")],
+            story: B.into(),
+        }
     }
 
     #[test]
     fn whatever_differs_from_run_to_run_is_taken_out() {
         let table = [
-            ("an id with a name", json!({"session_id": A, "text": A}), json!({"session_id": "<session-1>", "text": "<session-1>"})),
+            (
+                "an id with a name",
+                json!({"session_id": A, "text": A}),
+                json!({"session_id": "<session-1>", "text": "<session-1>"}),
+            ),
             ("an id without", json!({"uuid": A}), json!({"uuid": "<uuid>"})),
             ("an id of the story", json!({"uuid": B, "session_id": B}), json!({"uuid": B, "session_id": B})),
             ("an id of the host", json!({"request_id": "host_1"}), json!({"request_id": "host_1"})),
             ("a time", json!("at 2026-11-15T10:00:00.123Z."), json!("at <time>")),
-            ("a duration", json!({"duration_ms": 12, "durationMs": 3, "n": 4}), json!({"duration_ms": 0, "durationMs": 0, "n": 4})),
+            (
+                "a duration",
+                json!({"duration_ms": 12, "durationMs": 3, "n": 4}),
+                json!({"duration_ms": 0, "durationMs": 0, "n": 4}),
+            ),
+            (
+                "figures that are nought",
+                json!({"usage": {"a": 1, "b": 0, "c": {"d": 0}}, "b": 0}),
+                json!({"usage": {"a": 1}, "b": 0}),
+            ),
             ("a folder", json!(["/t/x/workspace/größe"]), json!(["<workspace>/größe"])),
         ];
         for (name, frame, expected) in table {
@@ -175,7 +209,11 @@ mod tests {
     #[test]
     fn ids_are_numbered_in_the_order_in_which_they_appear() {
         let frames = [json!({"request_id": A}), json!({"request_id": "abcdefgh"}), json!({"x": A})];
-        let expected = [json!({"request_id": "<request-1>"}), json!({"request_id": "<request-2>"}), json!({"x": "<request-1>"})];
+        let expected = [
+            json!({"request_id": "<request-1>"}),
+            json!({"request_id": "<request-2>"}),
+            json!({"x": "<request-1>"}),
+        ];
         assert_eq!(normal(&frames, &known()), expected);
     }
 

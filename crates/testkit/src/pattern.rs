@@ -15,11 +15,12 @@ use serde_json::Value;
 /// ```
 pub fn looks_like(value: &Value, pattern: &Value) -> bool {
     match (value, pattern) {
-        (Value::Object(fields), Value::Object(wanted)) => {
-            wanted.iter().all(|(name, pattern)| fields.get(name).is_some_and(|value| looks_like(value, pattern)))
-        }
+        (Value::Object(fields), Value::Object(wanted)) => wanted
+            .iter()
+            .all(|(name, pattern)| fields.get(name).is_some_and(|value| looks_like(value, pattern))),
         (Value::Array(items), Value::Array(wanted)) => {
-            items.len() == wanted.len() && items.iter().zip(wanted).all(|(item, pattern)| looks_like(item, pattern))
+            items.len() == wanted.len()
+                && items.iter().zip(wanted).all(|(item, pattern)| looks_like(item, pattern))
         }
         _ => value == pattern,
     }

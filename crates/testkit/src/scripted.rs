@@ -91,8 +91,12 @@ fn failure(fault: &Fault) -> anyhow::Result<Value> {
                 "retry_after_ms": wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
             })
         }
-        Fault::Cut { after } => json!({"kind": "cut", "message": "The stream ended before the reply did.", "after": after}),
-        Fault::ErrorEvent { after, error, message } => json!({"kind": kind(error), "message": message, "after": after}),
+        Fault::Cut { after } => {
+            json!({"kind": "cut", "message": "The stream ended before the reply did.", "after": after})
+        }
+        Fault::ErrorEvent { after, error, message } => {
+            json!({"kind": kind(error), "message": message, "after": after})
+        }
         Fault::HangUp => json!({"kind": "connection", "message": "The connection was closed."}),
         Fault::EmptyBody => json!({"kind": "not_a_stream", "message": "The server's answer is empty."}),
         Fault::Stall { .. } | Fault::ExtraEvent { .. } | Fault::Html | Fault::RawBody { .. } => {
@@ -128,7 +132,8 @@ mod tests {
             Reply::tool("Bash", json!({})).raw_tool_json("{bad"),
         ]);
         let turns = script.to_scripted_json().unwrap();
-        let told: Vec<_> = turns.as_array().unwrap().iter().map(|turn| turn["fault"]["status"].clone()).collect();
+        let told: Vec<_> =
+            turns.as_array().unwrap().iter().map(|turn| turn["fault"]["status"].clone()).collect();
         assert_eq!(told, [json!(529), json!(529), Value::Null, json!(429), Value::Null]);
         assert_eq!(turns[3]["fault"]["retry_after_ms"], 1500);
         assert_eq!(turns[4]["content"][0]["input"], "{bad");

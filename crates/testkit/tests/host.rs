@@ -44,7 +44,7 @@ async fn permission_questions_are_answered_by_a_closure() {
 #[tokio::test]
 async fn questions_to_the_engine_have_typed_answers() {
     let mut host = Host::with(Script::from([])).start().await.unwrap();
-    let reply = host.ask(SetModel { model: Some("haiku".into()), ..SetModel::default() }).await.unwrap();
+    let reply = host.ask(SetModel { model: Some("haiku".into()) }).await.unwrap();
     assert!(reply.model.unwrap().contains("haiku"));
     let refused = host.ask_raw(json!({"subtype": "no_such_thing"})).await.unwrap();
     assert!(serde_json::to_string(&refused).unwrap().contains("no_such_thing"));

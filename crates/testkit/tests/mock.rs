@@ -1,9 +1,12 @@
 //! The mock, asked by a plain socket and by the engine's own clients.
 
+#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use whimbrel_testkit::{Host, MockApi, Reply, Script};
+use whimbrel_wire::options::Options;
 
 /// A connection that sends requests by hand.
 struct Caller(TcpStream);
@@ -30,7 +33,10 @@ fn prompt(stream: bool) -> Value {
 
 #[tokio::test]
 async fn one_script_is_spoken_in_both_dialects_and_in_both_forms() {
-    let api = MockApi::start([Reply::text("one"), Reply::text("two"), Reply::text("three"), Reply::text("four")]).await.unwrap();
+    let api =
+        MockApi::start([Reply::text("one"), Reply::text("two"), Reply::text("three"), Reply::text("four")])
+            .await
+            .unwrap();
     let mut caller = Caller::new(&api).await;
     let streamed = caller.post("/v1/messages?beta=true", &prompt(true)).await;
     assert!(streamed.starts_with("HTTP/1.1 200") && streamed.contains("event: message_start"), "{streamed}");
@@ -89,12 +95,30 @@ async fn a_held_reply_waits_for_its_release() {
 }
 
 #[tokio::test]
-async fn the_engine_keeps_its_connection() {
-    let script = Script::by(|asked| Reply::text(format!("reply {}", asked.number)));
-    let mut host = Host::with(script).start().await.unwrap();
-    for number in 0..3 {
-        assert_eq!(host.run("again").await.unwrap().result.unwrap(), format!("reply {number}"));
+async fn every_request_is_known_by_its_connection() {
+    let api =
+        MockApi::start(Script::by(|asked| Reply::text(format!("reply {}", asked.number)))).await.unwrap();
+    let (mut one, mut other) = (Caller::new(&api).await, Caller::new(&api).await);
+    for (number, caller) in [&mut one, &mut other].into_iter().enumerate() {
+        let answer = caller.post("/v1/messages", &prompt(false)).await;
+        assert!(answer.contains(&format!("reply {number}")), "{answer}");
     }
-    let api = host.api().unwrap();
-    assert_eq!((api.asked().len(), api.connections()), (3, 1));
+    one.post("/v1/messages", &prompt(false)).await;
+    let on: Vec<usize> = api.requests().iter().map(|request| request.connection).collect();
+    assert_eq!((on, api.connections()), (vec![0, 1, 0], 2));
+}
+
+#[tokio::test]
+async fn the_engine_speaks_both_dialects_with_it() {
+    for model in ["claude-opus-4-5-20251101", "openai:kimi"] {
+        let options = Options { model: Some(model.into()), ..Options::default() };
+        let script = [Reply::tool("Read", json!({"file_path": "note.txt"})), Reply::text("It says hello.")];
+        let host = Host::with(script).options(options).file("note.txt", "hello");
+        let mut host = host.start().await.unwrap();
+        let result = host.run("What does it say?").await.unwrap();
+        assert_eq!(result.result.as_deref(), Some("It says hello."), "{model}");
+        assert!(host.asked()[1].last_text().contains("hello"), "{model}");
+        assert!(host.asked()[0].tools().contains(&"Read"), "{model}");
+        assert!(!host.asked()[0].system().is_empty(), "{model}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Every scenario, played by the engine in this process and, if `WHIMBREL_BIN` names one, by a program.
 
+#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+
 use std::path::Path;
 
 use whimbrel_testkit::{Scenario, assert_same};

@@ -1,8 +1,9 @@
-//! What the model is told before the conversation begins.
+//! What the model is told beside the conversation itself.
 //!
 //! Rooms: [`prompt`] (the system prompt), [`surroundings`] (where and when we work), [`changes`] (files that somebody
-//! else changed meanwhile).
+//! else changed meanwhile), [`compact`](mod@compact) (a summary in place of the conversation).
 
 pub mod changes;
+pub mod compact;
 pub mod prompt;
 pub mod surroundings;

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+use whimbrel_wire::system::CompactBoundary;
 use whimbrel_wire::{PROTOCOL_VERSION, RawJson};
 
 use crate::clock;
@@ -79,8 +80,9 @@ impl Log {
 
     /// Appends a line below the last one.
     pub fn append(&mut self, entry: Entry<'_>) {
+        let leaf = self.leaf.replace(entry.uuid.to_owned());
         let line = Line {
-            parent_uuid: self.leaf.as_deref(),
+            parent_uuid: leaf.as_deref(),
             is_sidechain: false,
             user_type: "external",
             cwd: &self.identity.cwd,
@@ -94,16 +96,38 @@ impl Log {
             timestamp: clock::timestamp(),
             more: entry.more.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
         };
-        if let Some(file) = &mut self.file {
-            let written = serde_json::to_vec(&line).map_err(std::io::Error::other).and_then(|mut bytes| {
-                bytes.push(b'\n');
-                file.append(&bytes)
-            });
-            if let Err(error) = written {
-                self.lost = Some(error);
-            }
+        let json = serde_json::to_vec(&line);
+        self.write(json);
+    }
+
+    /// Marks that the model goes on from a summary: what follows has no parent in the tree.
+    pub fn boundary(&mut self, uuid: &str, boundary: &CompactBoundary) {
+        let line = json!({
+            "parentUuid": null,
+            "logicalParentUuid": self.leaf,
+            "isSidechain": false,
+            "type": "system",
+            "subtype": "compact_boundary",
+            "cwd": self.identity.cwd,
+            "sessionId": self.identity.session,
+            "version": PROTOCOL_VERSION,
+            "uuid": uuid,
+            "timestamp": clock::timestamp(),
+            "compactMetadata": { "trigger": boundary.compact_metadata.trigger, "preTokens": boundary.compact_metadata.pre_tokens },
+        });
+        self.write(serde_json::to_vec(&line));
+        self.leaf = Some(uuid.to_owned());
+    }
+
+    fn write(&mut self, line: serde_json::Result<Vec<u8>>) {
+        let Some(file) = &mut self.file else { return };
+        let written = line.map_err(std::io::Error::other).and_then(|mut bytes| {
+            bytes.push(b'\n');
+            file.append(&bytes)
+        });
+        if let Err(error) = written {
+            self.lost = Some(error);
         }
-        self.leaf = Some(entry.uuid.to_owned());
     }
 
     /// The first failed write, once: the host must be told that the transcript has a gap.

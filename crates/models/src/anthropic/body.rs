@@ -107,7 +107,11 @@ mod tests {
         Request {
             max_tokens: 32_000,
             session_id: "s1".into(),
-            ..Request::new("claude-x", Arc::new(Preamble::new(vec!["Be brief.".into()], tools)), history.ask())
+            ..Request::new(
+                "claude-x",
+                Arc::new(Preamble::new(vec!["Be brief.".into()], tools)),
+                history.ask(),
+            )
         }
     }
 
@@ -144,9 +148,24 @@ mod tests {
         let table = [
             ("off", Thinking::Disabled, 32_000, Value::Null),
             ("as much as useful", Thinking::Adaptive, 32_000, json!({"type": "adaptive"})),
-            ("within", Thinking::Enabled { budget: 3000 }, 32_000, json!({"type": "enabled", "budget_tokens": 3000})),
-            ("above", Thinking::Enabled { budget: 9000 }, 5000, json!({"type": "enabled", "budget_tokens": 4999})),
-            ("below the least", Thinking::Enabled { budget: 1 }, 5000, json!({"type": "enabled", "budget_tokens": 1024})),
+            (
+                "within",
+                Thinking::Enabled { budget: 3000 },
+                32_000,
+                json!({"type": "enabled", "budget_tokens": 3000}),
+            ),
+            (
+                "above",
+                Thinking::Enabled { budget: 9000 },
+                5000,
+                json!({"type": "enabled", "budget_tokens": 4999}),
+            ),
+            (
+                "below the least",
+                Thinking::Enabled { budget: 1 },
+                5000,
+                json!({"type": "enabled", "budget_tokens": 1024}),
+            ),
             ("none at all", Thinking::Enabled { budget: 0 }, 5000, Value::Null),
             ("no room", Thinking::Enabled { budget: 9000 }, 1024, Value::Null),
         ];

@@ -161,7 +161,8 @@ async fn refused(answer: Response) -> Fault {
     let headers = answer.headers.clone();
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(place) = header("location").filter(|_| (300..400).contains(&status)) {
-        let message = format!("The server sends us on to {place}; set ANTHROPIC_BASE_URL to the right address.");
+        let message =
+            format!("The server sends us on to {place}; set ANTHROPIC_BASE_URL to the right address.");
         return Fault { status: Some(status), ..Fault::new(FaultKind::InvalidRequest, message) };
     }
     let body = answer.beginning(ERROR_LIMIT).await;

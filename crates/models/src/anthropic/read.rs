@@ -96,11 +96,14 @@ fn meaning(name: &str, data: &str, fields: Fields<'_>) -> Result<Event, Fault> {
     let kind = if fields.kind.is_empty() { name } else { &fields.kind };
     Ok(match kind {
         "content_block_delta" => Event::BlockDelta { index: fields.index, delta: addition(fields.delta) },
-        "content_block_start" => Event::BlockStart { index: fields.index, block: block(fields.content_block, data)? },
+        "content_block_start" => {
+            Event::BlockStart { index: fields.index, block: block(fields.content_block, data)? }
+        }
         "content_block_stop" => Event::BlockStop { index: fields.index },
         "message_start" => opening(fields.message),
         "message_delta" => {
-            let (stop_reason, stop_sequence) = fields.delta.map_or((None, None), |end| (end.stop_reason, end.stop_sequence));
+            let (stop_reason, stop_sequence) =
+                fields.delta.map_or((None, None), |end| (end.stop_reason, end.stop_sequence));
             Event::MessageDelta { stop_reason, stop_sequence, usage: usage(fields.usage) }
         }
         "message_stop" => Event::MessageStop,
@@ -140,35 +143,49 @@ fn usage(raw: Option<&RawValue>) -> Usage {
 }
 
 fn block(raw: Option<&RawValue>, data: &str) -> Result<Block, Fault> {
-    let missing = || Fault::new(FaultKind::Protocol, format!("A block of the reply has no content: {}", beginning(data)));
+    let missing = || {
+        Fault::new(FaultKind::Protocol, format!("A block of the reply has no content: {}", beginning(data)))
+    };
     let raw = raw.ok_or_else(missing)?.get();
-    let block = serde_json::from_str(raw).map_err(|error| nonsense(data, &error))?;
-    Ok(match block {
-        Block::Other(fields) => completed(fields),
-        block => block,
-    })
+    match serde_json::from_str(raw) {
+        Ok(block) => Ok(block),
+        Err(error) => completed(raw).ok_or_else(|| nonsense(data, &error)),
+    }
 }
 
 /// A block of a kind that we know may begin without its empty fields.
-fn completed(fields: serde_json::Map<String, Value>) -> Block {
-    let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
-    match (text("type").as_deref(), text("id"), text("name")) {
-        (Some("text"), ..) => Block::text(text("text").unwrap_or_default()),
-        (Some("thinking"), ..) => Block::Thinking {
-            thinking: text("thinking").unwrap_or_default(),
-            signature: text("signature").unwrap_or_default(),
-        },
-        (Some("tool_use"), Some(id), Some(name)) => {
-            Block::ToolUse { id, name, input: fields.get("input").cloned().unwrap_or_default() }
+fn completed(raw: &str) -> Option<Block> {
+    #[derive(Deserialize)]
+    struct Begun {
+        #[serde(rename = "type")]
+        kind: String,
+        text: Option<String>,
+        thinking: Option<String>,
+        signature: Option<String>,
+        id: Option<String>,
+        name: Option<String>,
+        input: Option<Value>,
+    }
+    let begun: Begun = serde_json::from_str(raw).ok()?;
+    match begun.kind.as_str() {
+        "text" => Some(Block::text(begun.text.unwrap_or_default())),
+        "thinking" => Some(Block::Thinking {
+            thinking: begun.thinking.unwrap_or_default(),
+            signature: begun.signature.unwrap_or_default(),
+        }),
+        "tool_use" => {
+            let input = begun.input.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+            Some(Block::ToolUse { id: begun.id?, name: begun.name?, input })
         }
-        _ => Block::Other(fields),
+        _ => None,
     }
 }
 
 /// A reply that came whole, although a stream was asked for.
 pub(super) fn whole(body: &[u8]) -> Result<Whole, Fault> {
     let text = String::from_utf8_lossy(body);
-    let value: Value = serde_json::from_str(&text).map_err(|error| not_a_stream(&text, &error.to_string()))?;
+    let value: Value =
+        serde_json::from_str(&text).map_err(|error| not_a_stream(&text, &error.to_string()))?;
     if value["type"] == "error" || value["error"].is_object() {
         return Err(refusal::in_stream(&text));
     }
@@ -191,7 +208,10 @@ fn kind(data: &str) -> Option<String> {
 }
 
 fn nonsense(data: &str, error: &serde_json::Error) -> Fault {
-    Fault::new(FaultKind::Protocol, format!("An event of the reply cannot be read ({error}): {}", beginning(data)))
+    Fault::new(
+        FaultKind::Protocol,
+        format!("An event of the reply cannot be read ({error}): {}", beginning(data)),
+    )
 }
 
 /// The first words of a text, on one line.
@@ -267,13 +287,15 @@ mod tests {
             let delta = read("", &data.to_string(), Raw::Keep).unwrap();
             assert_eq!((delta.event, delta.raw), (Event::Unknown, RawJson::of(&data).ok()));
         }
-        let delta = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "smell_delta", "smell": 1}});
+        let delta =
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "smell_delta", "smell": 1}});
         assert_eq!(event(&delta), Event::BlockDelta { index: 0, delta: BlockDelta::Unknown });
     }
 
     #[test]
     fn strange_figures_never_lose_a_reply() {
-        for usage in [json!(null), json!("many"), json!({"output_tokens": -3}), json!({"output_tokens": "x"})] {
+        for usage in [json!(null), json!("many"), json!({"output_tokens": -3}), json!({"output_tokens": "x"})]
+        {
             let data = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage});
             let Event::MessageDelta { usage, .. } = event(&data) else { panic!("{data}") };
             assert_eq!(usage, Usage::default());
@@ -284,10 +306,13 @@ mod tests {
     fn a_block_may_begin_without_its_empty_fields() {
         let table = [
             (json!({"type": "text"}), Block::text("")),
-            (json!({"type": "thinking"}), Block::Thinking { thinking: String::new(), signature: String::new() }),
+            (
+                json!({"type": "thinking"}),
+                Block::Thinking { thinking: String::new(), signature: String::new() },
+            ),
             (
                 json!({"type": "tool_use", "id": "t", "name": "Bash"}),
-                Block::ToolUse { id: "t".into(), name: "Bash".into(), input: Value::Null },
+                Block::ToolUse { id: "t".into(), name: "Bash".into(), input: json!({}) },
             ),
         ];
         for (block, expected) in table {
@@ -303,7 +328,12 @@ mod tests {
 
     #[test]
     fn text_that_is_no_event_is_a_fault_of_the_protocol() {
-        for data in ["", "[DONE]", "{\"type\":\"content_block_delta\",\"index\":-1}", "{\"type\":\"content_block_start\"}"] {
+        for data in [
+            "",
+            "[DONE]",
+            "{\"type\":\"content_block_delta\",\"index\":-1}",
+            "{\"type\":\"content_block_start\"}",
+        ] {
             assert_eq!(read("", data, Raw::Drop).unwrap_err().kind, FaultKind::Protocol, "{data}");
         }
     }

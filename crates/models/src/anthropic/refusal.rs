@@ -16,7 +16,11 @@ pub(super) fn of_status(status: u16, body: &[u8]) -> Fault {
 pub(super) fn in_stream(data: &str) -> Fault {
     let said = Said::read(data);
     let kind = said.kind(None);
-    let message = if said.message.is_empty() { "The model's stream ended in an error.".to_owned() } else { said.message };
+    let message = if said.message.is_empty() {
+        "The model's stream ended in an error.".to_owned()
+    } else {
+        said.message
+    };
     Fault { request_id: said.request_id, ..Fault::new(kind, message) }
 }
 
@@ -36,7 +40,8 @@ impl Said {
         let first = |found: &[&Value]| found.iter().find_map(|value| value.as_str().map(str::to_owned));
         Self {
             word: first(&[&error["type"], &error["code"]]).unwrap_or_default(),
-            message: first(&[&error["message"], &value["error"], &value["message"], &value["detail"]]).unwrap_or_default(),
+            message: first(&[&error["message"], &value["error"], &value["message"], &value["detail"]])
+                .unwrap_or_default(),
             request_id: first(&[&value["request_id"]]),
             all: text.to_lowercase(),
         }
@@ -48,7 +53,9 @@ impl Said {
         let says = |phrases: &[&str]| phrases.iter().any(|phrase| self.all.contains(phrase));
         match status {
             Some(429) if says(&["spend_limit", "spend limit", "insufficient_quota"]) => FaultKind::SpendLimit,
-            Some(400 | 413) | None if says(&["prompt is too long", "exceed context limit"]) => FaultKind::PromptTooLong,
+            Some(400 | 413) | None if says(&["prompt is too long", "exceed context limit"]) => {
+                FaultKind::PromptTooLong
+            }
             Some(400 | 403) if says(&["credit balance is too low"]) => FaultKind::Billing,
             Some(429 | 500..) if self.word == "overloaded_error" => FaultKind::Overloaded,
             Some(status) => of_status_code(status),
@@ -91,7 +98,10 @@ fn plain(status: u16, body: &str) -> String {
     if line.is_empty() || line.starts_with(['<', '{', '[']) {
         return format!("The model's endpoint answered with status {status}.");
     }
-    format!("The model's endpoint answered with status {status}: {}", line.chars().take(300).collect::<String>())
+    format!(
+        "The model's endpoint answered with status {status}: {}",
+        line.chars().take(300).collect::<String>()
+    )
 }
 
 #[cfg(test)]
@@ -99,7 +109,9 @@ mod tests {
     use super::*;
 
     fn error(word: &str, message: &str) -> String {
-        format!(r#"{{"type":"error","error":{{"type":"{word}","message":"{message}"}},"request_id":"req_1"}}"#)
+        format!(
+            r#"{{"type":"error","error":{{"type":"{word}","message":"{message}"}},"request_id":"req_1"}}"#
+        )
     }
 
     #[test]
@@ -107,8 +119,18 @@ mod tests {
         use FaultKind::*;
         let table = [
             (400, "invalid_request_error", "no such field", InvalidRequest),
-            (400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum", PromptTooLong),
-            (400, "invalid_request_error", "input length and `max_tokens` exceed context limit: 1 + 2 > 2", PromptTooLong),
+            (
+                400,
+                "invalid_request_error",
+                "prompt is too long: 210000 tokens > 200000 maximum",
+                PromptTooLong,
+            ),
+            (
+                400,
+                "invalid_request_error",
+                "input length and `max_tokens` exceed context limit: 1 + 2 > 2",
+                PromptTooLong,
+            ),
             (400, "invalid_request_error", "Your credit balance is too low to access the API.", Billing),
             (401, "authentication_error", "invalid x-api-key", Authentication),
             (402, "billing_error", "pay", Billing),

@@ -30,7 +30,11 @@ pub(super) enum Heard {
 }
 
 impl Attempt {
-    pub(super) fn new(stream: BoxStream<'static, Result<Delta, Fault>>, timing: Timing, raw_events: bool) -> Self {
+    pub(super) fn new(
+        stream: BoxStream<'static, Result<Delta, Fault>>,
+        timing: Timing,
+        raw_events: bool,
+    ) -> Self {
         let watch = Watch::new(timing, Instant::now());
         let alarm = Box::pin(sleep_until(watch.deadline()));
         Self { stream, course: Course::default(), watch, alarm, raw_events }
@@ -74,6 +78,7 @@ impl Attempt {
                 item = self.stream.next() => {
                     if let Some(Ok(delta)) = &item {
                         self.watch.heard(&delta.event, Instant::now());
+                        self.set_alarm_back();
                     }
                     return item;
                 }
@@ -83,6 +88,14 @@ impl Attempt {
                     None => self.alarm.as_mut().reset(self.watch.deadline()),
                 },
             }
+        }
+    }
+
+    /// The alarm may ring too early, which costs nothing, but not too late.
+    fn set_alarm_back(&mut self) {
+        let deadline = self.watch.deadline();
+        if deadline < self.alarm.deadline() {
+            self.alarm.as_mut().reset(deadline);
         }
     }
 
@@ -114,7 +127,9 @@ impl Course {
                 self.finished = index + 1;
             }
             Event::BlockDelta { index, .. } if self.open == Some(*index) => {}
-            Event::BlockStart { index, .. } | Event::BlockDelta { index, .. } | Event::BlockStop { index } => {
+            Event::BlockStart { index, .. }
+            | Event::BlockDelta { index, .. }
+            | Event::BlockStop { index } => {
                 let message = format!("The model's stream is out of order at block {index}.");
                 return Err(Fault::new(FaultKind::Protocol, message));
             }
@@ -172,9 +187,15 @@ impl Watch {
         let Timing { no_answer, no_bytes, whole, .. } = self.timing;
         let seconds = |since: Instant| now.duration_since(since).as_secs_f32().round();
         let message = match self.bytes {
-            _ if now >= self.began + whole => format!("The reply was not complete after {} s.", seconds(self.began)),
-            None => format!("The model's endpoint did not answer within {} s.", no_answer.as_secs_f32().round()),
-            Some(bytes) if now >= bytes + no_bytes => format!("Nothing came from the model for {} s.", seconds(bytes)),
+            _ if now >= self.began + whole => {
+                format!("The reply was not complete after {} s.", seconds(self.began))
+            }
+            None => {
+                format!("The model's endpoint did not answer within {} s.", no_answer.as_secs_f32().round())
+            }
+            Some(bytes) if now >= bytes + no_bytes => {
+                format!("Nothing came from the model for {} s.", seconds(bytes))
+            }
             Some(_) => format!("Only signs of life came from the model for {} s.", seconds(self.event)),
         };
         Some(Fault::new(FaultKind::Stalled, message))

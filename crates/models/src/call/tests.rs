@@ -86,7 +86,11 @@ fn stop(index: usize) -> Act {
 }
 
 fn end() -> Act {
-    say(Event::MessageDelta { stop_reason: Some(StopReason::EndTurn), stop_sequence: None, usage: Usage::default() })
+    say(Event::MessageDelta {
+        stop_reason: Some(StopReason::EndTurn),
+        stop_sequence: None,
+        usage: Usage::default(),
+    })
 }
 
 fn fail(kind: FaultKind) -> Act {
@@ -126,13 +130,29 @@ async fn what_can_go_wrong_goes_as_it_should() {
     let unknown = say(Event::Unknown);
     let table = [
         ("a good reply", vec![whole()], "M[.]eE"),
-        ("A5 two overloads", vec![vec![fail(Overloaded)], vec![fail(Overloaded)], whole()], " retry1  retry2 M[.]eE"),
+        (
+            "A5 two overloads",
+            vec![vec![fail(Overloaded)], vec![fail(Overloaded)], whole()],
+            " retry1  retry2 M[.]eE",
+        ),
         ("A18 an error before any block", vec![vec![opening(), fail(Server)], whole()], "M retry1 M[.]eE"),
-        ("A19 an error after a block", vec![vec![opening(), start(0), text(0), stop(0), fail(Server)]], "M[.] cut Server"),
-        ("A20 a drop in a block", vec![vec![opening(), start(0), text(0), fail(Cut)], whole()], "M[. retry1 M[.]eE"),
+        (
+            "A19 an error after a block",
+            vec![vec![opening(), start(0), text(0), stop(0), fail(Server)]],
+            "M[.] cut Server",
+        ),
+        (
+            "A20 a drop in a block",
+            vec![vec![opening(), start(0), text(0), fail(Cut)], whole()],
+            "M[. retry1 M[.]eE",
+        ),
         ("a plain end in a block", vec![vec![opening(), start(0), text(0)], whole()], "M[. retry1 M[.]eE"),
         ("A23 no farewell", vec![vec![opening(), start(0), stop(0), end()]], "M[]eE"),
-        ("A23 a drop instead of a farewell", vec![vec![opening(), start(0), stop(0), end(), fail(Cut)]], "M[]eE"),
+        (
+            "A23 a drop instead of a farewell",
+            vec![vec![opening(), start(0), stop(0), end(), fail(Cut)]],
+            "M[]eE",
+        ),
         ("A27 an unknown event", vec![vec![opening(), unknown, end(), say(Event::MessageStop)]], "M?eE"),
         ("A30 always empty", vec![], " retry1  retry2  fault NotAStream"),
         ("A37 a delta without a start", vec![vec![opening(), text(0)], whole()], "M retry1 M[.]eE"),
@@ -155,12 +175,17 @@ async fn silence_is_noticed() {
         ("A32 only signs of life", std::iter::once(opening()).chain(pings(9)).collect(), 300),
         (
             "a slow beginning is no slow event",
-            std::iter::once(Act::Wait(290)).chain([say(Event::Ping), Act::Wait(150), say(Event::Ping), Act::WaitForEver]).collect(),
+            std::iter::once(Act::Wait(290))
+                .chain([say(Event::Ping), Act::Wait(150), say(Event::Ping), Act::WaitForEver])
+                .collect(),
             290 + 300,
         ),
         (
             "A33 without end",
-            [opening(), start(0)].into_iter().chain((0..40).flat_map(|_| [Act::Wait(100), text(0)])).collect(),
+            [opening(), start(0)]
+                .into_iter()
+                .chain((0..40).flat_map(|_| [Act::Wait(100), text(0)]))
+                .collect(),
             3600,
         ),
     ];
@@ -206,10 +231,17 @@ async fn a_wait_that_is_dropped_is_not_lost() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_beyond_the_budget_fails_at_once_and_names_the_time() {
-    let fault = Fault { retry_after: Some(Duration::from_secs(3600)), ..Fault::new(FaultKind::RateLimit, "Slow down.") };
+    let fault = Fault {
+        retry_after: Some(Duration::from_secs(3600)),
+        ..Fault::new(FaultKind::RateLimit, "Slow down.")
+    };
     let began = Instant::now();
     let fault = call(&stage([vec![Act::Say(Err(fault))]])).next().await.unwrap().unwrap_err();
-    assert!(fault.message.starts_with("Slow down. (The provider asks to wait 60 min 0 s, until "), "{}", fault.message);
+    assert!(
+        fault.message.starts_with("Slow down. (The provider asks to wait 60 min 0 s, until "),
+        "{}",
+        fault.message
+    );
     assert_eq!(began.elapsed(), Duration::ZERO);
 }
 
@@ -228,7 +260,9 @@ async fn a_refused_part_is_left_out_once() {
 #[tokio::test(start_paused = true)]
 async fn no_request_is_sent_twice_after_a_refusal() {
     let refusal = |text: &str| vec![Act::Say(Err(Fault::new(FaultKind::InvalidRequest, text)))];
-    for (text, requests) in [("no such field", 1), ("Unexpected value(s) `interleaved-thinking-2025-05-14`", 2)] {
+    for (text, requests) in
+        [("no such field", 1), ("Unexpected value(s) `interleaved-thinking-2025-05-14`", 2)]
+    {
         let stage = stage([refusal(text), refusal(text), refusal(text)]);
         assert_eq!(steps(&mut call(&stage)).await, " fault InvalidRequest", "{text}");
         assert_eq!(stage.asked.lock().unwrap().len(), requests, "{text}");

@@ -85,8 +85,9 @@ impl Door {
         mut headers: HeaderMap,
         body: impl Into<Pieces>,
     ) -> Result<Response, Fault> {
-        let url = Url::parse(url)
-            .map_err(|error| Fault::new(FaultKind::InvalidRequest, format!("{url:?} is no address: {error}.")))?;
+        let url = Url::parse(url).map_err(|error| {
+            Fault::new(FaultKind::InvalidRequest, format!("{url:?} is no address: {error}."))
+        })?;
         let host = url.host_str().unwrap_or_default().to_owned();
         // Compressed events would only arrive later and cost more; what comes compressed all the same is read.
         headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
@@ -109,14 +110,16 @@ impl Door {
             return Ok(client);
         }
         let builder = route.builder(limits)?;
-        let builder = if route.needs_tls(url.scheme()) { route.trust(builder)? } else { without_tls(builder)? };
+        let builder =
+            if route.needs_tls(url.scheme()) { route.trust(builder)? } else { without_tls(builder)? };
         let client = builder.build().map_err(|error| trouble::setting_up(&error))?;
         Ok(cell.get_or_init(|| client))
     }
 }
 
 fn route(get: impl Fn(&str) -> Option<String>) -> Route {
-    let any = |names: &[&str]| names.iter().find_map(|name| get(name).filter(|value| !value.trim().is_empty()));
+    let any =
+        |names: &[&str]| names.iter().find_map(|name| get(name).filter(|value| !value.trim().is_empty()));
     let all = any(&["ALL_PROXY", "all_proxy"]);
     Route {
         http_proxy: any(&["HTTP_PROXY", "http_proxy"]).or_else(|| all.clone()),
@@ -155,7 +158,8 @@ impl Route {
             Fault::new(FaultKind::Certificate, format!("NODE_EXTRA_CA_CERTS ({path}) cannot be used: {why}."))
         };
         let pem = std::fs::read(path).map_err(|error| unusable(error.to_string()))?;
-        let roots = reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| unusable(error.to_string()))?;
+        let roots =
+            reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| unusable(error.to_string()))?;
         Ok(builder.tls_certs_merge(roots))
     }
 }
@@ -171,7 +175,9 @@ fn proxy(address: &str, scheme: Scheme) -> Result<Proxy, Fault> {
         Scheme::Https => Proxy::https(address),
     }
     // The address may hold a password, so it is not repeated.
-    .map_err(|_| Fault::new(FaultKind::InvalidRequest, "The proxy named in the environment is no valid address."))
+    .map_err(|_| {
+        Fault::new(FaultKind::InvalidRequest, "The proxy named in the environment is no valid address.")
+    })
 }
 
 /// Keeps the client from reading the system's root certificates: it gets a TLS setup that trusts nobody.

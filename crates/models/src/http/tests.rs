@@ -9,7 +9,8 @@ use super::*;
 use crate::loopback::{Act, Server, answer};
 
 fn door(variables: &[(&str, &str)]) -> Door {
-    let get = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    let get =
+        |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
     Door::from_env(get)
 }
 
@@ -37,7 +38,11 @@ fn the_environment_says_how_the_network_is_reached() {
         (
             "lower case and empty",
             &[("https_proxy", "http://p"), ("HTTP_PROXY", " ")],
-            Route { https_proxy: Some("http://p".into()), no_proxy: NEVER_PROXIED.into(), ..Route::default() },
+            Route {
+                https_proxy: Some("http://p".into()),
+                no_proxy: NEVER_PROXIED.into(),
+                ..Route::default()
+            },
         ),
     ];
     for (name, variables, expected) in table {
@@ -57,7 +62,8 @@ async fn a_plain_address_needs_no_tls() {
 #[tokio::test]
 async fn a_body_in_pieces_has_a_length() {
     let server = Server::start([answer(200, "", "")]).await;
-    let pieces = vec![Bytes::from_static(b"[1,"), Bytes::from(vec![b' '; 200_000]), Bytes::from_static(b"2]")];
+    let pieces =
+        vec![Bytes::from_static(b"[1,"), Bytes::from(vec![b' '; 200_000]), Bytes::from_static(b"2]")];
     door(&[]).post(&server.url, HeaderMap::new(), pieces).await.unwrap();
     let seen = &server.seen()[0];
     assert_eq!((seen.header("content-length"), seen.header("transfer-encoding")), (Some("200005"), None));

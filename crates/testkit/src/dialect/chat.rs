@@ -18,7 +18,8 @@ pub(crate) fn whole(spoken: &Spoken) -> Value {
     if let Some(thoughts) = joined(spoken, thinking) {
         message["reasoning_content"] = thoughts.into();
     }
-    let calls: Vec<Value> = spoken.blocks.iter().filter_map(call).map(|(id, name, sent)| function(id, name, sent)).collect();
+    let calls: Vec<Value> =
+        spoken.blocks.iter().filter_map(call).map(|(id, name, sent)| function(id, name, sent)).collect();
     if !calls.is_empty() {
         message["tool_calls"] = calls.into();
     }
@@ -58,7 +59,8 @@ fn said(block: &Block, size: usize, index: usize) -> Vec<Value> {
         Block::Tool { id, name, sent, .. } => {
             let mut opening = function(id, name, "");
             opening["index"] = index.into();
-            let fragments = pieces(sent, size).map(|text| json!({"index": index, "function": {"arguments": text}}));
+            let fragments =
+                pieces(sent, size).map(|text| json!({"index": index, "function": {"arguments": text}}));
             [opening].into_iter().chain(fragments).map(|call| json!({"tool_calls": [call]})).collect()
         }
         // There is no word for it in this dialect.
@@ -111,7 +113,9 @@ fn finish(stop: &StopReason) -> &'static str {
         StopReason::ToolUse => "tool_calls",
         StopReason::MaxTokens | StopReason::ModelContextWindowExceeded => "length",
         StopReason::Refusal => "content_filter",
-        StopReason::EndTurn | StopReason::StopSequence | StopReason::PauseTurn | StopReason::Other(_) => "stop",
+        StopReason::EndTurn | StopReason::StopSequence | StopReason::PauseTurn | StopReason::Other(_) => {
+            "stop"
+        }
     }
 }
 
@@ -133,11 +137,14 @@ mod tests {
 
     #[test]
     fn parallel_calls_come_in_fragments_under_their_own_index() {
-        let reply = Reply::text("Look:").and_tool("Read", json!({"p": 1})).and_tool("Read", json!({"p": 2})).chunk(5);
+        let reply =
+            Reply::text("Look:").and_tool("Read", json!({"p": 1})).and_tool("Read", json!({"p": 2})).chunk(5);
         let told = events(&Spoken::new(2, &reply, "kimi"), Figures::Wanted);
         let deltas: Vec<String> = told[..told.len() - 1]
             .iter()
-            .map(|event| serde_json::from_str::<Value>(&event.data).unwrap()["choices"][0]["delta"].to_string())
+            .map(|event| {
+                serde_json::from_str::<Value>(&event.data).unwrap()["choices"][0]["delta"].to_string()
+            })
             .collect();
         let expected = [
             r#"{"role":"assistant","content":""}"#,
@@ -158,7 +165,9 @@ mod tests {
     #[test]
     fn figures_come_only_when_they_are_wanted() {
         let spoken = Spoken::new(1, &Reply::text("hi"), "kimi");
-        let with = |wanted| events(&spoken, wanted).iter().filter(|event| event.data.contains("prompt_tokens")).count();
+        let with = |wanted| {
+            events(&spoken, wanted).iter().filter(|event| event.data.contains("prompt_tokens")).count()
+        };
         assert_eq!((with(Figures::Wanted), with(Figures::Unwanted)), (1, 0));
         assert_eq!(whole(&spoken)["usage"]["total_tokens"], 110);
     }

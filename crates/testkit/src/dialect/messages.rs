@@ -21,7 +21,10 @@ pub(crate) fn events(spoken: &Spoken) -> Vec<Event> {
         let start = json!({"type": "content_block_start", "index": index, "content_block": empty(block)});
         events.push(event(&start));
         let deltas = deltas(block, spoken.chunk).into_iter();
-        events.extend(deltas.map(|delta| event(&json!({"type": "content_block_delta", "index": index, "delta": delta}))));
+        events.extend(
+            deltas
+                .map(|delta| event(&json!({"type": "content_block_delta", "index": index, "delta": delta}))),
+        );
         events.push(event(&json!({"type": "content_block_stop", "index": index})));
     }
     events.push(event(&json!({
@@ -60,7 +63,9 @@ fn complete(block: &Block) -> Value {
         Block::Thinking { thinking, signature } => {
             json!({"type": "thinking", "thinking": thinking, "signature": signature})
         }
-        Block::Tool { id, name, input, .. } => json!({"type": "tool_use", "id": id, "name": name, "input": input}),
+        Block::Tool { id, name, input, .. } => {
+            json!({"type": "tool_use", "id": id, "name": name, "input": input})
+        }
         Block::Verbatim(block) => block.clone(),
     }
 }
@@ -76,9 +81,12 @@ fn empty(block: &Block) -> Value {
 
 fn deltas(block: &Block, size: usize) -> Vec<Value> {
     match block {
-        Block::Text(text) => pieces(text, size).map(|text| json!({"type": "text_delta", "text": text})).collect(),
+        Block::Text(text) => {
+            pieces(text, size).map(|text| json!({"type": "text_delta", "text": text})).collect()
+        }
         Block::Thinking { thinking, signature } => {
-            let thoughts = pieces(thinking, size).map(|text| json!({"type": "thinking_delta", "thinking": text}));
+            let thoughts =
+                pieces(thinking, size).map(|text| json!({"type": "thinking_delta", "thinking": text}));
             thoughts.chain([json!({"type": "signature_delta", "signature": signature})]).collect()
         }
         Block::Tool { sent, .. } => {
@@ -141,6 +149,9 @@ mod tests {
     fn a_whole_reply_holds_the_same() {
         let message = whole(&spoken(&Reply::text("hi")));
         assert_eq!(message["content"], json!([{"type": "text", "text": "hi"}]));
-        assert_eq!((&message["stop_reason"], &message["usage"]["output_tokens"]), (&json!("end_turn"), &json!(10)));
+        assert_eq!(
+            (&message["stop_reason"], &message["usage"]["output_tokens"]),
+            (&json!("end_turn"), &json!(10))
+        );
     }
 }

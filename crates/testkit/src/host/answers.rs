@@ -24,7 +24,9 @@ pub(crate) fn none() -> Answers {
 }
 
 /// A host that only answers permission questions.
-pub(crate) fn permissions(mut decide: impl FnMut(&CanUseTool) -> PermissionResult + Send + 'static) -> Answers {
+pub(crate) fn permissions(
+    mut decide: impl FnMut(&CanUseTool) -> PermissionResult + Send + 'static,
+) -> Answers {
     let mut otherwise = none();
     Box::new(move |request| match request {
         Request::CanUseTool(ask) => match serde_json::to_value(decide(ask)) {

@@ -102,7 +102,10 @@ impl HostBuilder {
     }
 
     /// Answers permission questions. The options are made to say that the host is asked; set other options before.
-    pub fn can_use_tool(mut self, decide: impl FnMut(&CanUseTool) -> PermissionResult + Send + 'static) -> Self {
+    pub fn can_use_tool(
+        mut self,
+        decide: impl FnMut(&CanUseTool) -> PermissionResult + Send + 'static,
+    ) -> Self {
         self.answers = answers::permissions(decide);
         self.options.permission_prompt_tool = Some(PermissionPromptTool::Stdio);
         self

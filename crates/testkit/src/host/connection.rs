@@ -82,6 +82,7 @@ impl Connection {
     }
 
     /// Starts an engine as a process.
+    #[expect(clippy::disallowed_methods, reason = "the engine under test is a program")]
     pub(crate) fn process(
         program: &Path,
         args: &[String],
@@ -91,7 +92,8 @@ impl Connection {
         let mut command = Command::new(program);
         command.args(args).env_clear().envs(env).current_dir(cwd).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().with_context(|| format!("{} cannot be started", program.display()))?;
+        let mut child =
+            command.spawn().with_context(|| format!("{} cannot be started", program.display()))?;
         let missing = || anyhow!("a pipe to the engine is missing");
         let stdin = child.stdin.take().ok_or_else(missing)?;
         let stdout = child.stdout.take().ok_or_else(missing)?;

@@ -134,7 +134,11 @@ impl Host {
     }
 
     /// The first frame of all that fits, waited for or not.
-    pub(crate) async fn first(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> anyhow::Result<&Value> {
+    pub(crate) async fn first(
+        &mut self,
+        what: &str,
+        fits: impl Fn(&Value) -> bool,
+    ) -> anyhow::Result<&Value> {
         let at = self.find(0, what, |heard| fits(&heard.json)).await?;
         Ok(&self.heard[at].json)
     }
@@ -195,7 +199,12 @@ impl Host {
     }
 
     /// Finds a frame from a place on, hearing more as long as there is none. Gives its index.
-    async fn find(&mut self, from: usize, what: &str, fits: impl Fn(&Heard) -> bool) -> anyhow::Result<usize> {
+    async fn find(
+        &mut self,
+        from: usize,
+        what: &str,
+        fits: impl Fn(&Heard) -> bool,
+    ) -> anyhow::Result<usize> {
         let deadline = self.parts.deadline;
         let search = async {
             let mut at = from;

@@ -2,11 +2,11 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::Instant;
 
 use super::heard::{self, Heard};
 use super::plan::{self, Act};
@@ -98,7 +98,8 @@ impl Connection {
                 Act::Wait(time) => self.unless_left(tokio::time::sleep(time)).await?,
                 Act::Hold(name) => {
                     let mut released = self.shared.released.subscribe();
-                    self.unless_left(async { drop(released.wait_for(|names| names.contains(&name)).await) }).await?;
+                    self.unless_left(async { drop(released.wait_for(|names| names.contains(&name)).await) })
+                        .await?;
                 }
                 Act::Stall => self.unless_left(std::future::pending()).await?,
                 Act::HangUp => return Ok(After::Closed),

@@ -39,7 +39,10 @@ async fn headers(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<BTreeMap<
     }
 }
 
-async fn body(from: &mut (impl AsyncBufRead + Unpin), headers: &BTreeMap<String, String>) -> io::Result<Vec<u8>> {
+async fn body(
+    from: &mut (impl AsyncBufRead + Unpin),
+    headers: &BTreeMap<String, String>,
+) -> io::Result<Vec<u8>> {
     if headers.get("transfer-encoding").is_some_and(|coding| coding.contains("chunked")) {
         return chunks(from).await;
     }
@@ -86,10 +89,16 @@ mod tests {
     async fn a_request_is_read_in_both_framings() {
         let head = "POST /v1/messages?beta=true HTTP/1.1\r\nX-Api-Key: k\r\n";
         let whole = heard(&format!("{head}Content-Length: 4\r\n\r\nbody rest")).await.unwrap();
-        let chunked = heard(&format!("{head}Transfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n")).await.unwrap();
+        let chunked =
+            heard(&format!("{head}Transfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n"))
+                .await
+                .unwrap();
         assert_eq!((whole.path.as_str(), whole.query.as_str()), ("/v1/messages", "beta=true"));
         assert_eq!(whole.headers["x-api-key"], "k");
-        assert_eq!((whole.body.as_slice(), chunked.body.as_slice()), (b"body".as_slice(), b"body".as_slice()));
+        assert_eq!(
+            (whole.body.as_slice(), chunked.body.as_slice()),
+            (b"body".as_slice(), b"body".as_slice())
+        );
     }
 
     #[tokio::test]

@@ -38,7 +38,9 @@ pub(super) fn of_reply(asked: &Asked, chosen: &Chosen) -> Vec<Act> {
             let kind = error.as_deref().unwrap_or_else(|| Fault::usual_error(*status));
             let body = dialect::error(kind, message.as_deref().unwrap_or("scripted failure"));
             acts.extend(whole(*status, JSON, body.to_string()));
-            if let Some(Act::Head { headers: sent, .. }) = acts.iter_mut().find(|act| matches!(act, Act::Head { .. })) {
+            if let Some(Act::Head { headers: sent, .. }) =
+                acts.iter_mut().find(|act| matches!(act, Act::Head { .. }))
+            {
                 sent.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
             }
         }
@@ -57,7 +59,9 @@ pub(super) fn of_other(method: &str, path: &str, body: &[u8]) -> Vec<Act> {
         ("POST", path) if path.ends_with("/count_tokens") => {
             whole(200, JSON, json!({"input_tokens": body.len() / 4}).to_string())
         }
-        ("GET", path) if path.ends_with("/models") => whole(200, JSON, json!({"data": [], "has_more": false}).to_string()),
+        ("GET", path) if path.ends_with("/models") => {
+            whole(200, JSON, json!({"data": [], "has_more": false}).to_string())
+        }
         _ => whole(404, JSON, dialect::error("not_found_error", &format!("{method} {path}")).to_string()),
     }
 }
@@ -120,7 +124,9 @@ fn in_one_piece(dialect: Dialect, spoken: &Spoken, fault: Option<&Fault>) -> Vec
     match fault {
         Some(Fault::Cut { .. }) => broken(Act::HangUp),
         Some(Fault::Stall { .. }) => broken(Act::Stall),
-        Some(Fault::ErrorEvent { error, message, .. }) => whole(500, JSON, dialect::error(error, message).to_string()),
+        Some(Fault::ErrorEvent { error, message, .. }) => {
+            whole(500, JSON, dialect::error(error, message).to_string())
+        }
         _ => acts,
     }
 }
@@ -194,7 +200,8 @@ mod tests {
 
     #[test]
     fn waits_come_before_everything_else() {
-        let acts = plan(Dialect::ChatCompletions, Reply::text("x").after(Duration::from_millis(5)).hold("go"));
+        let acts =
+            plan(Dialect::ChatCompletions, Reply::text("x").after(Duration::from_millis(5)).hold("go"));
         assert_eq!(acts[..2], [Act::Wait(Duration::from_millis(5)), Act::Hold("go".into())]);
     }
 }

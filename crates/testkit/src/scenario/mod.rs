@@ -109,7 +109,9 @@ impl Scenario {
 
     /// Plays it on a program that speaks the wire over stdin and stdout.
     pub async fn run_binary(&self, program: &Path) -> anyhow::Result<Run> {
-        self.run(|builder| builder.program(program)).await.with_context(|| format!("{} as a program", self.name()))
+        self.run(|builder| builder.program(program))
+            .await
+            .with_context(|| format!("{} as a program", self.name()))
     }
 
     /// Compares a run with what is written down; with `WHIMBREL_BLESS=1` writes it down instead.
@@ -123,7 +125,10 @@ impl Scenario {
             Some(difference) => Err(anyhow::anyhow!("{}: {what} {difference}", self.name())),
             None => Ok(()),
         };
-        compare("expected.jsonl", run::lines(&self.expected("expected.jsonl")?.unwrap_or_default(), &run.frames))?;
+        compare(
+            "expected.jsonl",
+            run::lines(&self.expected("expected.jsonl")?.unwrap_or_default(), &run.frames),
+        )?;
         if let Some(requests) = self.expected("requests.jsonl")? {
             compare("requests.jsonl", run::lines(&requests, &run.requests))?;
         }
@@ -202,7 +207,8 @@ fn places(host: &Host) -> Vec<(String, String)> {
     let stage = host.stage();
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
     // Sessions are kept in folders that are named after the workspace.
-    let slug: String = text(stage.workspace()).chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
+    let slug: String =
+        text(stage.workspace()).chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
     let folders = [
         (text(stage.workspace()), "<workspace>"),
         (text(stage.home()), "<home>"),
@@ -215,7 +221,8 @@ fn places(host: &Host) -> Vec<(String, String)> {
 
 /// The messages of a request, without what is not part of the story: reminders of the engine and cache marks.
 fn messages(asked: &Asked) -> Value {
-    let told = |block: &Value| !block["text"].as_str().is_some_and(|text| text.starts_with("<system-reminder>"));
+    let told =
+        |block: &Value| !block["text"].as_str().is_some_and(|text| text.starts_with("<system-reminder>"));
     let unmarked = |block: &Value| {
         let mut block = block.clone();
         if let Value::Object(fields) = &mut block {

@@ -32,7 +32,9 @@ pub(super) async fn play(story: &Story, builder: HostBuilder) -> anyhow::Result<
     let mut host = builder.start().await?;
     let mut answered = BTreeSet::new();
     for (index, step) in story.host.iter().enumerate() {
-        perform(&mut host, step, &mut answered).await.with_context(|| format!("step {} ({step:?})", index + 1))?;
+        perform(&mut host, step, &mut answered)
+            .await
+            .with_context(|| format!("step {} ({step:?})", index + 1))?;
     }
     let exit = host.finish().await?;
     Ok(Played { host, exit: exit.code, stderr: exit.stderr })
@@ -68,7 +70,11 @@ fn api(host: &Host) -> anyhow::Result<&MockApi> {
 }
 
 /// The id of the first question like this that has no answer yet.
-async fn question_like(host: &mut Host, question: &Value, answered: &BTreeSet<String>) -> anyhow::Result<String> {
+async fn question_like(
+    host: &mut Host,
+    question: &Value,
+    answered: &BTreeSet<String>,
+) -> anyhow::Result<String> {
     let pattern = json!({"type": "control_request", "request": question});
     let is_open = |json: &Value| {
         let id = json["request_id"].as_str().unwrap_or_default();

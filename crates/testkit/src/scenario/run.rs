@@ -22,7 +22,8 @@ impl Run {
     pub fn difference(&self, other: &Self) -> Option<String> {
         let frames = || lines(&self.frames, &other.frames).map(|text| format!("frame {text}"));
         let requests = || lines(&self.requests, &other.requests).map(|text| format!("request {text}"));
-        let exit = || (self.exit != other.exit).then(|| format!("exit code {} against {}", self.exit, other.exit));
+        let exit =
+            || (self.exit != other.exit).then(|| format!("exit code {} against {}", self.exit, other.exit));
         frames().or_else(requests).or_else(|| files(&self.files, &other.files)).or_else(exit)
     }
 }
@@ -65,7 +66,9 @@ fn place(a: &Value, b: &Value) -> Option<String> {
             let name = names.find(|name| one.get(*name) != other.get(*name))?;
             match (one.get(name), other.get(name)) {
                 (Some(one), Some(other)) => place(one, other).map(|rest| format!(".{name}{rest}")),
-                (one, _) => Some(format!(".{name} (only in the {})", if one.is_some() { "one" } else { "other" })),
+                (one, _) => {
+                    Some(format!(".{name} (only in the {})", if one.is_some() { "one" } else { "other" }))
+                }
             }
         }
         (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {

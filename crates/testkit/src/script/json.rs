@@ -27,7 +27,9 @@ impl<'de> Deserialize<'de> for Times {
         match (count, value.as_str()) {
             (Some(count), _) => Ok(Self::First(count)),
             (None, Some("always")) => Ok(Self::Always),
-            _ => Err(de::Error::custom(format!("times must be a number from 1, or \"always\", but is {value}"))),
+            _ => Err(de::Error::custom(format!(
+                "times must be a number from 1, or \"always\", but is {value}"
+            ))),
         }
     }
 }
@@ -39,7 +41,8 @@ impl Serialize for Failure {
         if let Value::Object(fields) = &mut value
             && self.times != Times::ONCE
         {
-            fields.insert("times".into(), serde_json::to_value(self.times).map_err(serde::ser::Error::custom)?);
+            fields
+                .insert("times".into(), serde_json::to_value(self.times).map_err(serde::ser::Error::custom)?);
         }
         value.serialize(serializer)
     }
@@ -69,11 +72,16 @@ pub(super) fn reply<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reply,
 pub(super) mod text {
     use super::{Deserialize, Deserializer, Serializer};
 
-    pub(in crate::script) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::script) fn serialize<S: Serializer>(
+        bytes: &[u8],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&String::from_utf8_lossy(bytes))
     }
 
-    pub(in crate::script) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    pub(in crate::script) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
         String::deserialize(deserializer).map(String::into_bytes)
     }
 }
@@ -82,11 +90,16 @@ pub(super) mod text {
 pub(super) mod millis {
     use super::{Deserialize, Deserializer, Duration, Serializer};
 
-    pub(in crate::script) fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::script) fn serialize<S: Serializer>(
+        time: &Duration,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
     }
 
-    pub(in crate::script) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    pub(in crate::script) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Duration, D::Error> {
         u64::deserialize(deserializer).map(Duration::from_millis)
     }
 }

@@ -311,7 +311,9 @@ impl Reply {
     pub(crate) fn is_over_after(&self, attempts: u32) -> bool {
         match attempts.checked_sub(1) {
             None => false,
-            Some(last) => self.fault_at(last).is_none() || self.is_only_faults() && self.fault_at(attempts).is_none(),
+            Some(last) => {
+                self.fault_at(last).is_none() || self.is_only_faults() && self.fault_at(attempts).is_none()
+            }
         }
     }
 

@@ -51,7 +51,9 @@ impl Script {
     /// Whether every reply of a list has been given. A closure never ends.
     pub fn is_over(&self) -> bool {
         match &self.source {
-            Source::List { replies, at } => at.lock().unwrap_or_else(PoisonError::into_inner).reply >= replies.len(),
+            Source::List { replies, at } => {
+                at.lock().unwrap_or_else(PoisonError::into_inner).reply >= replies.len()
+            }
             Source::Closure(_) => false,
         }
     }
@@ -144,7 +146,8 @@ mod tests {
 
     #[test]
     fn a_list_is_played_in_order_and_a_fault_does_not_use_a_reply_up() {
-        let script = Script::from([Reply::text("a"), Reply::text("b").status(529).times(2).cut_after(1), "c".into()]);
+        let script =
+            Script::from([Reply::text("a"), Reply::text("b").status(529).times(2).cut_after(1), "c".into()]);
         let expected = [(1, None), (2, Some(529)), (2, Some(529)), (2, Some(0)), (2, None), (3, None)];
         assert_eq!(played(&script, 6), expected);
         assert!(script.is_over());
@@ -152,7 +155,11 @@ mod tests {
 
     #[test]
     fn a_reply_that_says_nothing_is_only_its_faults() {
-        let script = Script::from([Reply::nothing().status(400), Reply::text("a").cut_after(2).then_next(), "b".into()]);
+        let script = Script::from([
+            Reply::nothing().status(400),
+            Reply::text("a").cut_after(2).then_next(),
+            "b".into(),
+        ]);
         assert_eq!(played(&script, 3), [(1, Some(400)), (2, Some(0)), (3, None)]);
         assert!(script.is_over());
     }

@@ -38,7 +38,8 @@ fn events(text: &str) -> Vec<u8> {
         json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}}),
         json!({"type": "message_stop"}),
     ];
-    let event = |value: &serde_json::Value| format!("event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap());
+    let event =
+        |value: &serde_json::Value| format!("event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap());
     events.iter().map(event).collect::<String>().into_bytes()
 }
 
@@ -73,7 +74,27 @@ async fn a_reply_arrives_whole_however_it_is_split() {
     for _ in 0..3 {
         assert_eq!(hear(&model, request()).await, Ok(vec!["größe 🦀".to_owned()]));
     }
-    assert_eq!(server.connections(), 1, "the connection is used again");
+}
+
+#[tokio::test]
+async fn one_connection_serves_many_requests() {
+    let at_once = || {
+        let writes = reply("a").into_iter().flat_map(|act| match act {
+            Act::Write(bytes) => bytes,
+            other => panic!("{other:?}"),
+        });
+        vec![Act::Write(writes.collect())]
+    };
+    let server = Server::start([at_once(), at_once(), at_once()]).await;
+    let model = model(&server);
+    for _ in 0..3 {
+        hear(&model, request()).await.unwrap();
+        // Gives the connection its turn to say that it is free.
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+    }
+    assert_eq!(server.connections(), 1);
 }
 
 #[tokio::test]
@@ -114,7 +135,13 @@ async fn without_a_key_nobody_is_asked() {
     let model = Anthropic::from_env(|_| None, Door::from_env(|_| None));
     let fault = hear(&model, request()).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::NoCredentials);
-    for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "--model openai:"] {
+    for name in [
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "ANTHROPIC_BASE_URL",
+        "OPENAI_BASE_URL",
+        "--model openai:",
+    ] {
         assert!(fault.message.contains(name), "{name}");
     }
     assert_eq!(model.key_source(), "none");
@@ -128,12 +155,22 @@ async fn answers_that_are_no_reply_are_told_apart() {
     let events = "content-type: text/event-stream\r\n";
     let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
     let table = [
-        ("A29 a page", answer(200, html, "<html><title>Log in</title></html>"), NotAStream, "<html><title>Log in"),
+        (
+            "A29 a page",
+            answer(200, html, "<html><title>Log in</title></html>"),
+            NotAStream,
+            "<html><title>Log in",
+        ),
         ("A30 nothing", answer(200, events, ""), NotAStream, "empty"),
         ("A30 nothing at all", answer(200, "", ""), NotAStream, "empty"),
         ("JSON that is no reply", answer(200, json, r#"{"ok":true}"#), NotAStream, r#"{"ok":true}"#),
         ("an error with a good status", answer(200, json, error), Overloaded, "Overloaded"),
-        ("A18 an error in the stream", answer(200, events, &format!("data: {error}\n\n")), Overloaded, "Overloaded"),
+        (
+            "A18 an error in the stream",
+            answer(200, events, &format!("data: {error}\n\n")),
+            Overloaded,
+            "Overloaded",
+        ),
         ("no event", answer(200, events, "data: hello\n\n"), Protocol, "hello"),
         ("half an event", answer(200, events, "data: {\"type\":"), NotAStream, "empty"),
         ("a page that refuses", answer(502, html, "<html>Bad gateway</html>"), Server, "status 502"),

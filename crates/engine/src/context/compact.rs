@@ -1,0 +1,105 @@
+//! Compaction: the model summarises the conversation, and the summary takes its place.
+
+use tokio_util::sync::CancellationToken;
+use whimbrel_models::assemble::Assembly;
+use whimbrel_models::call::{Call, Step, Timing};
+use whimbrel_models::{Fault, FaultKind, Request, Thinking};
+use whimbrel_wire::system::{CompactBoundary, CompactMetadata, CompactResult, CompactTrigger, Status, StatusKind};
+use whimbrel_wire::{Block, Role};
+
+use crate::agent::Agent;
+use crate::clock;
+
+/// How long a summary may get.
+const LONGEST: u64 = 20_000;
+
+/// What the model is asked. Its answer is all that it will know of the conversation afterwards.
+const QUESTION: &str = "The conversation is about to be replaced by a summary, which you now write. Whoever goes on with the work will have nothing else. Use no tools. \
+Cover, in this order and only as far as it applies: what the person asked for, in their own words where wording matters; what was decided and why; what was done, with the paths of \
+all files that were read, made or changed and what is in them that matters; what failed and how it was solved; what is still open; what was being done last and the very next step. \
+Keep names, numbers, commands and error texts exact. Leave out pleasantries and what no longer matters.";
+
+/// Why a conversation was not compacted.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Failed {
+    /// There is no conversation yet.
+    Nothing,
+    /// The turn was interrupted.
+    Interrupted,
+    /// The model gave no summary.
+    Model(Fault),
+}
+
+/// Replaces the conversation by a summary; `keep` says what the person wants kept.
+pub async fn compact(agent: &mut Agent, trigger: CompactTrigger, keep: &str, cancel: &CancellationToken) -> Result<(), Failed> {
+    if agent.conversation.history.is_empty() {
+        return Err(Failed::Nothing);
+    }
+    let began = clock::monotonic();
+    agent.outbox.notify(Status { status: Some(StatusKind::Compacting), ..Status::default() }).await;
+    let summary = match cancel.run_until_cancelled(summarise(agent, keep)).await {
+        Some(Ok(summary)) => Ok(summary),
+        Some(Err(fault)) => Err(Failed::Model(fault)),
+        None => Err(Failed::Interrupted),
+    };
+    let compact_result = Some(if summary.is_ok() { CompactResult::Success } else { CompactResult::Failed });
+    agent.outbox.notify(Status { compact_result, ..Status::default() }).await;
+    let metadata = CompactMetadata {
+        trigger,
+        pre_tokens: agent.conversation.tokens(),
+        duration_ms: u64::try_from((clock::monotonic() - began).as_millis()).ok(),
+        ..CompactMetadata::default()
+    };
+    agent.conversation.replace_by_summary(&frame(&summary?), CompactBoundary { compact_metadata: metadata }).await;
+    Ok(())
+}
+
+/// Asks for the summary. Nothing of the exchange is recorded.
+async fn summarise(agent: &mut Agent, keep: &str) -> Result<String, Fault> {
+    let model = agent.knobs.borrow().model.clone();
+    let (provider, name) = agent.engine.providers().resolve(&model)?;
+    let mut history = agent.conversation.history.clone();
+    let wish = if keep.is_empty() { String::new() } else { format!("\n\nThe person asks in particular: {keep}") };
+    history.push(Role::User, &Block::text(format!("{QUESTION}{wish}")));
+    let request = Request {
+        model: name,
+        preamble: agent.preamble.clone(),
+        history: history.ask(),
+        max_tokens: LONGEST.min(agent.engine.catalog().max_output_tokens(&model)),
+        thinking: Thinking::Disabled,
+        effort: None,
+        betas: agent.limits.betas.clone(),
+        session_id: agent.outbox.session().to_owned(),
+        raw_events: false,
+    };
+    let began = clock::monotonic();
+    let mut call = Call::new(provider, request, agent.limits.policy(), Timing::default());
+    let mut assembly = Assembly::default();
+    let mut summary = String::new();
+    while let Some(step) = call.next().await {
+        match step? {
+            Step::Delta(delta) => {
+                if let Some(finished) = assembly.take(&delta.event)?
+                    && let Block::Text { text, .. } = finished.block
+                {
+                    summary.push_str(&text);
+                }
+            }
+            Step::Retry(_) => {
+                assembly = Assembly::default();
+                summary.clear();
+            }
+            Step::Cut(fault) => return Err(fault),
+        }
+    }
+    agent.spend.add(agent.engine.catalog(), &model, &assembly.usage, clock::monotonic() - began);
+    if summary.trim().is_empty() {
+        return Err(Fault::new(FaultKind::Protocol, "the model's summary is empty"));
+    }
+    Ok(summary)
+}
+
+/// The summary as the model will read it.
+fn frame(summary: &str) -> String {
+    format!("The conversation before this point was replaced by this summary to make room:\n\n{}", summary.trim())
+}

@@ -1,0 +1,32 @@
+//! A thousand agents in one process, five turns each: `cargo run --release --example many_sessions`
+//! They share one engine, so connections, prompts and tool descriptions are held once.
+
+use serde_json::json;
+use whimbrel::{Agent, Scripted, Session};
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let sessions: usize = std::env::args().nth(1).map_or(Ok(1000), |count| count.parse())?;
+    let mut running = Vec::new();
+    for number in 0..sessions {
+        let script = Scripted::replies(json!(["one", "two", "three", "four", format!("agent {number} is done")]))?;
+        let agent = Agent::new().persist_session(false).script(script);
+        running.push(tokio::spawn(converse(agent)));
+    }
+    let mut last = String::new();
+    for session in running {
+        last = session.await??;
+    }
+    println!("{sessions} sessions have finished; the last one said: {last}");
+    Ok(())
+}
+
+async fn converse(agent: Agent) -> anyhow::Result<String> {
+    let mut session = Session::open(&agent)?;
+    let mut said = String::new();
+    for turn in 1..=5 {
+        session.send(format!("turn {turn}")).await?;
+        said = session.result().await?.result.unwrap_or_default();
+    }
+    Ok(said)
+}

@@ -1,0 +1,35 @@
+//! Decides over every call that changes something: `cargo run --example permission`
+//! Commands that only look are allowed, the rest is refused with a reason that the model reads.
+
+#[path = "shared/model.rs"]
+mod model;
+
+use futures::StreamExt;
+use serde_json::json;
+use whimbrel::wire::permission::PermissionResult;
+use whimbrel::{Agent, Frame, PermissionAsked, query};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    let run = |command: &str| json!([{"type": "tool_use", "name": "Bash", "input": {"command": command}}]);
+    let agent = Agent::new().can_use_tool(|asked| async move { judge(&asked) });
+    let agent = model::real_or_scripted(agent, json!([run("ls"), run("rm -rf build"), "I looked, and left the rest alone."]))?;
+    let mut frames = query("Tidy up this folder.", agent);
+    while let Some(frame) = frames.next().await {
+        if let Frame::Result(result) = frame? {
+            println!("{}", result.result.unwrap_or_default());
+            for denial in result.permission_denials {
+                println!("refused: {} {}", denial.tool_name, denial.tool_input);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn judge(asked: &PermissionAsked) -> PermissionResult {
+    let command = asked.input.get("command").and_then(|command| command.as_str()).unwrap_or_default();
+    match command.split_whitespace().next() {
+        Some("ls" | "cat" | "pwd") => PermissionResult::allow(),
+        _ => PermissionResult::deny("Only looking is allowed here; say what you would do instead."),
+    }
+}

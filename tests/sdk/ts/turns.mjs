@@ -1,0 +1,11 @@
+// Several prompts through open input, each after the result of the one before; `asked.results` are waited for.
+import { asked, follow, openInput, options, sdk } from './stage.mjs'
+
+const [first, ...more] = asked.prompts
+const input = openInput(first)
+let left = asked.results ?? asked.prompts.length
+await follow(sdk.query({ prompt: input, options }), message => {
+  if (message.type !== 'result') return
+  if (more.length) input.say(more.shift())
+  if (--left === 0) input.close()
+})
