@@ -4,7 +4,15 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-from claude_agent_sdk import AssistantMessage, ResultMessage, SystemMessage, TextBlock, ToolResultBlock, UserMessage, query
+from claude_agent_sdk import (
+    AssistantMessage,
+    ResultMessage,
+    SystemMessage,
+    TextBlock,
+    ToolResultBlock,
+    UserMessage,
+    query,
+)
 
 from stage import PATIENCE
 
@@ -56,7 +64,9 @@ def the_result(messages):
 
 def said(messages):
     """What the model said, as one text."""
-    blocks = [block for message in messages if isinstance(message, AssistantMessage) for block in message.content]
+    blocks = [
+        block for message in messages if isinstance(message, AssistantMessage) for block in message.content
+    ]
     return "".join(block.text for block in blocks if isinstance(block, TextBlock))
 
 

@@ -17,6 +17,12 @@ def engine():
     return path
 
 
+@pytest.fixture(scope="session")
+def installed():
+    """Where the SDKs are."""
+    return Path(os.environ["WHIMBREL_CHECK"]).resolve()
+
+
 @pytest.fixture
 def stage(engine, tmp_path):
     """Folders, scripts and the engine for one test. At its end nothing of it may still run."""
@@ -26,7 +32,7 @@ def stage(engine, tmp_path):
 
 
 @pytest.fixture(autouse=True)
-def _no_foreign_environment(stage, monkeypatch):
+def no_foreign_environment(installed, stage, monkeypatch):
     """The Python SDK hands our own environment to the engine, so it is the stage's and nothing else."""
     wanted = stage.env()
     for name in set(os.environ) - set(wanted):

@@ -1,4 +1,4 @@
-"""A provider on loopback that speaks the Messages API: it gives the replies it was told to, and keeps what it was asked."""
+"""A provider on loopback that speaks the Messages API: gives its replies, and keeps what it was asked."""
 
 import json
 import threading
@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Provider:
-    """The server. Replies are texts, or lists of blocks, or pairs of a status and a message that says what is wrong."""
+    """The server. A reply is a text, a list of blocks, or a pair of a status and what is wrong."""
 
     def __init__(self):
         self.replies, self.requests = [], []
@@ -14,7 +14,9 @@ class Provider:
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
     def __enter__(self):
-        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        threading.Thread(
+            target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        ).start()
         return self
 
     def __exit__(self, *_):
@@ -36,10 +38,18 @@ class _Handler(BaseHTTPRequestHandler):
         reply = provider.replies[len(provider.requests) - 1]
         if isinstance(reply, tuple):
             status, message = reply
-            self._answer(status, "application/json", json.dumps({"type": "error", "error": {"type": "api_error", "message": message}}))
+            self._answer(
+                status,
+                "application/json",
+                json.dumps({"type": "error", "error": {"type": "api_error", "message": message}}),
+            )
         else:
             events = _events(provider.requests[-1]["model"], [reply] if isinstance(reply, str) else reply)
-            self._answer(200, "text/event-stream", "".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events))
+            self._answer(
+                200,
+                "text/event-stream",
+                "".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events),
+            )
 
     def _answer(self, status, kind, text):
         self.send_response(status)
@@ -55,7 +65,16 @@ class _Handler(BaseHTTPRequestHandler):
 def _events(model, blocks):
     """The stream of events that says these blocks."""
     usage = {"input_tokens": 7, "output_tokens": 1}
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+    message = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage,
+    }
     yield {"type": "message_start", "message": message}
     for index, block in enumerate(blocks):
         if isinstance(block, str):
@@ -67,5 +86,9 @@ def _events(model, blocks):
         yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}
     stop = "end_turn" if all(isinstance(block, str) for block in blocks) else "tool_use"
-    yield {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": {"output_tokens": 5}}
+    yield {
+        "type": "message_delta",
+        "delta": {"stop_reason": stop, "stop_sequence": None},
+        "usage": {"output_tokens": 5},
+    }
     yield {"type": "message_stop"}

@@ -1,4 +1,4 @@
-"""The stage of one test: folders of its own, the engine, models that follow a script, and a look at who is still there."""
+"""The stage of one test: folders of its own, models that follow a script, and a look at what still runs."""
 
 import json
 import os
@@ -31,7 +31,9 @@ class Stage:
 
     def __init__(self, engine, root):
         self.engine, self.root = engine, root.resolve()
-        self.home, self.workspace, self.temporary = (self.root / name for name in ("home", "workspace", "tmp"))
+        self.home, self.workspace, self.temporary = (
+            self.root / name for name in ("home", "workspace", "tmp")
+        )
         for folder in (self.home, self.workspace, self.temporary):
             folder.mkdir()
         self.scripts = 0
@@ -48,7 +50,7 @@ class Stage:
         }
 
     def script(self, *replies, pace_ms=0):
-        """The name of a model that gives these replies: a text, a list of blocks, or all that a reply can have."""
+        """The name of a model that gives these replies: texts, lists of blocks, or replies in full."""
         self.scripts += 1
         path = self.root / f"script-{self.scripts}.json"
         path.write_text(json.dumps({"replies": replies, "pace_ms": pace_ms}))
@@ -69,7 +71,9 @@ class Stage:
                 continue
             try:
                 if mark in (folder / "environ").read_bytes() + b"\0":
-                    found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                    found[int(folder.name)] = (
+                        (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                    )
             except OSError:
                 continue  # It has ended meanwhile, or is not ours.
         return found

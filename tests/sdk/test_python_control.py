@@ -13,21 +13,32 @@ MODEL, OTHER_MODEL = "claude-haiku-4-5", "claude-opus-4-5"
 
 def test_an_interrupt_in_the_middle_of_a_reply_ends_the_turn_and_not_the_session(stage):
     async def talk():
-        model = stage.script("word " * 500, {"expect": "[Request interrupted by user]", "content": ["next"]}, pace_ms=10)
+        model = stage.script(
+            "word " * 500, {"expect": "[Request interrupted by user]", "content": ["next"]}, pace_ms=10
+        )
         async with ClaudeSDKClient(stage.options(model=model, include_partial_messages=True)) as client:
             await client.query("go")
             first, asked = [], False
             async for message in client.receive_response():
                 first.append(message)
-                if isinstance(message, StreamEvent) and message.event["type"] == "content_block_delta" and not asked:
+                if (
+                    isinstance(message, StreamEvent)
+                    and message.event["type"] == "content_block_delta"
+                    and not asked
+                ):
                     asked = True
                     await client.interrupt()
             return first, await turn(client, "and now?")
 
     first, second = in_time(talk())
     end = the_result(first)
-    assert (end.subtype, end.is_error, end.terminal_reason) == ("error_during_execution", True, "aborted_streaming")
-    assert "word" in said(first) and len(said(first)) < 2500
+    assert (end.subtype, end.is_error, end.terminal_reason) == (
+        "error_during_execution",
+        True,
+        "aborted_streaming",
+    )
+    assert "word" in said(first)
+    assert len(said(first)) < 2500
     assert the_result(second).result == "next"
 
 
@@ -39,12 +50,17 @@ def test_an_interrupt_in_the_middle_of_a_command_kills_it(stage):
             await asyncio.to_thread(wait_until, (stage.workspace / "begun").exists, "the command to begin")
             await client.interrupt()
             first = [message async for message in client.receive_response()]
-            await asyncio.to_thread(wait_until, lambda: not any("sleep 600" in line for line in stage.processes().values()), "the command to be gone")
+            await asyncio.to_thread(
+                wait_until,
+                lambda: not any("sleep 600" in line for line in stage.processes().values()),
+                "the command to be gone",
+            )
             return first, await turn(client, "and now?")
 
     first, second = in_time(talk())
     (cut_off,) = tool_results(first)
-    assert cut_off.failed and the_result(first).terminal_reason == "aborted_tools"
+    assert cut_off.failed
+    assert the_result(first).terminal_reason == "aborted_tools"
     assert the_result(second).result == "next"
 
 
@@ -86,7 +102,8 @@ def test_a_switched_mode_counts_from_then_on_and_bypassing_needs_its_flag(stage)
             return before, await turn(client, "again")
 
     before, after = in_time(talk())
-    assert tool_results(before)[0].failed and not tool_results(after)[0].failed
+    assert tool_results(before)[0].failed
+    assert not tool_results(after)[0].failed
     assert notices(after, "init")[0]["permissionMode"] == "acceptEdits"
 
 
@@ -96,8 +113,10 @@ def test_the_session_tells_what_it_is_and_what_it_has(stage, provider):
             return await client.get_server_info(), await client.get_mcp_status()
 
     info, servers = in_time(talk())
-    assert info["account"]["apiKeySource"] == "ANTHROPIC_API_KEY" and info["output_style"] == "default"
-    assert all(model["value"] and model["displayName"] for model in info["models"]) and info["models"]
+    assert info["account"]["apiKeySource"] == "ANTHROPIC_API_KEY"
+    assert info["output_style"] == "default"
+    assert all(model["value"] and model["displayName"] for model in info["models"])
+    assert info["models"]
     assert servers == {"mcpServers": []}
 
 

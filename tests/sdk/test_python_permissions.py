@@ -3,12 +3,20 @@
 import asyncio
 
 import pytest
-from claude_agent_sdk import ClaudeSDKClient, PermissionResultAllow, PermissionResultDeny, PermissionUpdate
+from claude_agent_sdk import (
+    ClaudeSDKClient,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    PermissionUpdate,
+)
+from claude_agent_sdk.types import PermissionRuleValue
 
 from caller import ask, ask_until_error, in_time, notices, the_result, tool_results, turn
 from stage import call, wait_until
 
 TOUCH = call("Bash", command="touch made.txt")
+WRITE = call("Write", file_path="made.txt", content="x")
+READ_OUTSIDE = call("Read", file_path="/etc/hostname")
 
 
 class Callback:
@@ -25,7 +33,9 @@ class Callback:
 def play(stage, answer, *replies, **more):
     """Asks with a callback; gives the callback, the messages, and the error if there was one."""
     callback = Callback(answer)
-    messages, error = ask_until_error("go", stage.options(*(replies or (TOUCH, "Done.")), can_use_tool=callback, **more))
+    messages, error = ask_until_error(
+        "go", stage.options(*(replies or (TOUCH, "Done.")), can_use_tool=callback, **more)
+    )
     return callback, messages, error
 
 
@@ -33,8 +43,15 @@ def test_an_allowed_call_is_made_as_it_was_asked(stage):
     callback, messages, error = play(stage, PermissionResultAllow())
     ((tool, arguments, context),) = callback.asked
     (made,) = tool_results(messages)
-    assert (tool, arguments, context.tool_use_id, context.agent_id) == ("Bash", {"command": "touch made.txt"}, made.id, None)
-    assert not made.failed and (stage.workspace / "made.txt").exists() and error is None
+    assert (tool, arguments, context.tool_use_id, context.agent_id) == (
+        "Bash",
+        {"command": "touch made.txt"},
+        made.id,
+        None,
+    )
+    assert not made.failed
+    assert (stage.workspace / "made.txt").exists()
+    assert error is None
     assert the_result(messages).permission_denials == []
 
 
@@ -45,21 +62,36 @@ def test_an_allowed_call_may_be_changed(stage):
 
 
 def test_a_denied_call_is_not_made_and_the_model_reads_why(stage):
-    _, messages, error = play(stage, PermissionResultDeny(message="not on a Friday"), TOUCH, {"expect": "not on a Friday", "content": ["I see."]})
+    _, messages, error = play(
+        stage,
+        PermissionResultDeny(message="not on a Friday"),
+        TOUCH,
+        {"expect": "not on a Friday", "content": ["I see."]},
+    )
     (denied,) = tool_results(messages)
     assert (denied.failed, denied.text, denied.meta) == (True, "not on a Friday", "Error: not on a Friday")
     assert not (stage.workspace / "made.txt").exists()
     end = the_result(messages)
     assert (end.result, end.is_error, error) == ("I see.", False, None)
-    assert end.permission_denials == [{"tool_name": "Bash", "tool_use_id": denied.id, "tool_input": {"command": "touch made.txt"}}]
+    assert end.permission_denials == [
+        {"tool_name": "Bash", "tool_use_id": denied.id, "tool_input": {"command": "touch made.txt"}}
+    ]
 
 
 def test_a_denial_may_end_the_turn(stage):
-    _, messages, error = play(stage, PermissionResultDeny(message="stop it", interrupt=True), TOUCH + TOUCH, "never said")
+    _, messages, error = play(
+        stage, PermissionResultDeny(message="stop it", interrupt=True), TOUCH + TOUCH, "never said"
+    )
     end = the_result(messages)
-    assert (end.subtype, end.is_error, end.terminal_reason) == ("error_during_execution", True, "aborted_tools")
-    assert len(tool_results(messages)) == 2 and all(one.failed for one in tool_results(messages))
-    assert error is not None and not (stage.workspace / "made.txt").exists()
+    assert (end.subtype, end.is_error, end.terminal_reason) == (
+        "error_during_execution",
+        True,
+        "aborted_tools",
+    )
+    assert len(tool_results(messages)) == 2
+    assert all(one.failed for one in tool_results(messages))
+    assert error is not None
+    assert not (stage.workspace / "made.txt").exists()
 
 
 def test_a_callback_that_raises_denies_and_the_turn_goes_on(stage):
@@ -68,7 +100,8 @@ def test_a_callback_that_raises_denies_and_the_turn_goes_on(stage):
 
     _, messages, error = play(stage, explode)
     (denied,) = tool_results(messages)
-    assert denied.failed and "the dialog fell over" in denied.text
+    assert denied.failed
+    assert "the dialog fell over" in denied.text
     assert not (stage.workspace / "made.txt").exists()
     assert (the_result(messages).result, error) == ("Done.", None)
 
@@ -77,7 +110,8 @@ def test_what_is_harmless_or_allowed_by_name_is_not_asked_about(stage):
     (stage.workspace / "a.txt").write_text("alpha")
     replies = (call("Read", file_path="a.txt"), call("Glob", pattern="*"), TOUCH, "Done.")
     callback, messages, _ = play(stage, PermissionResultDeny(message="no"), *replies, allowed_tools=["Bash"])
-    assert callback.asked == [] and not any(one.failed for one in tool_results(messages))
+    assert callback.asked == []
+    assert not any(one.failed for one in tool_results(messages))
 
 
 def test_a_path_outside_is_asked_about_and_named_unless_its_folder_was_added(stage):
@@ -86,38 +120,66 @@ def test_a_path_outside_is_asked_about_and_named_unless_its_folder_was_added(sta
     callback, messages, _ = play(stage, PermissionResultDeny(message="private"), read, "Done.")
     assert [context.blocked_path for _, _, context in callback.asked] == [str(stage.home / "notes.txt")]
     assert tool_results(messages)[0].text == "private"
-    callback, messages, _ = play(stage, PermissionResultDeny(message="private"), read, "Done.", add_dirs=[stage.home])
-    assert callback.asked == [] and "secret" in tool_results(messages)[0].text
+    callback, messages, _ = play(
+        stage, PermissionResultDeny(message="private"), read, "Done.", add_dirs=[stage.home]
+    )
+    assert callback.asked == []
+    assert "secret" in tool_results(messages)[0].text
 
 
 def test_edits_inside_are_accepted_in_their_mode_and_commands_still_asked_about(stage):
     replies = (call("Write", file_path="a.txt", content="x"), TOUCH, "Done.")
     callback, _, _ = play(stage, PermissionResultDeny(message="no"), *replies, permission_mode="acceptEdits")
-    assert [tool for tool, _, _ in callback.asked] == ["Bash"] and (stage.workspace / "a.txt").exists()
+    assert [tool for tool, _, _ in callback.asked] == ["Bash"]
+    assert (stage.workspace / "a.txt").exists()
 
 
 @pytest.mark.parametrize("mode", ["default", "dontAsk", "plan"])
 def test_with_nobody_to_ask_a_call_is_denied_and_the_caller_is_told(stage, mode):
     messages = ask("go", stage.options(TOUCH, "Done.", permission_mode=mode))
     (denied,) = tool_results(messages)
-    assert denied.failed and not (stage.workspace / "made.txt").exists()
+    assert denied.failed
+    assert not (stage.workspace / "made.txt").exists()
     (notice,) = notices(messages, "permission_denied")
     assert (notice["tool_name"], notice["tool_use_id"], notice["message"]) == ("Bash", denied.id, denied.text)
     assert [one["tool_use_id"] for one in the_result(messages).permission_denials] == [denied.id]
 
 
+@pytest.mark.xfail(
+    reason="the question is cut to fit a line, the SDK sends it back as the input, and that is written"
+)
 def test_a_large_call_that_was_allowed_unchanged_is_made_whole(stage):
     content = "z" * 2_000_000
-    callback, messages, error = play(stage, PermissionResultAllow(), call("Write", file_path="big.txt", content=content), "Done.")
-    assert error is None and the_result(messages).result == "Done."
+    callback, messages, error = play(
+        stage, PermissionResultAllow(), call("Write", file_path="big.txt", content=content), "Done."
+    )
+    assert error is None
+    assert the_result(messages).result == "Done."
     written = stage.workspace / "big.txt"
-    assert not written.exists() or written.read_text() == content, "the file holds what was shown, not what was meant"
+    assert not written.exists() or written.read_text() == content, (
+        "the file holds what was shown, not what was meant"
+    )
 
 
-def test_rules_that_come_with_an_answer_are_kept_for_the_session(stage):
-    rule = PermissionUpdate(type="setMode", mode="bypassPermissions", destination="session")
-    callback, _, _ = play(stage, PermissionResultAllow(updated_permissions=[rule]), TOUCH, TOUCH, "Done.")
+UPDATES = {
+    "a rule": PermissionUpdate("addRules", [PermissionRuleValue("Bash")], "allow", destination="session"),
+    "a mode": PermissionUpdate("setMode", mode="acceptEdits", destination="session"),
+    "a folder": PermissionUpdate("addDirectories", directories=["/etc"], destination="session"),
+}
+
+
+@pytest.mark.xfail(reason="updates that come with an answer are silently left out")
+@pytest.mark.parametrize("update, again", zip(UPDATES.values(), [TOUCH, WRITE, READ_OUTSIDE]), ids=UPDATES)
+def test_an_update_that_comes_with_an_answer_spares_the_next_question(stage, update, again):
+    callback, _, _ = play(stage, PermissionResultAllow(updated_permissions=[update]), again, again, "Done.")
     assert len(callback.asked) == 1
+
+
+@pytest.mark.xfail(reason="a rule is only compared with the name of the tool")
+@pytest.mark.parametrize("rule", ["Bash()", "Bash(*)"])
+def test_a_rule_for_everything_of_a_tool_allows_the_tool(stage, rule):
+    callback, _, _ = play(stage, PermissionResultAllow(), allowed_tools=[rule])
+    assert callback.asked == []
 
 
 def test_an_interrupt_takes_the_open_question_back(stage):
@@ -140,5 +202,7 @@ def test_an_interrupt_takes_the_open_question_back(stage):
             return first, await turn(client, "and now?")
 
     first, second = in_time(talk())
-    assert the_result(first).subtype == "error_during_execution" and cancelled == [True]
-    assert the_result(second).result == "next" and not (stage.workspace / "made.txt").exists()
+    assert the_result(first).subtype == "error_during_execution"
+    assert cancelled == [True]
+    assert the_result(second).result == "next"
+    assert not (stage.workspace / "made.txt").exists()

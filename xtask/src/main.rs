@@ -1,6 +1,8 @@
 //! Chores of the project, in one place for people and CI:
-//! `cargo xtask test` runs everything that must be green, `cargo xtask sdk` only the suite with the official SDKs.
+//! `cargo xtask test` runs everything that must be green, `cargo xtask sdk` only the suite with the official SDKs, and
+//! `cargo xtask bench` measures (see docs/performance.md).
 
+mod bench;
 mod command;
 mod sdk_suite;
 mod test;
@@ -12,6 +14,8 @@ fn main() -> Result<()> {
     match args.next().as_deref() {
         Some("test") => test::all(),
         Some("sdk") => sdk_suite::run(&args.collect::<Vec<_>>()),
-        other => bail!("unknown chore {other:?}: there are `test` and `sdk`"),
+        Some("bench") => bench::run(&args.collect::<Vec<_>>()),
+        Some("bench-meter") => bench::meter::run(&args.collect::<Vec<_>>()),
+        other => bail!("unknown chore {other:?}: there are `test`, `sdk` and `bench`"),
     }
 }

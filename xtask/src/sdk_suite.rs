@@ -1,24 +1,30 @@
 //! The suite that drives the built binary with the official SDKs for Python and TypeScript. What it needs is installed
-//! below `.check/`, by name and version, the first time.
+//! below `.check/`, by name and version, the first time and whenever the versions change.
 
+use std::fs;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::command::{self, root, run_words};
 
-/// What the Python side needs. The SDK is built from source: its wheel would bring an engine of its own.
-const PYTHON: [&str; 2] = ["pytest==8.4.2", "pytest-timeout==2.4.0"];
+/// The Python SDK. It is built from source: its wheel would bring an engine of its own.
 const PYTHON_SDK: &str = "claude-agent-sdk==0.2.182";
 
+/// What the Python side needs besides, to the version.
+const REQUIREMENTS: &str = "tests/sdk/requirements.txt";
+
 /// Both generations of the TypeScript SDK.
-const TYPESCRIPT: [&str; 2] = ["0.2.50", "0.3.325"];
+const TYPESCRIPT_SDK: [&str; 2] = ["0.2.50", "0.3.325"];
+
+/// What the TypeScript SDKs cannot do without.
+const ZOD: &str = "zod@4.1.12";
 
 /// Installs what is missing and runs the suite; further words go to pytest.
 pub(crate) fn run(more: &[String]) -> Result<()> {
     command::run("cargo build --package whimbrel-cli --locked")?;
     python()?;
-    for version in TYPESCRIPT {
+    for version in TYPESCRIPT_SDK {
         typescript(version)?;
     }
     let python = path(".check/venv/bin/python");
@@ -29,22 +35,46 @@ pub(crate) fn run(more: &[String]) -> Result<()> {
 }
 
 fn python() -> Result<()> {
-    let python = path(".check/venv/bin/python");
-    if !Path::new(&python).exists() {
-        run_words(&["python3", "-m", "venv", &path(".check/venv")], &[])?;
-    }
-    let install = [python.as_str(), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    run_words(&[&install[..], &PYTHON[..]].concat(), &[])?;
-    run_words(&[&install[..], &["--no-binary", "claude-agent-sdk", PYTHON_SDK]].concat(), &[])
+    let requirements = path(REQUIREMENTS);
+    let pinned =
+        fs::read_to_string(&requirements).with_context(|| format!("{requirements} cannot be read"))?;
+    let folder = path(".check/venv");
+    once(&folder, &format!("{PYTHON_SDK}\n{pinned}"), || {
+        run_words(&["python3", "-m", "venv", &folder], &[])?;
+        let python = format!("{folder}/bin/python");
+        let install = [python.as_str(), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        run_words(&[&install[..], &["--requirement", &requirements]].concat(), &[])?;
+        let from_source =
+            ["--no-deps", "--no-build-isolation", "--no-binary", "claude-agent-sdk", PYTHON_SDK];
+        run_words(&[&install[..], &from_source].concat(), &[])
+    })
 }
 
+/// Installs two packages and nothing else: what is optional is an engine of hundreds of megabytes, and the peers are only
+/// asked for by their types.
 fn typescript(version: &str) -> Result<()> {
     let folder = path(&format!(".check/ts-{version}"));
-    let package = format!("@anthropic-ai/claude-agent-sdk@{version}");
-    run_words(
-        &["npm", "install", "--prefix", &folder, "--omit=optional", "--no-audit", "--no-fund", "--no-save", &package, "zod@4.1.12"],
-        &[],
-    )
+    let sdk = format!("@anthropic-ai/claude-agent-sdk@{version}");
+    once(&folder, &format!("{sdk} {ZOD}"), || {
+        let install =
+            ["npm", "install", "--prefix", &folder, "--omit=optional", "--omit=peer", "--ignore-scripts"];
+        run_words(&[&install[..], &["--no-audit", "--no-fund", "--no-save", &sdk, ZOD]].concat(), &[])
+    })
+}
+
+/// Installs into a folder unless just this is there already: a note in the folder says what was installed last. What an
+/// older or broken installation has left is removed first.
+fn once(folder: &str, what: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
+    let note = Path::new(folder).join("installed.txt");
+    if fs::read_to_string(&note).is_ok_and(|installed| installed == what) {
+        return Ok(());
+    }
+    if Path::new(folder).exists() {
+        fs::remove_dir_all(folder).with_context(|| format!("{folder} cannot be removed"))?;
+    }
+    fs::create_dir_all(folder).with_context(|| format!("{folder} cannot be made"))?;
+    install()?;
+    fs::write(&note, what).with_context(|| format!("{} cannot be written", note.display()))
 }
 
 fn path(below: &str) -> String {
@@ -54,4 +84,3 @@ fn path(below: &str) -> String {
         _ => root().join(below).display().to_string(),
     }
 }
-

@@ -5,9 +5,9 @@ use std::time::Duration;
 use whimbrel_models::Thinking;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::control::{
-    AccountInfo, BinaryVersion, ControlResponse, Direction, Initialize, InitializeReply, InterruptReply, McpStatusReply,
-    ModelInfo, ModelList, Request, RewindFilesReply, SetModelReply, SetPermissionModeReply, SlashCommand,
-    TaskOutput,
+    AccountInfo, BinaryVersion, ControlResponse, Direction, Initialize, InitializeReply, InterruptReply,
+    McpStatusReply, ModelInfo, ModelList, Request, RewindFilesReply, SetModelReply, SetPermissionModeReply,
+    SlashCommand, TaskOutput,
 };
 use whimbrel_wire::options::SystemPrompt;
 use whimbrel_wire::permission::PermissionMode;
@@ -28,7 +28,10 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         Request::Interrupt(interrupt) => {
             let cancelled = interrupt.cancel_queued.unwrap_or(false).then(|| session.drop_queue());
             session.interrupt().await;
-            ControlResponse::success(id, &InterruptReply { still_queued: session.queued(), cancelled: cancelled.map(Into::into) })
+            ControlResponse::success(
+                id,
+                &InterruptReply { still_queued: session.queued(), cancelled: cancelled.map(Into::into) },
+            )
         }
         Request::SetPermissionMode(set) => set_mode(session, id, set.mode).await,
         Request::SetModel(set) => {
@@ -68,14 +71,16 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
             },
         ),
         Request::ListModels(_) => ControlResponse::success(id, &ModelList { models: models(session) }),
-        Request::GetBinaryVersion(_) => {
-            ControlResponse::success(id, &BinaryVersion { version: PROTOCOL_VERSION.into(), build_time: None })
-        }
+        Request::GetBinaryVersion(_) => ControlResponse::success(
+            id,
+            &BinaryVersion { version: PROTOCOL_VERSION.into(), build_time: None },
+        ),
         Request::Invalid { error, .. } => ControlResponse::error(id, error),
         other => match other.direction() {
-            Some(Direction::ToHost) => {
-                ControlResponse::error(id, format!("\"{}\" is a question of the engine, not to it.", other.subtype()))
-            }
+            Some(Direction::ToHost) => ControlResponse::error(
+                id,
+                format!("\"{}\" is a question of the engine, not to it.", other.subtype()),
+            ),
             _ => ControlResponse::unsupported(id, other.subtype()),
         },
     }

@@ -96,7 +96,8 @@ impl Conversation {
     /// The result of a tool call.
     pub async fn tool_result(&mut self, made: Made) {
         let Made { id, content, meta, failed, .. } = made;
-        let block = Block::ToolResult { tool_use_id: id, content: Some(not_empty(content)), is_error: Some(failed) };
+        let block =
+            Block::ToolResult { tool_use_id: id, content: Some(not_empty(content)), is_error: Some(failed) };
         self.history.push(Role::User, &block);
         let uuid = ids::uuid();
         let content = Content::Blocks(vec![block]);
@@ -172,8 +173,16 @@ impl Conversation {
                     .await;
             }
             None => {
-                let content = format!("The transcript cannot be written ({error}); this session cannot be resumed later.");
-                self.outbox.notify(Informational { content, level: InformationLevel::Warning, ..Informational::default() }).await;
+                let content = format!(
+                    "The transcript cannot be written ({error}); this session cannot be resumed later."
+                );
+                self.outbox
+                    .notify(Informational {
+                        content,
+                        level: InformationLevel::Warning,
+                        ..Informational::default()
+                    })
+                    .await;
             }
         }
     }

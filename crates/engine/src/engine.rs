@@ -25,8 +25,12 @@ struct Shared {
 impl Engine {
     /// An engine that asks these providers.
     pub fn new(providers: Providers) -> Self {
-        let shared =
-            Shared { providers, catalog: Catalog::default(), tools: tools::all(), preambles: Mutex::default() };
+        let shared = Shared {
+            providers,
+            catalog: Catalog::default(),
+            tools: tools::all(),
+            preambles: Mutex::default(),
+        };
         Self { shared: Arc::new(shared) }
     }
 

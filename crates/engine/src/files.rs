@@ -154,12 +154,16 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<Stamp> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
     let staged = stage(&target, bytes)?;
-    // Only root may give a file away; whoever may not, owns the new file.
-    let _ = fchown(staged.as_file(), Some(old.uid()), Some(old.gid()));
-    staged.as_file().set_permissions(Permissions::from_mode(old.mode() & 0o7777))?;
-    let stamp = Stamp::of(&staged.as_file().metadata()?);
+    let new = staged.as_file().metadata()?;
+    if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
+        // Only root may give a file away; whoever may not, owns the new file.
+        let _ = fchown(staged.as_file(), Some(old.uid()), Some(old.gid()));
+    }
+    if new.mode() != old.mode() {
+        staged.as_file().set_permissions(Permissions::from_mode(old.mode() & 0o7777))?;
+    }
     staged.persist(&target).map_err(|error| error.error)?;
-    Ok(stamp)
+    Ok(Stamp::of(&new))
 }
 
 /// A finished file beside the target. It goes away unless it is put in the target's place.

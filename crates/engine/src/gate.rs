@@ -105,7 +105,10 @@ impl Gate {
     fn outside(&self, touches: &Touches) -> Option<String> {
         let (Touches::Reads(paths) | Touches::Writes(paths)) = touches else { return None };
         let resolved = paths.iter().map(|path| paths::real(&self.workspace.resolve(path)));
-        resolved.into_iter().find(|path| !self.workspace.contains(path)).map(|path| path.display().to_string())
+        resolved
+            .into_iter()
+            .find(|path| !self.workspace.contains(path))
+            .map(|path| path.display().to_string())
     }
 
     async fn ask(&self, tool: &str, id: &str, input: &Value, blocked_path: Option<String>) -> Permit {
@@ -135,7 +138,8 @@ fn read_answer(tool: &str, input: &Value, answer: Result<PermissionResult, NoAns
             Permit::Go(updated_input.map_or_else(|| input.clone(), Value::Object))
         }
         Ok(PermissionResult::Deny { message, interrupt, .. }) => {
-            let message = if message.is_empty() { format!("The user does not want {tool} to run.") } else { message };
+            let message =
+                if message.is_empty() { format!("The user does not want {tool} to run.") } else { message };
             Permit::No { message, stop: interrupt, by: Refuser::Host }
         }
         Err(error) => Permit::No {

@@ -1,4 +1,5 @@
 //! Names for new things: the only place that draws random numbers.
+#![expect(clippy::disallowed_methods, reason = "drawing them is what this file is for")]
 
 use uuid::Uuid;
 

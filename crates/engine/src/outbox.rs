@@ -37,6 +37,7 @@ impl Outbox {
 
     /// Sends a `system` notice.
     pub async fn notify(&self, event: impl Into<SystemEvent>) {
-        self.send(System { event: event.into(), uuid: ids::uuid(), session_id: self.session.to_string() }).await;
+        self.send(System { event: event.into(), uuid: ids::uuid(), session_id: self.session.to_string() })
+            .await;
     }
 }

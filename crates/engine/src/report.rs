@@ -89,8 +89,12 @@ fn classify(end: End, max_turns: Option<u32>) -> (Outcome, bool, TerminalReason,
         End::Refused => (Outcome::Success, true, TerminalReason::ModelError, None),
         End::ApiFailure => (Outcome::Success, true, TerminalReason::ApiError, None),
         End::OutputLimit => (Outcome::Success, true, TerminalReason::ModelError, None),
-        End::AbortedStreaming => (Outcome::ErrorDuringExecution, true, TerminalReason::AbortedStreaming, interrupted()),
-        End::AbortedTools => (Outcome::ErrorDuringExecution, true, TerminalReason::AbortedTools, interrupted()),
+        End::AbortedStreaming => {
+            (Outcome::ErrorDuringExecution, true, TerminalReason::AbortedStreaming, interrupted())
+        }
+        End::AbortedTools => {
+            (Outcome::ErrorDuringExecution, true, TerminalReason::AbortedTools, interrupted())
+        }
         End::MaxTurns => {
             let text = format!("Reached the maximum number of turns ({}).", max_turns.unwrap_or_default());
             (Outcome::ErrorMaxTurns, true, TerminalReason::MaxTurns, Some(text))

@@ -215,7 +215,9 @@ impl Session {
     /// Takes in one line of the host.
     async fn hear(&mut self, line: Result<Frame, WireError>) {
         match line {
-            Ok(Frame::User(user)) if user.message.role == Role::User => self.queue.push_back(Due::Prompt(Box::new(user))),
+            Ok(Frame::User(user)) if user.message.role == Role::User => {
+                self.queue.push_back(Due::Prompt(Box::new(user)))
+            }
             Ok(Frame::User(_)) => self.complain("a \"user\" line must have the role \"user\"").await,
             Ok(Frame::ControlRequest(ControlRequest { request_id, request })) => {
                 let response = control::answer(self, request_id, request).await;
@@ -276,7 +278,9 @@ impl Session {
         self.running = Some(Running {
             turn: Box::pin(async move {
                 let ending = match command {
-                    Some((Command { action: Action::Compact, .. }, rest)) => compact::run(&mut agent, &rest, &token).await,
+                    Some((Command { action: Action::Compact, .. }, rest)) => {
+                        compact::run(&mut agent, &rest, &token).await
+                    }
                     None => turn::run(&mut agent, &token).await,
                 };
                 (agent, ending)
@@ -402,7 +406,8 @@ impl Session {
         let mut conversation = Conversation::new(log, self.outbox.clone());
         let model = self.knobs.borrow().model.clone();
         conversation.brief(&surroundings::describe(workspace.root(), &model, branch.as_deref()));
-        let system = prompt::system(self.setup.system_prompt.as_ref(), self.setup.append_system_prompt.as_deref());
+        let system =
+            prompt::system(self.setup.system_prompt.as_ref(), self.setup.append_system_prompt.as_deref());
         Agent {
             engine: self.engine.clone(),
             conversation,
@@ -441,9 +446,8 @@ impl Due {
     /// The command that it calls, if it does, and what follows it.
     fn command(&self) -> Option<(Command, String)> {
         match self {
-            Self::Prompt(user) => {
-                commands::called(&user.message.content.joined_text()).map(|(command, rest)| (command, rest.to_owned()))
-            }
+            Self::Prompt(user) => commands::called(&user.message.content.joined_text())
+                .map(|(command, rest)| (command, rest.to_owned())),
             Self::News(_) => None,
         }
     }

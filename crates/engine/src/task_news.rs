@@ -1,7 +1,7 @@
 //! What is said when background work begins or ends: to the host as notices, to the model as a message.
 
-use whimbrel_wire::system::{SystemEvent, TaskEnd, TaskNotification, TaskPatch, TaskStarted, TaskUpdated};
 use whimbrel_wire::system::TaskStatus as WireStatus;
+use whimbrel_wire::system::{SystemEvent, TaskEnd, TaskNotification, TaskPatch, TaskStarted, TaskUpdated};
 
 use crate::tasks::{TaskEvent, TaskStatus};
 
@@ -44,11 +44,13 @@ pub(crate) fn notices(event: &TaskEvent) -> Vec<SystemEvent> {
 /// The message for the model, if it is to be told.
 pub(crate) fn for_model(event: &TaskEvent) -> Option<String> {
     match event {
-        TaskEvent::Ended { task_id, tool_use_id, status, output_file, summary, silent: false, .. } => Some(format!(
-            "<task-notification>\n<task-id>{task_id}</task-id>\n<tool-use-id>{tool_use_id}</tool-use-id>\n<output-file>{}</output-file>\n<status>{}</status>\n<summary>{summary}</summary>\n</task-notification>",
-            output_file.display(),
-            status.word(),
-        )),
+        TaskEvent::Ended { task_id, tool_use_id, status, output_file, summary, silent: false, .. } => {
+            Some(format!(
+                "<task-notification>\n<task-id>{task_id}</task-id>\n<tool-use-id>{tool_use_id}</tool-use-id>\n<output-file>{}</output-file>\n<status>{}</status>\n<summary>{summary}</summary>\n</task-notification>",
+                output_file.display(),
+                status.word(),
+            ))
+        }
         TaskEvent::Ended { .. } | TaskEvent::Started { .. } => None,
     }
 }

@@ -38,8 +38,13 @@ pub struct Ending {
 /// Runs a turn. The prompt is already in the conversation.
 pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
     let mut ending = Ending::new(End::Done);
-    let mut now =
-        Situation { event: Happened::Failed, aborted: false, model_calls: 0, max_turns: agent.limits.max_turns, recoveries: 0 };
+    let mut now = Situation {
+        event: Happened::Failed,
+        aborted: false,
+        model_calls: 0,
+        max_turns: agent.limits.max_turns,
+        recoveries: 0,
+    };
     let mut next = Next::Ask;
     let mut workshop = Workshop::new(agent.bench.clone());
     let started = clock::monotonic();
@@ -185,7 +190,12 @@ async fn take(
 }
 
 /// Records a complete block; a tool call goes to the workshop. Gives the text, if it is one.
-async fn record(agent: &mut Agent, assembly: &Assembly, workshop: &mut Workshop, finished: Finished) -> Option<String> {
+async fn record(
+    agent: &mut Agent,
+    assembly: &Assembly,
+    workshop: &mut Workshop,
+    finished: Finished,
+) -> Option<String> {
     let Finished { mut block, bad_input } = finished;
     let mut text = None;
     let mut wanted = None;
@@ -208,7 +218,12 @@ async fn record(agent: &mut Agent, assembly: &Assembly, workshop: &mut Workshop,
 }
 
 /// Makes the calls that are left; says whether a denial stops the turn.
-async fn act(agent: &mut Agent, workshop: &mut Workshop, num_turns: &mut u32, cancel: &CancellationToken) -> bool {
+async fn act(
+    agent: &mut Agent,
+    workshop: &mut Workshop,
+    num_turns: &mut u32,
+    cancel: &CancellationToken,
+) -> bool {
     let mut stop = false;
     workshop.reply_complete();
     while !stop {
@@ -253,7 +268,8 @@ async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
         End::AbortedStreaming => agent.conversation.note("[Request interrupted by user]").await,
         End::AbortedTools => agent.conversation.note("[Request interrupted by user for tool use]").await,
         End::ApiFailure => {
-            let fault = ending.fault.clone().unwrap_or_else(|| Fault::new(FaultKind::Cut, "The reply broke off."));
+            let fault =
+                ending.fault.clone().unwrap_or_else(|| Fault::new(FaultKind::Cut, "The reply broke off."));
             ending.text = failure_text(&fault);
             agent.conversation.failure(&ending.text, fault.failure(), Some(&fault)).await;
             ending.fault = Some(fault);
@@ -319,6 +335,8 @@ fn nudge_text(nudge: Nudge) -> &'static str {
         Nudge::OutputLimit => {
             "Your reply was cut off by the output limit. Go on exactly where it stopped, without repeating anything; do the rest in smaller pieces."
         }
-        Nudge::Cut => "The connection broke in the middle of your reply. Go on exactly where it stopped, without repeating anything.",
+        Nudge::Cut => {
+            "The connection broke in the middle of your reply. Go on exactly where it stopped, without repeating anything."
+        }
     }
 }

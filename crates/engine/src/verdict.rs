@@ -94,7 +94,9 @@ pub fn next(now: &Situation) -> Next {
         Happened::Failed => Next::End(End::ApiFailure),
         Happened::Replied { calls: 1.., .. } => Next::Act,
         Happened::Replied { stop, .. } => match stop {
-            Some(StopReason::MaxTokens) if now.recoveries < MAX_RECOVERIES => ask_again(Next::Nudge(Nudge::OutputLimit)),
+            Some(StopReason::MaxTokens) if now.recoveries < MAX_RECOVERIES => {
+                ask_again(Next::Nudge(Nudge::OutputLimit))
+            }
             Some(StopReason::MaxTokens) => Next::End(End::OutputLimit),
             None if now.recoveries < MAX_RECOVERIES => ask_again(Next::Nudge(Nudge::Cut)),
             None => Next::End(End::ApiFailure),
@@ -129,27 +131,71 @@ mod tests {
         let rows = [
             ("a reply with tool calls: make them", now(replied(StopReason::ToolUse, 2)), Next::Act),
             ("calls are made whatever the stop reason says", now(replied(StopReason::EndTurn, 1)), Next::Act),
-            ("calls of a reply cut by the output limit are made", now(replied(StopReason::MaxTokens, 1)), Next::Act),
-            ("calls of a reply cut by the connection are made", now(Happened::Replied { stop: None, calls: 1 }), Next::Act),
+            (
+                "calls of a reply cut by the output limit are made",
+                now(replied(StopReason::MaxTokens, 1)),
+                Next::Act,
+            ),
+            (
+                "calls of a reply cut by the connection are made",
+                now(Happened::Replied { stop: None, calls: 1 }),
+                Next::Act,
+            ),
             ("no tool calls: done", now(replied(StopReason::EndTurn, 0)), Next::End(End::Done)),
             ("a stop sequence: done", now(replied(StopReason::StopSequence, 0)), Next::End(End::Done)),
-            ("an unknown stop reason: done", now(replied(StopReason::Other("new".into()), 0)), Next::End(End::Done)),
+            (
+                "an unknown stop reason: done",
+                now(replied(StopReason::Other("new".into()), 0)),
+                Next::End(End::Done),
+            ),
             ("calls made: ask again", now(acted.clone()), Next::Ask),
             ("calls made and the limit reached: end", spent(acted.clone()), Next::End(End::MaxTurns)),
-            ("the limit does not take back a finished answer", spent(replied(StopReason::EndTurn, 0)), Next::End(End::Done)),
+            (
+                "the limit does not take back a finished answer",
+                spent(replied(StopReason::EndTurn, 0)),
+                Next::End(End::Done),
+            ),
             ("the last reply's calls are still made", spent(replied(StopReason::ToolUse, 1)), Next::Act),
-            ("the output limit: go on", now(replied(StopReason::MaxTokens, 0)), Next::Nudge(Nudge::OutputLimit)),
-            ("the output limit too often: end", tired(replied(StopReason::MaxTokens, 0)), Next::End(End::OutputLimit)),
-            ("a continuation counts as a turn", spent(replied(StopReason::MaxTokens, 0)), Next::End(End::MaxTurns)),
-            ("a cut connection: go on", now(Happened::Replied { stop: None, calls: 0 }), Next::Nudge(Nudge::Cut)),
-            ("cut too often: end", tired(Happened::Replied { stop: None, calls: 0 }), Next::End(End::ApiFailure)),
+            (
+                "the output limit: go on",
+                now(replied(StopReason::MaxTokens, 0)),
+                Next::Nudge(Nudge::OutputLimit),
+            ),
+            (
+                "the output limit too often: end",
+                tired(replied(StopReason::MaxTokens, 0)),
+                Next::End(End::OutputLimit),
+            ),
+            (
+                "a continuation counts as a turn",
+                spent(replied(StopReason::MaxTokens, 0)),
+                Next::End(End::MaxTurns),
+            ),
+            (
+                "a cut connection: go on",
+                now(Happened::Replied { stop: None, calls: 0 }),
+                Next::Nudge(Nudge::Cut),
+            ),
+            (
+                "cut too often: end",
+                tired(Happened::Replied { stop: None, calls: 0 }),
+                Next::End(End::ApiFailure),
+            ),
             ("a paused turn: ask again", now(replied(StopReason::PauseTurn, 0)), Next::Ask),
             ("a refusal: end", now(replied(StopReason::Refusal, 0)), Next::End(End::Refused)),
             ("a failed call: end", now(Happened::Failed), Next::End(End::ApiFailure)),
-            ("aborted while the model spoke", aborted(replied(StopReason::ToolUse, 1)), Next::End(End::AbortedStreaming)),
+            (
+                "aborted while the model spoke",
+                aborted(replied(StopReason::ToolUse, 1)),
+                Next::End(End::AbortedStreaming),
+            ),
             ("aborted while the call failed", aborted(Happened::Failed), Next::End(End::AbortedStreaming)),
             ("aborted while tools ran", aborted(acted), Next::End(End::AbortedTools)),
-            ("a denial that stops the turn", now(Happened::Acted { stop: true }), Next::End(End::AbortedTools)),
+            (
+                "a denial that stops the turn",
+                now(Happened::Acted { stop: true }),
+                Next::End(End::AbortedTools),
+            ),
         ];
         for (name, situation, expected) in rows {
             assert_eq!(next(&situation), expected, "{name}");

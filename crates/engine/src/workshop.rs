@@ -2,11 +2,12 @@
 //! in order; each call gets exactly one result.
 
 use std::collections::{HashSet, VecDeque};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use serde_json::Value;
 use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::message::Denial;
@@ -214,9 +215,16 @@ async fn make(bench: Bench, wanted: Wanted) -> Made {
 
 async fn work(tool: &dyn AnyTool, call: &Call, id: &str, input: Value) -> Made {
     let call = Call { id: id.to_owned(), ..call.clone() };
-    match tool.run(input, call).await {
-        Ok(Done { content, meta }) => Made { id: id.to_owned(), content, meta, failed: false, denial: None },
-        Err(trouble) => failed(id, &trouble),
+    // A tool that panics, say in a library on a hostile file, has failed; the session goes on.
+    match AssertUnwindSafe(tool.run(input, call)).catch_unwind().await {
+        Ok(Ok(Done { content, meta })) => {
+            Made { id: id.to_owned(), content, meta, failed: false, denial: None }
+        }
+        Ok(Err(trouble)) => failed(id, &trouble),
+        Err(_) => failed(
+            id,
+            &Trouble::Failed(format!("{} broke down on this input. Try another way.", tool.name())),
+        ),
     }
 }
 
@@ -238,5 +246,8 @@ fn denied(wanted: Wanted, message: String, stop: bool, by: Refuser) -> Made {
 
 /// The result of a call that was stopped before it had one.
 fn interrupted(wanted: &Wanted) -> Made {
-    failed(&wanted.id, &Trouble::Failed("Interrupted by the user before it finished; what it did so far stays done.".into()))
+    failed(
+        &wanted.id,
+        &Trouble::Failed("Interrupted by the user before it finished; what it did so far stays done.".into()),
+    )
 }

@@ -101,10 +101,10 @@ impl Open {
                 }
             }
             (Block::Thinking { thinking, .. }, BlockDelta::Thinking { thinking: more }) => {
-                thinking.push_str(more)
+                thinking.push_str(more);
             }
             (Block::Thinking { signature, .. }, BlockDelta::Signature { signature: more }) => {
-                signature.push_str(more)
+                signature.push_str(more);
             }
             (_, BlockDelta::InputJson { partial_json }) => self.input.push_str(partial_json),
             _ => {}

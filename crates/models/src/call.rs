@@ -159,6 +159,7 @@ impl Call {
         true
     }
 
+    #[expect(clippy::disallowed_methods, reason = "a wait that is too long is told with its end")]
     fn again(&mut self, fault: Fault) -> Result<Retry, Fault> {
         match self.policy.decide(&fault, self.retries, self.waited, self.chance.next()) {
             Next::GiveUp(reason) => Err(given_up(fault, reason, SystemTime::now())),
@@ -191,9 +192,11 @@ fn given_up(mut fault: Fault, reason: Reason, now: SystemTime) -> Fault {
     if let Reason::TooLong(wait) = reason {
         let (minutes, seconds) = (wait.as_secs() / 60, wait.as_secs() % 60);
         // A time beyond the calendar is not worth telling.
-        let at = (wait < YEAR)
-            .then(|| format!(", until {}", httpdate::fmt_http_date(now + wait)))
-            .unwrap_or_default();
+        let at = if wait < YEAR {
+            format!(", until {}", httpdate::fmt_http_date(now + wait))
+        } else {
+            String::new()
+        };
         fault.message += &format!(" (The provider asks to wait {minutes} min {seconds} s{at}.)");
     }
     fault
@@ -205,6 +208,7 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 struct Chance(u64);
 
 impl Chance {
+    #[expect(clippy::disallowed_methods, reason = "a source of randomness")]
     fn new() -> Self {
         Self(uuid::Uuid::new_v4().as_u64_pair().0 | 1)
     }

@@ -48,6 +48,7 @@ const REFUSING: &[&str] = &[
 
 /// The change that a refusal asks for, if it names something we can change:
 /// 1. an output limit that is too high; 2. a beta; 3. effort; 4. thinking; 5. metadata.
+///
 /// A refusal with any other text is final.
 pub fn correct(request: &Request, fault: &Fault) -> Option<Correction> {
     if !matches!(fault.kind, FaultKind::InvalidRequest | FaultKind::PromptTooLong) {

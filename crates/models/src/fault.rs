@@ -133,7 +133,8 @@ mod tests {
     fn the_time_to_wait_is_read_in_every_form_and_nonsense_is_ignored() {
         let now = httpdate::parse_http_date("Sun, 15 Nov 2026 10:00:00 GMT").unwrap();
         let seconds = |s| Some(Duration::from_secs(s));
-        let table: &[(&str, &[(&str, &str)], Option<Duration>)] = &[
+        type Headers = &'static [(&'static str, &'static str)];
+        let table: &[(&str, Headers, Option<Duration>)] = &[
             ("absent", &[], None),
             ("seconds", &[("retry-after", "3")], seconds(3)),
             ("zero", &[("retry-after", "0")], seconds(0)),

@@ -1,5 +1,7 @@
 //! A tiny HTTP server on the loopback interface, for tests: it plays answers from a list and notes what it was asked.
 
+#![expect(clippy::unwrap_used, reason = "for tests only")]
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 

@@ -82,17 +82,15 @@ impl Scripted {
         Self { script, requests: Mutex::default() }
     }
 
-    /// A model that gives these replies, each in one of the forms of [`Reply`].
+    /// A model that gives these replies, each in one of the forms of [`Reply`]; or a whole script.
     pub fn replies(replies: Value) -> Result<Self, Fault> {
-        Self::parse(&replies.to_string())
+        let script = if replies.is_array() { json!({ "replies": replies }) } else { replies };
+        Ok(Self::new(serde_json::from_value(script).map_err(unreadable)?))
     }
 
     /// A model for a script as JSON text.
     pub fn parse(text: &str) -> Result<Self, Fault> {
-        let bad = |error| Fault::new(FaultKind::Script, format!("The script cannot be read: {error}."));
-        let value: Value = serde_json::from_str(text).map_err(bad)?;
-        let value = if value.is_array() { json!({ "replies": value }) } else { value };
-        Ok(Self::new(serde_json::from_value(value).map_err(bad)?))
+        Self::replies(serde_json::from_str(text).map_err(unreadable)?)
     }
 
     /// A model for a script in a file.
@@ -113,6 +111,11 @@ impl Scripted {
         requests.push(request);
         requests.len() - 1
     }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
+fn unreadable(error: serde_json::Error) -> Fault {
+    Fault::new(FaultKind::Script, format!("The script cannot be read: {error}."))
 }
 
 /// What a reply consists of in time.

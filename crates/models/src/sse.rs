@@ -221,7 +221,8 @@ mod tests {
 
     #[test]
     fn streams_are_cut_into_events() {
-        let table: &[(&str, &[u8], &[(&str, &str)])] = &[
+        type Events = &'static [(&'static str, &'static str)];
+        let table: &[(&str, &[u8], Events)] = &[
             ("a plain event", b"event: a\ndata: 1\n\n", &[("a", "1")]),
             (
                 "carriage return and newline",

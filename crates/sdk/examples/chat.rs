@@ -1,4 +1,5 @@
 //! A conversation that stays open; text is printed as it comes: `cargo run --example chat`
+#![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
 
 #[path = "shared/model.rs"]
 mod model;
@@ -11,7 +12,8 @@ use whimbrel::{Agent, Frame, Session};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let agent = Agent::new().partial_messages(true);
-    let agent = model::real_or_scripted(agent, json!(["Hello. I am scripted.", "I have nothing more to say."]))?;
+    let agent =
+        model::real_or_scripted(agent, json!(["Hello. I am scripted.", "I have nothing more to say."]))?;
     let mut session = Session::open(&agent)?;
     for line in std::io::stdin().lock().lines() {
         session.send(line?).await?;

@@ -1,5 +1,6 @@
 //! Drives an engine process instead of the engine in this process:
 //! `cargo run --example drive_binary -- path/to/whimbrel "What is in this folder?"`
+#![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
 
 use futures::StreamExt;
 use whimbrel::{Agent, Frame, Transport, query};
@@ -14,7 +15,7 @@ async fn main() -> anyhow::Result<()> {
     if let Some(model) = args.next() {
         agent = agent.model(model);
     }
-    let mut frames = query(prompt, agent);
+    let mut frames = query(prompt, &agent);
     while let Some(frame) = frames.next().await {
         match frame? {
             Frame::Result(result) => println!("{}", result.result.unwrap_or_default()),

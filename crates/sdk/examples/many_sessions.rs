@@ -1,5 +1,6 @@
 //! A thousand agents in one process, five turns each: `cargo run --release --example many_sessions`
 //! They share one engine, so connections, prompts and tool descriptions are held once.
+#![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
 
 use serde_json::json;
 use whimbrel::{Agent, Scripted, Session};
@@ -9,7 +10,8 @@ async fn main() -> anyhow::Result<()> {
     let sessions: usize = std::env::args().nth(1).map_or(Ok(1000), |count| count.parse())?;
     let mut running = Vec::new();
     for number in 0..sessions {
-        let script = Scripted::replies(json!(["one", "two", "three", "four", format!("agent {number} is done")]))?;
+        let script =
+            Scripted::replies(json!(["one", "two", "three", "four", format!("agent {number} is done")]))?;
         let agent = Agent::new().persist_session(false).script(script);
         running.push(tokio::spawn(converse(agent)));
     }

@@ -1,5 +1,6 @@
 //! Decides over every call that changes something: `cargo run --example permission`
 //! Commands that only look are allowed, the rest is refused with a reason that the model reads.
+#![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
 
 #[path = "shared/model.rs"]
 mod model;
@@ -13,8 +14,11 @@ use whimbrel::{Agent, Frame, PermissionAsked, query};
 async fn main() -> anyhow::Result<()> {
     let run = |command: &str| json!([{"type": "tool_use", "name": "Bash", "input": {"command": command}}]);
     let agent = Agent::new().can_use_tool(|asked| async move { judge(&asked) });
-    let agent = model::real_or_scripted(agent, json!([run("ls"), run("rm -rf build"), "I looked, and left the rest alone."]))?;
-    let mut frames = query("Tidy up this folder.", agent);
+    let agent = model::real_or_scripted(
+        agent,
+        json!([run("ls"), run("rm -rf build"), "I looked, and left the rest alone."]),
+    )?;
+    let mut frames = query("Tidy up this folder.", &agent);
     while let Some(frame) = frames.next().await {
         if let Frame::Result(result) = frame? {
             println!("{}", result.result.unwrap_or_default());

@@ -101,7 +101,9 @@ async fn sort(mut incoming: Incoming, frames: mpsc::Sender<Result<Frame, Error>>
                     let _ = waiting.send(response);
                 }
             }
-            Ok(Frame::ControlRequest(ControlRequest { request_id, request })) => desk.answer(request_id, request),
+            Ok(Frame::ControlRequest(ControlRequest { request_id, request })) => {
+                desk.answer(request_id, request)
+            }
             Ok(Frame::ControlCancel(_) | Frame::KeepAlive(_)) => {}
             other => {
                 if frames.send(other).await.is_err() {
@@ -131,7 +133,9 @@ impl Desk {
                     };
                     ControlResponse::success(id, &crate::callback::complete(answering, &input))
                 }
-                (Request::CanUseTool(_), None) => ControlResponse::error(id, "there is no permission callback"),
+                (Request::CanUseTool(_), None) => {
+                    ControlResponse::error(id, "there is no permission callback")
+                }
                 (other, _) => ControlResponse::unsupported(id, other.subtype()),
             };
             // An engine that has ended needs no answer.
@@ -140,6 +144,7 @@ impl Desk {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the SDK names its own questions")]
 fn new_id() -> String {
     uuid::Uuid::new_v4().to_string()
 }

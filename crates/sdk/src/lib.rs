@@ -9,7 +9,7 @@
 //! # async fn main() -> Result<(), whimbrel::Error> {
 //! // A scripted model answers here; leave `script` out to ask a real one.
 //! let agent = Agent::new().script(Scripted::replies(json!(["Four."]))?);
-//! let mut answer = whimbrel::query("What is two and two?", agent);
+//! let mut answer = whimbrel::query("What is two and two?", &agent);
 //! while let Some(frame) = answer.next().await {
 //!     if let Frame::Result(result) = frame? {
 //!         assert_eq!(result.result.as_deref(), Some("Four."));

@@ -19,7 +19,10 @@ pub struct Query {
 }
 
 enum State {
-    Running { session: Session, feeder: JoinHandle<()> },
+    Running {
+        session: Session,
+        feeder: JoinHandle<()>,
+    },
     /// The engine could not be reached; told with the first frame.
     Failed(Option<Error>),
 }
@@ -27,8 +30,8 @@ enum State {
 /// Runs an agent on a prompt. Must be called inside a tokio runtime.
 ///
 /// A finished prompt never cuts work short: the stream ends when nothing runs and nothing is queued.
-pub fn query(prompt: impl Into<Prompt>, agent: Agent) -> Query {
-    let session = match Session::open(&agent) {
+pub fn query(prompt: impl Into<Prompt>, agent: &Agent) -> Query {
+    let session = match Session::open(agent) {
         Ok(session) => session,
         Err(error) => return Query { state: State::Failed(Some(error)) },
     };

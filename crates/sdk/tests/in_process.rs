@@ -1,4 +1,5 @@
 //! The SDK with the engine in this process, on scripted models.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -37,7 +38,7 @@ fn results(frames: &[Frame]) -> Vec<Option<&str>> {
 #[tokio::test]
 async fn a_prompt_gives_init_assistant_and_result_and_then_the_stream_ends() {
     let (agent, _folder, _) = agent(json!(["hello"]));
-    let frames = frames(query("hi", agent)).await;
+    let frames = frames(query("hi", &agent)).await;
     let kinds: Vec<&str> = frames.iter().map(Frame::kind).collect();
     assert_eq!(kinds, ["system", "assistant", "result"]);
     assert_eq!(results(&frames), [Some("hello")]);
@@ -57,16 +58,17 @@ async fn prompts_that_wait_together_are_joined_into_one_turn() {
 async fn a_stream_of_prompts_ends_the_run_when_it_ends() {
     let (agent, _folder, _) = agent(json!(["one", "two"]));
     let prompts = futures::stream::iter([User::prompt("a"), User::prompt("b")]);
-    let frames = frames(query(Prompt::stream(prompts), agent)).await;
+    let frames = frames(query(Prompt::stream(prompts), &agent)).await;
     assert!(results(&frames).contains(&Some("one")));
 }
 
 #[tokio::test]
 async fn tools_run_and_their_results_reach_the_model() {
-    let write = json!([{"type": "tool_use", "name": "Write", "input": {"file_path": "a.txt", "content": "one\n"}}]);
+    let write =
+        json!([{"type": "tool_use", "name": "Write", "input": {"file_path": "a.txt", "content": "one\n"}}]);
     let (agent, folder, script) = agent(json!([write, "written"]));
     let agent = agent.permission_mode(PermissionMode::AcceptEdits);
-    let frames = frames(query("write a file", agent)).await;
+    let frames = frames(query("write a file", &agent)).await;
     assert_eq!(results(&frames), [Some("written")]);
     assert_eq!(std::fs::read_to_string(folder.path().join("a.txt")).unwrap(), "one\n");
     assert!(script.requests()[1].to_string().contains("tool_result"));
@@ -82,10 +84,14 @@ async fn the_permission_callback_decides() {
         let command = question.input["command"].as_str().unwrap().to_owned();
         seen.lock().unwrap().push(command.clone());
         async move {
-            if command.ends_with("yes") { PermissionResult::allow() } else { PermissionResult::deny("rather not") }
+            if command.ends_with("yes") {
+                PermissionResult::allow()
+            } else {
+                PermissionResult::deny("rather not")
+            }
         }
     });
-    let frames = frames(query("go", agent)).await;
+    let frames = frames(query("go", &agent)).await;
     assert_eq!(*asked.lock().unwrap(), ["touch yes", "touch no"]);
     assert!(folder.path().join("yes").exists() && !folder.path().join("no").exists());
     let Some(Frame::Result(result)) = frames.last() else { panic!("no result") };
@@ -114,12 +120,15 @@ async fn an_interrupt_ends_the_turn_and_the_session_goes_on() {
 
 #[tokio::test]
 async fn dropping_a_session_ends_the_command_it_runs() {
-    let run = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "echo $$ > pid; exec sleep 60"}}]);
+    let run =
+        json!([{"type": "tool_use", "name": "Bash", "input": {"command": "echo $$ > pid; exec sleep 60"}}]);
     let (agent, folder, _) = agent(json!([run]));
     let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
     let session = Session::open(&agent).unwrap();
     session.send("go").await.unwrap();
-    let pid = until(|| std::fs::read_to_string(folder.path().join("pid")).ok().filter(|text| text.ends_with('\n'))).await;
+    let pid =
+        until(|| std::fs::read_to_string(folder.path().join("pid")).ok().filter(|text| text.ends_with('\n')))
+            .await;
     let process = format!("/proc/{}", pid.trim());
     drop(session);
     until(|| (!std::path::Path::new(&process).exists()).then_some(())).await;

@@ -1,6 +1,26 @@
 //! Testing agents: a model that says what a script tells it to, a mock of the model APIs that fails on demand, a host that
 //! cannot hang, and scenarios that every form of the engine must play alike.
 //!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! use serde_json::json;
+//! use whimbrel_testkit::{Host, Reply};
+//! use whimbrel_wire::permission::PermissionResult;
+//!
+//! let script = [Reply::tool("Bash", json!({"command": "rm notes.txt"})), Reply::text("I may not.")];
+//! let mut host = Host::with(script)
+//!     .file("notes.txt", "keep me")
+//!     .can_use_tool(|ask| PermissionResult::deny(format!("{} is not for you", ask.tool_name)))
+//!     .start()
+//!     .await
+//!     .unwrap();
+//! let result = host.run("Tidy up.").await.unwrap();
+//! assert_eq!(result.result.as_deref(), Some("I may not."));
+//! assert!(host.asked()[1].says("Bash is not for you"));
+//! assert!(host.stage().files().unwrap().contains_key("notes.txt"));
+//! # })
+//! ```
+//!
 //! The rooms:
 //! - [`script`]: what the model says, as values
 //! - [`http_mock`]: a model API on loopback that plays a script; [`scripted`]: the same without a network

@@ -4,6 +4,8 @@
 //!   `<task-1>`, `<agent-1>`. Any other UUID becomes `<uuid>`, unless the story itself names it.
 //! - Times become `<time>`; durations, delays and process ids become 0.
 //! - Folders and addresses of the run become `<workspace>`, `<home>`, `<tmp>`, `<api>`.
+//! - What an engine offers beside tools grows with it and is no part of a story: `init` loses its commands, skills and
+//!   agents, and its version becomes `<version>`.
 //! - In `usage`, figures that are nought are left out: they only make frames long.
 //! - Results of tool calls that stand next to each other come in the order of their ids: they may finish in any order.
 
@@ -37,8 +39,20 @@ pub fn normal(frames: &[Value], known: &Known) -> Vec<Value> {
     names.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
     names.extend(named_ids(frames, known));
     let mut frames: Vec<Value> = frames.iter().map(|frame| clean(frame, "", &names, known)).collect();
+    frames.iter_mut().for_each(without_offers);
     in_order(&mut frames, |frame| result_id(&frame["message"]["content"][0]));
     frames
+}
+
+/// Takes out of an `init` what grows with the engine.
+fn without_offers(frame: &mut Value) {
+    if frame["type"] != "system" || frame["subtype"] != "init" {
+        return;
+    }
+    if let Value::Object(fields) = frame {
+        fields.retain(|name, _| !["slash_commands", "skills", "agents"].contains(&name.as_str()));
+        fields.entry("claude_code_version").and_modify(|version| *version = "<version>".into());
+    }
 }
 
 /// Puts results of tool calls that stand next to each other in the order of their ids.
@@ -198,6 +212,11 @@ mod tests {
                 "figures that are nought",
                 json!({"usage": {"a": 1, "b": 0, "c": {"d": 0}}, "b": 0}),
                 json!({"usage": {"a": 1}, "b": 0}),
+            ),
+            (
+                "what an engine offers",
+                json!({"type": "system", "subtype": "init", "tools": ["Read"], "skills": ["a"], "claude_code_version": "1"}),
+                json!({"type": "system", "subtype": "init", "tools": ["Read"], "claude_code_version": "<version>"}),
             ),
             ("a folder", json!(["/t/x/workspace/größe"]), json!(["<workspace>/größe"])),
         ];

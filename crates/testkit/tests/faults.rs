@@ -83,7 +83,7 @@ async fn a_reply_takes_the_time_it_is_given() {
     let reply =
         Reply::text("slowly").chunk(1).after(Duration::from_millis(30)).pace(Duration::from_millis(5));
     let mut host = Host::with([reply]).start().await.unwrap();
-    let began = std::time::Instant::now();
+    let began = tokio::time::Instant::now();
     host.run("Hello?").await.unwrap();
     assert!(began.elapsed() >= Duration::from_millis(30 + 11 * 5));
 }

@@ -11,7 +11,7 @@ const interrupt = async () => {
   await query.interrupt()
   note('interrupted')
 }
-const watcher = watch(process.cwd(), (_, name) => { if (name === 'begun') interrupt() })
+watch(process.cwd(), (_, name) => { if (name === 'begun') interrupt() })
 let results = 0
 await follow(query, message => {
   if (message.type === 'stream_event' && message.event.type === 'content_block_delta') interrupt()
@@ -19,4 +19,3 @@ await follow(query, message => {
   if (++results === 1) input.say(asked.prompts[1])
   else input.close()
 })
-watcher.close()

@@ -1,6 +1,6 @@
 // Leaves a session in its middle, in the way that `asked.way` names, as soon as the file `begun` is there.
 import { watch } from 'node:fs'
-import { asked, follow, note, openInput, options, sdk } from './stage.mjs'
+import { asked, follow, openInput, options, sdk } from './stage.mjs'
 
 options.abortController = new AbortController()
 const query = sdk.query({ prompt: openInput(asked.prompts[0]), options })
@@ -9,7 +9,6 @@ const watcher = watch(process.cwd(), (_, name) => {
   watcher.close()
   if (asked.way === 'abort') options.abortController.abort()
   if (asked.way === 'close') query.close()
+  if (asked.way === 'die') process.kill(process.pid, 'SIGKILL')
 })
 await follow(query, message => (asked.way === 'break' && message.type === 'assistant' ? 'leave' : undefined))
-note('left')
-watcher.close()

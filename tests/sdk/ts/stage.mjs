@@ -1,6 +1,5 @@
-// The stage of one node script: the SDK of the version under test, what Python asks for, and the way back to it.
-// A script prints one JSON line for each message of the SDK and for each note of its own. It ends by itself: whatever keeps
-// node alive after the last line is a fault that the tests see.
+// The stage of one node script: the SDK of the version under test, what the test asks for, and the way back to it.
+// A script prints one JSON line for each message of the SDK and for each note of its own.
 
 const folder = process.env.SDK_FOLDER
 export const sdk = await import(`${folder}/@anthropic-ai/claude-agent-sdk/sdk.mjs`)
@@ -17,7 +16,7 @@ export const note = (name, value) => print({ note: name, value: value ?? null })
 // A prompt as streaming input wants it.
 export const prompt = text => ({ type: 'user', session_id: '', parent_tool_use_id: null, message: { role: 'user', content: text } })
 
-// Prints every message of a query and shows it to a listener. What the SDK throws is a note, too.
+// Prints every message of a query and shows it to a listener; then the script is over. What the SDK throws is a note, too.
 export async function follow(query, listener = () => {}) {
   try {
     for await (const message of query) {
@@ -28,6 +27,8 @@ export async function follow(query, listener = () => {}) {
   } catch (error) {
     note('thrown', `${error.name}: ${error.message}`)
   }
+  // Not left to node: after its last message the SDK 0.2 keeps a timer running for five seconds.
+  process.stdout.write('', () => process.exit())
 }
 
 // Streaming input that stays open until it is closed.

@@ -174,7 +174,9 @@ impl<T: Write, M: Write> Story<T, M> {
     fn end(&mut self, result: &TurnResult) -> io::Result<()> {
         self.open.clear();
         if result.is_error {
-            self.remark(&format!("✗ {}", failure(result)))?;
+            for line in format!("✗ {}", failure(result)).lines() {
+                self.remark(line)?;
+            }
         }
         self.remark(&closing(result))
     }

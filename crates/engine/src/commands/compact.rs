@@ -21,7 +21,9 @@ pub const COMMAND: Command = Command {
 pub async fn run(agent: &mut Agent, keep: &str, cancel: &CancellationToken) -> Ending {
     match compact::compact(agent, CompactTrigger::Manual, keep, cancel).await {
         Ok(()) => Ending::new(End::Done),
-        Err(Failed::Nothing) => Ending { text: "There is nothing to summarise yet.".into(), ..Ending::new(End::Done) },
+        Err(Failed::Nothing) => {
+            Ending { text: "There is nothing to summarise yet.".into(), ..Ending::new(End::Done) }
+        }
         Err(Failed::Interrupted) => Ending::new(End::AbortedStreaming),
         Err(Failed::Model(fault)) => {
             let text = format!("The conversation could not be summarised: {}", fault.message);

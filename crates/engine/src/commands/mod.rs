@@ -27,7 +27,10 @@ pub const ALL: &[Command] = &[compact::COMMAND];
 
 /// The command that a prompt calls, and what follows it. A text that no command answers to is an ordinary prompt.
 pub fn called(prompt: &str) -> Option<(Command, &str)> {
-    let (name, rest) = prompt.trim().strip_prefix('/').map(|text| text.split_once(char::is_whitespace).unwrap_or((text, "")))?;
+    let (name, rest) = prompt
+        .trim()
+        .strip_prefix('/')
+        .map(|text| text.split_once(char::is_whitespace).unwrap_or((text, "")))?;
     ALL.iter().find(|command| command.name == name).map(|command| (*command, rest.trim()))
 }
 
@@ -37,7 +40,10 @@ mod tests {
 
     #[test]
     fn only_known_names_at_the_beginning_are_commands() {
-        assert_eq!(called("/compact keep the names").map(|(command, rest)| (command.name, rest)), Some(("compact", "keep the names")));
+        assert_eq!(
+            called("/compact keep the names").map(|(command, rest)| (command.name, rest)),
+            Some(("compact", "keep the names"))
+        );
         assert_eq!(called("/compact"), Some((compact::COMMAND, "")));
         for prompt in ["/nosuch", "compact", "see /compact", "/compactor", "/ compact"] {
             assert_eq!(called(prompt), None, "{prompt}");

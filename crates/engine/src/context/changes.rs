@@ -27,11 +27,15 @@ pub fn since_seen(workspace: &Workspace) -> Option<String> {
         }
         let text = files::read(&path, COMPARED).ok().and_then(|(bytes, _)| String::from_utf8(bytes).ok());
         news.extend(describe(&path, seen.text.as_deref(), text.as_deref()));
-        workspace.note_seen(&path, Seen { modified: now.modified, size: now.size, text: text.map(Into::into) });
+        workspace
+            .note_seen(&path, Seen { modified: now.modified, size: now.size, text: text.map(Into::into) });
     }
     news.sort();
     (!news.is_empty()).then(|| {
-        format!("<system-reminder>\nChanged by somebody else since you read it:\n{}\n</system-reminder>", news.join("\n"))
+        format!(
+            "<system-reminder>\nChanged by somebody else since you read it:\n{}\n</system-reminder>",
+            news.join("\n")
+        )
     })
 }
 

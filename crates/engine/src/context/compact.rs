@@ -4,7 +4,9 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_models::assemble::Assembly;
 use whimbrel_models::call::{Call, Step, Timing};
 use whimbrel_models::{Fault, FaultKind, Request, Thinking};
-use whimbrel_wire::system::{CompactBoundary, CompactMetadata, CompactResult, CompactTrigger, Status, StatusKind};
+use whimbrel_wire::system::{
+    CompactBoundary, CompactMetadata, CompactResult, CompactTrigger, Status, StatusKind,
+};
 use whimbrel_wire::{Block, Role};
 
 use crate::agent::Agent;
@@ -31,7 +33,12 @@ pub enum Failed {
 }
 
 /// Replaces the conversation by a summary; `keep` says what the person wants kept.
-pub async fn compact(agent: &mut Agent, trigger: CompactTrigger, keep: &str, cancel: &CancellationToken) -> Result<(), Failed> {
+pub async fn compact(
+    agent: &mut Agent,
+    trigger: CompactTrigger,
+    keep: &str,
+    cancel: &CancellationToken,
+) -> Result<(), Failed> {
     if agent.conversation.history.is_empty() {
         return Err(Failed::Nothing);
     }
@@ -50,7 +57,10 @@ pub async fn compact(agent: &mut Agent, trigger: CompactTrigger, keep: &str, can
         duration_ms: u64::try_from((clock::monotonic() - began).as_millis()).ok(),
         ..CompactMetadata::default()
     };
-    agent.conversation.replace_by_summary(&frame(&summary?), CompactBoundary { compact_metadata: metadata }).await;
+    agent
+        .conversation
+        .replace_by_summary(&frame(&summary?), CompactBoundary { compact_metadata: metadata })
+        .await;
     Ok(())
 }
 
@@ -59,7 +69,8 @@ async fn summarise(agent: &mut Agent, keep: &str) -> Result<String, Fault> {
     let model = agent.knobs.borrow().model.clone();
     let (provider, name) = agent.engine.providers().resolve(&model)?;
     let mut history = agent.conversation.history.clone();
-    let wish = if keep.is_empty() { String::new() } else { format!("\n\nThe person asks in particular: {keep}") };
+    let wish =
+        if keep.is_empty() { String::new() } else { format!("\n\nThe person asks in particular: {keep}") };
     history.push(Role::User, &Block::text(format!("{QUESTION}{wish}")));
     let request = Request {
         model: name,
@@ -101,5 +112,8 @@ async fn summarise(agent: &mut Agent, keep: &str) -> Result<String, Fault> {
 
 /// The summary as the model will read it.
 fn frame(summary: &str) -> String {
-    format!("The conversation before this point was replaced by this summary to make room:\n\n{}", summary.trim())
+    format!(
+        "The conversation before this point was replaced by this summary to make room:\n\n{}",
+        summary.trim()
+    )
 }

@@ -23,7 +23,10 @@ pub fn describe(cwd: &Path, model: &str, branch: Option<&str>) -> String {
 
 /// The branch that is checked out at or above a folder, read from the repository itself; a commit's short hash if none.
 pub fn git_branch(cwd: &Path) -> Option<String> {
-    let git = cwd.ancestors().map(|folder| folder.join(".git")).find(|git| !matches!(files::kind(git), Ok(Kind::Missing) | Err(_)))?;
+    let git = cwd
+        .ancestors()
+        .map(|folder| folder.join(".git"))
+        .find(|git| !matches!(files::kind(git), Ok(Kind::Missing) | Err(_)))?;
     // In a worktree `.git` is a file that names the real folder.
     let folder = match read_line(&git) {
         Some(text) => cwd.join(text.strip_prefix("gitdir: ")?.trim()),

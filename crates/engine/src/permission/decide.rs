@@ -56,9 +56,10 @@ pub fn decide(question: &Question<'_>) -> Decision {
             "{} changes things, which plan mode does not allow. Present the plan first.",
             question.tool
         )),
-        PermissionMode::DontAsk => {
-            Decision::Deny(format!("{} needs a permission, and this session never asks for one.", question.tool))
-        }
+        PermissionMode::DontAsk => Decision::Deny(format!(
+            "{} needs a permission, and this session never asks for one.",
+            question.tool
+        )),
         PermissionMode::Default
         | PermissionMode::AcceptEdits
         | PermissionMode::Auto
@@ -91,7 +92,14 @@ mod tests {
         let denied = vec!["Denied".to_owned()];
         let allowed = vec!["Allowed".to_owned()];
         let rows: [(&str, &str, &Touches, bool, PermissionMode, &str); 13] = [
-            ("a denied tool is denied even when all is bypassed", "Denied", &reads, true, BypassPermissions, "deny"),
+            (
+                "a denied tool is denied even when all is bypassed",
+                "Denied",
+                &reads,
+                true,
+                BypassPermissions,
+                "deny",
+            ),
             ("bypass allows", "X", &Touches::Runs, false, BypassPermissions, "allow"),
             ("reading inside is free", "X", &reads, true, Default, "allow"),
             ("reading outside is asked", "X", &reads, false, Default, "ask"),

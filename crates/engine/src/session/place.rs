@@ -39,7 +39,9 @@ pub fn project_key(path: &str) -> String {
 
 /// The hash of the official SDKs: 32-bit `h * 31 + c` over UTF-16 units.
 fn path_hash(path: &str) -> u32 {
-    path.encode_utf16().fold(0i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit))).unsigned_abs()
+    path.encode_utf16()
+        .fold(0i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
+        .unsigned_abs()
 }
 
 fn base36(mut number: u32) -> String {

@@ -7,10 +7,16 @@ use whimbrel_wire::options::Options;
 pub fn in_options(options: &Options) -> Option<String> {
     let rule = |list: &[String]| list.iter().find(|rule| rule.contains('(')).cloned();
     let rows = [
-        (options.resume.is_some() || options.continue_conversation, "resuming a session (--resume, --continue)"),
+        (
+            options.resume.is_some() || options.continue_conversation,
+            "resuming a session (--resume, --continue)",
+        ),
         (options.fork_session || options.resume_session_at.is_some(), "forking a session"),
         (options.output_format.is_some(), "structured output (--json-schema)"),
-        (options.max_budget_usd.is_some() || options.task_budget.is_some(), "a budget (--max-budget-usd, --task-budget)"),
+        (
+            options.max_budget_usd.is_some() || options.task_budget.is_some(),
+            "a budget (--max-budget-usd, --task-budget)",
+        ),
         (!options.mcp_servers.is_empty(), "MCP servers (--mcp-config)"),
         (options.settings.is_some() || options.sandbox.is_some(), "settings (--settings)"),
         (options.managed_settings.is_some(), "managed settings (--managed-settings)"),
@@ -19,21 +25,28 @@ pub fn in_options(options: &Options) -> Option<String> {
         (options.session_mirror, "a session mirror (--session-mirror)"),
     ];
     let absent = rows.iter().find(|(asked, _)| *asked).map(|(_, what)| (*what).to_owned());
-    absent.or_else(|| rule(&options.disallowed_tools).map(|rule| format!("a deny rule with a pattern ({rule})"))).map(sentence)
+    absent
+        .or_else(|| {
+            rule(&options.disallowed_tools).map(|rule| format!("a deny rule with a pattern ({rule})"))
+        })
+        .map(|what| sentence(&what))
 }
 
 /// The first part of an `initialize` that cannot be honoured, in words.
 pub fn in_initialize(initialize: &Initialize) -> Option<String> {
     let rows = [
         (initialize.hooks.as_ref().is_some_and(|hooks| !hooks.is_empty()), "hooks"),
-        (initialize.sdk_mcp_servers.as_ref().is_some_and(|servers| !servers.is_empty()), "in-process MCP servers"),
+        (
+            initialize.sdk_mcp_servers.as_ref().is_some_and(|servers| !servers.is_empty()),
+            "in-process MCP servers",
+        ),
         (initialize.json_schema.is_some(), "structured output"),
         (initialize.agents.as_ref().is_some_and(|agents| !agents.is_empty()), "agent definitions"),
         (initialize.plugins.as_ref().is_some_and(|plugins| !plugins.is_empty()), "plugins"),
     ];
-    rows.iter().find(|(asked, _)| *asked).map(|(_, what)| sentence((*what).to_owned()))
+    rows.iter().find(|(asked, _)| *asked).map(|(_, what)| sentence(what))
 }
 
-fn sentence(what: String) -> String {
+fn sentence(what: &str) -> String {
     format!("This version of Whimbrel does not have {what} yet. Leave it out, or use a newer version.")
 }

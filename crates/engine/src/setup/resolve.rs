@@ -10,15 +10,15 @@ use whimbrel_wire::permission::PermissionMode;
 
 use crate::agent::Limits;
 use crate::engine::Engine;
+use crate::files::{self, Kind};
+use crate::ids;
 use crate::knobs::Knobs;
+use crate::permission::paths;
 use crate::session::Place;
 use crate::setup::absent;
 use crate::state::Wanted;
 use crate::toolbox::Toolbox;
 use crate::workspace::Workspace;
-use crate::files::{self, Kind};
-use crate::ids;
-use crate::permission::paths;
 
 /// How many bytes a system prompt may have.
 const LONGEST_PROMPT: u64 = 1024 * 1024;
@@ -101,19 +101,27 @@ impl Setup {
         let default_model = default_model(engine, options, env);
         let denied: Arc<[String]> = options.disallowed_tools.clone().into();
         Ok(Self {
-            knobs: Knobs { model: default_model.clone(), mode, thinking: thinking(options), effort: effort(options) },
+            knobs: Knobs {
+                model: default_model.clone(),
+                mode,
+                thinking: thinking(options),
+                effort: effort(options),
+            },
             toolbox: Arc::new(Toolbox::pick(engine.tools(), options.tools.as_ref(), &denied)),
             allowed: options.allowed_tools.clone().into(),
             denied,
             host_answers: match &options.permission_prompt_tool {
+                _ if options.permission_prompts.as_deref() == Some("none") => false,
                 None => false,
                 Some(PermissionPromptTool::Stdio) => true,
                 Some(PermissionPromptTool::Mcp(name)) => {
-                    let text = format!("--permission-prompt-tool {name}: only \"stdio\" is known in this version.");
+                    let text =
+                        format!("--permission-prompt-tool {name}: only \"stdio\" is known in this version.");
                     return Err(SetupError::Absent(text));
                 }
             },
-            may_bypass: options.allow_dangerously_skip_permissions || mode == PermissionMode::BypassPermissions,
+            may_bypass: options.allow_dangerously_skip_permissions
+                || mode == PermissionMode::BypassPermissions,
             system_prompt: system_prompt(options)?,
             append_system_prompt: appended(options),
             limits: limits(options, env)?,
@@ -152,7 +160,10 @@ fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
     };
     let folder = paths::real(&folder);
     if !matches!(files::kind(&folder), Ok(Kind::Folder)) {
-        return Err(SetupError::Invalid(format!("The working directory {} does not exist.", folder.display())));
+        return Err(SetupError::Invalid(format!(
+            "The working directory {} does not exist.",
+            folder.display()
+        )));
     }
     Ok(folder)
 }
@@ -172,7 +183,8 @@ fn place(options: &Options, env: &BTreeMap<String, String>, cwd: &Path) -> Optio
 fn spill(place: Option<&Place>, env: &BTreeMap<String, String>, session: &str) -> PathBuf {
     match place {
         Some(place) => place.tool_results(session),
-        None => PathBuf::from(env.get("TMPDIR").map_or("/tmp", String::as_str)).join(format!("whimbrel-{session}")),
+        None => PathBuf::from(env.get("TMPDIR").map_or("/tmp", String::as_str))
+            .join(format!("whimbrel-{session}")),
     }
 }
 
@@ -222,7 +234,9 @@ fn system_prompt(options: &Options) -> Result<Option<SystemPrompt>, SetupError> 
     match &options.system_prompt {
         Some(SystemPrompt::File { path }) => match files::read(Path::new(path), LONGEST_PROMPT) {
             Ok((bytes, _)) => Ok(Some(SystemPrompt::Text(String::from_utf8_lossy(&bytes).into_owned()))),
-            Err(error) => Err(SetupError::Invalid(format!("The system prompt file {path} cannot be read: {error}."))),
+            Err(error) => {
+                Err(SetupError::Invalid(format!("The system prompt file {path} cannot be read: {error}.")))
+            }
         },
         other => Ok(other.clone()),
     }

@@ -163,15 +163,16 @@ fn create(input: &Input, workspace: &Workspace, path: &Path) -> Output {
 fn done(input: &Input, path: &Path, old: &str, new: &str, says: &str) -> Done {
     let hunks = patch::hunks(old, new);
     let text = if old.is_empty() { says.to_owned() } else { format!("{says}\n{}", patch::snippet(&hunks)) };
-    let meta = json!({
+    let mut meta = json!({
         "filePath": path.to_string_lossy(),
         "oldString": input.old_string,
         "newString": input.new_string,
-        "originalFile": patch::for_host(old),
+        "originalFile": null,
         "structuredPatch": hunks,
         "userModified": false,
         "replaceAll": input.replace_all,
     });
+    meta["originalFile"] = patch::for_host(old);
     Done::text(text, meta)
 }
 
@@ -180,13 +181,24 @@ fn find(text: &str, old: &str) -> Vec<Range<usize>> {
     if !text.contains('\r') {
         return text.match_indices(old).map(|(at, found)| at..at + found.len()).collect();
     }
-    let plain = text.replace("\r\n", "\n");
-    let old = old.replace("\r\n", "\n");
+    let mut plain = String::with_capacity(text.len());
     // Where in `plain` a `\r` is missing before the `\n`.
-    let missing: Vec<usize> =
-        text.match_indices("\r\n").enumerate().map(|(before, (at, _))| at - before).collect();
+    let mut missing = Vec::new();
+    for line in text.split_inclusive('\n') {
+        match line.strip_suffix("\r\n") {
+            Some(line) => {
+                plain.push_str(line);
+                missing.push(plain.len());
+                plain.push('\n');
+            }
+            None => plain.push_str(line),
+        }
+    }
     let real = |at: usize| at + missing.partition_point(|missing| *missing < at);
-    plain.match_indices(&old).map(|(at, found)| real(at)..real(at + found.len())).collect()
+    plain
+        .match_indices(&old.replace("\r\n", "\n"))
+        .map(|(at, found)| real(at)..real(at + found.len()))
+        .collect()
 }
 
 /// The text with `new` at each of the places, with the line ends that are usual there.
@@ -229,7 +241,7 @@ fn unclear(text: &str, old: &str, places: &[Range<usize>], path: &Path) -> Strin
 }
 
 fn line_number(text: &str, at: usize) -> usize {
-    text[..at].bytes().filter(|byte| *byte == b'\n').count() + 1
+    patch::newlines(&text.as_bytes()[..at]) + 1
 }
 
 /// What the model may have meant.

@@ -145,7 +145,11 @@ impl<T: Tool> AnyTool for T {
     }
 
     fn spec(&self) -> ToolSpec {
-        ToolSpec { name: T::NAME.into(), description: T::DESCRIPTION.into(), input_schema: input_schema::<T::Input>() }
+        ToolSpec {
+            name: T::NAME.into(),
+            description: T::DESCRIPTION.into(),
+            input_schema: input_schema::<T::Input>(),
+        }
     }
 
     fn touches(&self, input: &Value) -> Result<Touches, Trouble> {
@@ -184,7 +188,9 @@ fn prune(schema: &mut Value) {
         Value::Object(fields) => {
             let is_schema = fields.contains_key("type") || fields.contains_key("properties");
             if is_schema {
-                fields.retain(|key, _| !matches!(key.as_str(), "title" | "format" | "minimum" | "default" | "$schema"));
+                fields.retain(|key, _| {
+                    !matches!(key.as_str(), "title" | "format" | "minimum" | "default" | "$schema")
+                });
                 // An optional field reads `["string", "null"]`; that it may be left out is said by `required`.
                 if let Some(Value::Array(kinds)) = fields.get_mut("type") {
                     kinds.retain(|kind| kind != "null");
@@ -207,7 +213,10 @@ fn read_input<T: Tool>(input: &Value) -> Result<T::Input, Trouble> {
     serde_path_to_error::deserialize(input).map_err(|error| {
         let (field, reason) = (error.path().to_string(), error.inner().to_string());
         let place = if field == "." { String::new() } else { format!("`{field}`: ") };
-        Trouble::Refused(format!("InputValidationError: {} cannot be called like this: {place}{reason}.", T::NAME))
+        Trouble::Refused(format!(
+            "InputValidationError: {} cannot be called like this: {place}{reason}.",
+            T::NAME
+        ))
     })
 }
 

@@ -36,8 +36,8 @@ pub struct Anthropic {
 
 /// What we ask with.
 enum Key {
-    ApiKey(String),
-    AuthToken(String),
+    Own(String),
+    Token(String),
     Missing,
     NotNeeded,
 }
@@ -46,8 +46,8 @@ impl Key {
     /// The header that carries it. A key that fits in no header is as good as none.
     fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         let (name, text) = match self {
-            Self::ApiKey(key) => (HeaderName::from_static("x-api-key"), key.clone()),
-            Self::AuthToken(token) => (AUTHORIZATION, format!("Bearer {token}")),
+            Self::Own(key) => (HeaderName::from_static("x-api-key"), key.clone()),
+            Self::Token(token) => (AUTHORIZATION, format!("Bearer {token}")),
             Self::Missing | Self::NotNeeded => return None,
         };
         let mut value = HeaderValue::try_from(text).ok()?;
@@ -63,8 +63,8 @@ impl Anthropic {
         let get = |name| get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let base = get("ANTHROPIC_BASE_URL").unwrap_or_else(|| DEFAULT_BASE.to_owned());
         let key = match (get("ANTHROPIC_AUTH_TOKEN"), get("ANTHROPIC_API_KEY")) {
-            (Some(token), _) => Key::AuthToken(token),
-            (None, Some(key)) => Key::ApiKey(key),
+            (Some(token), _) => Key::Token(token),
+            (None, Some(key)) => Key::Own(key),
             (None, None) => Key::Missing,
         };
         let mut model = Self::at(&base, key, door);
@@ -74,7 +74,7 @@ impl Anthropic {
 
     /// A server at a base URL, with a key if it wants one.
     pub fn new(base: &str, key: Option<String>, door: Door) -> Self {
-        Self::at(base, key.map_or(Key::NotNeeded, |key| Key::ApiKey(key.trim().to_owned())), door)
+        Self::at(base, key.map_or(Key::NotNeeded, |key| Key::Own(key.trim().to_owned())), door)
     }
 
     fn at(base: &str, key: Key, door: Door) -> Self {
@@ -89,8 +89,8 @@ impl Anthropic {
     /// Which variable gave the key: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
     pub fn key_source(&self) -> &'static str {
         match self.key {
-            Key::ApiKey(_) => "ANTHROPIC_API_KEY",
-            Key::AuthToken(_) => "ANTHROPIC_AUTH_TOKEN",
+            Key::Own(_) => "ANTHROPIC_API_KEY",
+            Key::Token(_) => "ANTHROPIC_AUTH_TOKEN",
             Key::Missing | Key::NotNeeded => "none",
         }
     }
@@ -156,6 +156,7 @@ async fn events(answer: Response, raw: Raw) -> Result<BoxStream<'static, Result<
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "a date in a header is told from now")]
 async fn refused(answer: Response) -> Fault {
     let status = answer.status;
     let headers = answer.headers.clone();

@@ -143,10 +143,14 @@ impl Route {
             .connect_timeout(limits.connect)
             .http2_keep_alive_interval(Duration::from_secs(20))
             .http2_keep_alive_timeout(Duration::from_secs(20));
-        for (address, kind) in [(&self.http_proxy, Scheme::Http), (&self.https_proxy, Scheme::Https)] {
-            if let Some(address) = address {
-                builder = builder.proxy(proxy(address, kind)?.no_proxy(NoProxy::from_string(&self.no_proxy)));
-            }
+        // An address may hold a password, so it is not repeated.
+        let bad = |_| {
+            Fault::new(FaultKind::InvalidRequest, "The proxy named in the environment is no valid address.")
+        };
+        let http = self.http_proxy.as_ref().map(|address| Proxy::http(address).map_err(bad));
+        let https = self.https_proxy.as_ref().map(|address| Proxy::https(address).map_err(bad));
+        for proxy in http.into_iter().chain(https) {
+            builder = builder.proxy(proxy?.no_proxy(NoProxy::from_string(&self.no_proxy)));
         }
         Ok(builder)
     }
@@ -162,22 +166,6 @@ impl Route {
             reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| unusable(error.to_string()))?;
         Ok(builder.tls_certs_merge(roots))
     }
-}
-
-enum Scheme {
-    Http,
-    Https,
-}
-
-fn proxy(address: &str, scheme: Scheme) -> Result<Proxy, Fault> {
-    match scheme {
-        Scheme::Http => Proxy::http(address),
-        Scheme::Https => Proxy::https(address),
-    }
-    // The address may hold a password, so it is not repeated.
-    .map_err(|_| {
-        Fault::new(FaultKind::InvalidRequest, "The proxy named in the environment is no valid address.")
-    })
 }
 
 /// Keeps the client from reading the system's root certificates: it gets a TLS setup that trusts nobody.

@@ -23,7 +23,8 @@ async fn fault(door: &Door, url: &str) -> Fault {
 
 #[test]
 fn the_environment_says_how_the_network_is_reached() {
-    let table: &[(&str, &[(&str, &str)], Route)] = &[
+    type Variables = &'static [(&'static str, &'static str)];
+    let table: &[(&str, Variables, Route)] = &[
         ("nothing", &[], Route { no_proxy: NEVER_PROXIED.into(), ..Route::default() }),
         (
             "all",

@@ -45,6 +45,7 @@ struct Reading {
 }
 
 /// Starts a program and speaks with it. If the host answers questions, the engine's input stays open until the run is over.
+#[expect(clippy::disallowed_methods, reason = "starting an engine process is what this file is for")]
 pub(super) fn connect(program: &Path, options: &Options, host: Host) -> Result<Connection, Error> {
     let mut command = Command::new(program);
     command
@@ -61,8 +62,11 @@ pub(super) fn connect(program: &Path, options: &Options, host: Host) -> Result<C
         command.current_dir(folder);
     }
     let spawned = command.spawn();
-    let mut child = spawned.map_err(|source| Error::Spawn { program: program.display().to_string(), source })?;
-    let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
+    let mut child =
+        spawned.map_err(|source| Error::Spawn { program: program.display().to_string(), source })?;
+    let (Some(stdin), Some(stdout), Some(stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
         return Err(Error::Over);
     };
     let (sender, lines_out) = mpsc::channel(DEPTH);

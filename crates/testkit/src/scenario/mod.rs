@@ -3,6 +3,16 @@
 //! A scenario is played twice, by the engine in this process and by a program that speaks the wire over stdin and
 //! stdout. Both runs are [normalised](crate::normal) and must be equal, to each other and to what is written down.
 //!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! use whimbrel_testkit::Scenario;
+//!
+//! let scenario = Scenario::load(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/plain-text")).unwrap();
+//! let run = scenario.run_in_process().await.unwrap();
+//! scenario.check(&run).unwrap();
+//! # })
+//! ```
+//!
 //! # The folder
 //!
 //! | file | what it holds |
@@ -57,6 +67,7 @@ mod story;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
@@ -74,6 +85,7 @@ pub use story::{Step, Story};
 pub struct Scenario {
     folder: PathBuf,
     text: String,
+    deadline: Option<Duration>,
 }
 
 impl Scenario {
@@ -82,7 +94,7 @@ impl Scenario {
         let folder = folder.into();
         let path = folder.join("scenario.json");
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let scenario = Self { folder, text };
+        let scenario = Self { folder, text, deadline: None };
         scenario.story("/")?;
         Ok(scenario)
     }
@@ -100,6 +112,12 @@ impl Scenario {
     /// The name of its folder.
     pub fn name(&self) -> String {
         self.folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// Sets how long each wait of the host lasts at most.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
     }
 
     /// Plays it on an engine in this process.
@@ -142,7 +160,9 @@ impl Scenario {
         let stage = Stage::new()?;
         stage.fill(&self.folder.join("workspace"))?;
         let story = self.story(&stage.workspace().to_string_lossy())?;
-        let played = play::play(&story, change(play::cast(&story, stage))).await?;
+        let host = change(play::cast(&story, stage));
+        let host = self.deadline.into_iter().fold(host, HostBuilder::deadline);
+        let played = play::play(&story, host).await?;
         let run = self.outcome(&played)?;
         ensure!(played.stderr.is_empty(), "the engine wrote to stderr:\n{}", played.stderr);
         Ok(run)
@@ -181,7 +201,8 @@ impl Scenario {
         if folder.exists() { stage::files(&folder).map(Some) } else { Ok(None) }
     }
 
-    fn bless(&self, run: &Run) -> anyhow::Result<()> {
+    /// Writes a run down as what is expected: `expected.jsonl` in any case, the others if they exist.
+    pub fn bless(&self, run: &Run) -> anyhow::Result<()> {
         stage::write(&self.folder.join("expected.jsonl"), jsonl(&run.frames).as_bytes())?;
         let requests = self.folder.join("requests.jsonl");
         if requests.exists() {

@@ -103,3 +103,52 @@ pub(super) mod millis {
         u64::deserialize(deserializer).map(Duration::from_millis)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use whimbrel_wire::StopReason;
+
+    use super::*;
+
+    #[test]
+    fn a_reply_reads_what_it_wrote() {
+        let replies = [
+            Reply::nothing(),
+            Reply::text("hi").thinking("hm").and_tool("Bash", json!({"command": "ls"})).id("t").chunk(3),
+            Reply::tool("Bash", json!({}))
+                .raw_tool_json("{bad")
+                .stop(StopReason::MaxTokens)
+                .hold("go")
+                .then_next(),
+            Reply::text("x").after(Duration::from_millis(7)).pace(Duration::from_millis(8)),
+            Reply::text("x")
+                .status(529)
+                .retry_after("1")
+                .error("overloaded_error", "full")
+                .times(3)
+                .hang_up()
+                .always(),
+            Reply::text("x").cut_after(1).stall_after(2).error_event(3, "api_error", "no").garbage_event(),
+            Reply::text("x").html().empty_body().raw_body("data: x").and_block(json!({"type": "odd"})),
+        ];
+        for reply in replies {
+            let text = serde_json::to_string(&reply).unwrap();
+            assert_eq!(serde_json::from_str::<Reply>(&text).unwrap(), reply, "{text}");
+        }
+        assert_eq!(serde_json::from_str::<Reply>("\"hi\"").unwrap(), Reply::text("hi"));
+    }
+
+    #[test]
+    fn what_is_misspelled_is_an_error() {
+        for (name, text) in [
+            ("a field of a reply", r#"{"says": []}"#),
+            ("a field of a block", r#"{"say": [{"text": "x", "sig": 1}]}"#),
+            ("a kind of fault", r#"{"faults": [{"kind": "cutt", "after": 1}]}"#),
+            ("a field of a fault", r#"{"faults": [{"kind": "cut", "before": 1}]}"#),
+            ("how often", r#"{"faults": [{"kind": "html", "times": 0}]}"#),
+        ] {
+            assert!(serde_json::from_str::<Reply>(text).is_err(), "{name}");
+        }
+    }
+}

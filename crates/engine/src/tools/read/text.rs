@@ -1,14 +1,14 @@
 //! Text for the model: numbered lines, cut to what it can take in.
 
-use std::fmt::Write as _;
 use std::io::{self, Read};
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::tools::Done;
 use crate::tools::encoding::decode;
+use crate::tools::patch::newlines;
 
 /// Which lines are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,10 +48,11 @@ const COUNTED: usize = 256 * 1024 * 1024;
 pub(super) fn show(path: &Path, text: &str, span: Span) -> (Done, bool) {
     if text.is_empty() {
         let says = format!("{} is there, but it is empty.", path.display());
-        return (Done::text(says, meta(path, "", 1, 1, 1)), true);
+        return (Done::text(says, meta(path, String::new(), 1, 1, 1)), true);
     }
     let total = newlines(text.as_bytes()) + 1;
-    let shown = render(text.split('\n').skip(span.first - 1), span, Total::Exactly(total));
+    let room = SHOWN.min(text.len() + total * 6);
+    let shown = render(text.split('\n').skip(span.first - 1), span, Total::Exactly(total), room);
     let whole = span.first == 1 && shown.count == total;
     (shown.done(path, span, Total::Exactly(total)), whole)
 }
@@ -65,8 +66,10 @@ struct Shown {
     advised: bool,
 }
 
-fn render<'a>(lines: impl Iterator<Item = &'a str>, span: Span, total: Total) -> Shown {
-    let mut shown = Shown { text: String::new(), content: String::new(), count: 0, advised: false };
+/// Numbers the lines that are asked for; `room` is how long they may be.
+fn render<'a>(lines: impl Iterator<Item = &'a str>, span: Span, total: Total, room: usize) -> Shown {
+    let (text, content) = (String::with_capacity(room), String::with_capacity(room));
+    let mut shown = Shown { text, content, count: 0, advised: false };
     for line in lines.take(span.count.unwrap_or(usize::MAX)) {
         let line = line.strip_suffix('\r').unwrap_or(line);
         if shown.count > 0
@@ -87,13 +90,15 @@ impl Shown {
             self.content.push('\n');
         }
         let end = if line.len() <= LINE { None } else { line.char_indices().nth(LINE) };
-        // Writing to a string cannot fail.
-        let _ = match end {
-            None => write!(self.text, "{number}\t{line}"),
+        self.text.push_str(&number.to_string());
+        self.text.push('\t');
+        match end {
+            None => self.text.push_str(line),
             Some((end, _)) => {
-                write!(self.text, "{number}\t{} [line cut: {} bytes in all]", &line[..end], line.len())
+                self.text.push_str(&line[..end]);
+                self.text.push_str(&format!(" [line cut: {} bytes in all]", line.len()));
             }
-        };
+        }
         self.content.push_str(&line[..line.floor_char_boundary(KEPT)]);
         self.count += 1;
     }
@@ -115,7 +120,10 @@ impl Shown {
 
     fn done(self, path: &Path, span: Span, total: Total) -> Done {
         let (Total::Exactly(total) | Total::AtLeast(total)) = total;
-        let meta = meta(path, &self.content, self.count, span.first, total);
+        let mut meta = meta(path, self.content, self.count, span.first, total);
+        if self.advised {
+            meta["file"]["truncatedByTokenCap"] = true.into();
+        }
         if self.count == 0 {
             let says =
                 format!("{} has only {total} lines: line {} is beyond its end.", path.display(), span.first);
@@ -125,11 +133,12 @@ impl Shown {
     }
 }
 
-fn meta(path: &Path, content: &str, lines: usize, first: usize, total: usize) -> serde_json::Value {
-    let file = json!({
-        "filePath": path.to_string_lossy(), "content": content, "numLines": lines, "startLine": first, "totalLines": total,
-    });
-    json!({"type": "text", "file": file})
+fn meta(path: &Path, content: String, lines: usize, first: usize, total: usize) -> Value {
+    let mut meta = json!({"type": "text", "file": {
+        "filePath": path.to_string_lossy(), "content": null, "numLines": lines, "startLine": first, "totalLines": total,
+    }});
+    meta["file"]["content"] = content.into();
+    meta
 }
 
 /// Looks for lines in a file of any size, keeping only what may be shown.
@@ -182,7 +191,7 @@ impl Part {
         }
         let decoded = decode(self.bytes)?;
         let lines = decoded.text.split('\n').filter(|_| self.span.first <= total);
-        let mut shown = render(lines, self.span, self.total);
+        let mut shown = render(lines, self.span, self.total, SHOWN.min(decoded.text.len()));
         if cut && !shown.advised && self.span.first + shown.count <= total {
             shown.say_how_to_go_on(self.span, self.total);
         }
@@ -199,10 +208,6 @@ fn whole_lines(bytes: &[u8]) -> usize {
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
         _ => bytes.len(),
     }
-}
-
-fn newlines(bytes: &[u8]) -> usize {
-    bytes.iter().filter(|byte| **byte == b'\n').count()
 }
 
 #[cfg(test)]

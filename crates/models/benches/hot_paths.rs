@@ -1,0 +1,139 @@
+//! A delta from the model's bytes to the host's line, and a request from the history to its bytes.
+//! `cargo xtask bench --instructions` counts what each case takes.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use whimbrel_models::anthropic::body;
+use whimbrel_models::anthropic::read::{Raw, read};
+use whimbrel_models::assemble::Assembly;
+use whimbrel_models::sse::Decoder;
+use whimbrel_models::{History, Preamble, Request, ToolSpec};
+use whimbrel_wire::message::StreamEvent;
+use whimbrel_wire::{Block, Frame, RawJson, Role, encode};
+
+/// As many deltas as come in one piece when a model is fast.
+const IN_A_PIECE: usize = 50;
+
+const START: &str = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
+
+const CASES: [(&str, fn(u64)); 8] = [
+    ("delta: bytes to events", |times| deltas(times, |decoder, _| cut(decoder))),
+    ("delta: bytes to meaning", |times| deltas(times, |decoder, _| meaning(decoder, Raw::Drop))),
+    ("delta: bytes to meaning, raw kept", |times| deltas(times, |decoder, _| meaning(decoder, Raw::Keep))),
+    ("delta: bytes to the host's line", |times| deltas(times, to_line)),
+    ("request of 10 messages", |times| requests(10, times)),
+    ("request of 100 messages", |times| requests(100, times)),
+    ("request of 5000 messages", |times| requests(5000, times)),
+    ("add a tool result of 400 bytes", adding),
+];
+
+/// Gives the decoder so many deltas, in pieces.
+fn deltas(times: u64, mut step: impl FnMut(&mut Decoder, &mut Assembly)) {
+    let mut assembly = Assembly::default();
+    if let Ok(start) = read("content_block_start", START, Raw::Drop) {
+        let _ = assembly.take(&start.event);
+    }
+    let one = |number: usize| {
+        let data = format!(
+            r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"word {number} "}}}}"#
+        );
+        format!("event: content_block_delta\ndata: {data}\n\n")
+    };
+    let events: Vec<String> = (0..IN_A_PIECE).map(one).collect();
+    let mut decoder = Decoder::new();
+    let mut left = times as usize;
+    while left > 0 {
+        let now = left.min(IN_A_PIECE);
+        decoder.push(black_box(&events[..now].concat()).as_bytes());
+        for _ in 0..now {
+            step(&mut decoder, &mut assembly);
+        }
+        left -= now;
+    }
+    black_box(assembly.open_text());
+}
+
+fn cut(decoder: &mut Decoder) {
+    drop(black_box(decoder.next_event()));
+}
+
+fn meaning(decoder: &mut Decoder, raw: Raw) {
+    if let Ok(Some(event)) = decoder.next_event() {
+        drop(black_box(read(&event.name, &event.data, raw)));
+    }
+}
+
+/// All that happens to a delta within a process, but for the channels between its tasks.
+fn to_line(decoder: &mut Decoder, assembly: &mut Assembly) {
+    let Ok(Some(event)) = decoder.next_event() else { return };
+    let Ok(delta) = read(&event.name, &event.data, Raw::Keep) else { return };
+    let _ = assembly.take(&delta.event);
+    let Some(event) = delta.raw else { return };
+    let (session_id, uuid) = (
+        "3b0c0b56-8f0c-4a5c-9d53-5a4f3f0f7f11".to_owned(),
+        "7f1e5f1c-6f0a-4f35-a5f8-0a8f4fb6c1c2".to_owned(),
+    );
+    let frame = Frame::from(StreamEvent { event, parent_tool_use_id: None, session_id, uuid, ttft_ms: None });
+    let mut line = Vec::with_capacity(512);
+    encode(&frame, &mut line);
+    black_box(line);
+}
+
+/// A request for a tool loop with so many messages before it.
+fn requests(messages: usize, times: u64) {
+    let mut history = tool_loop(messages);
+    let schema = r#"{"type":"object","properties":{"command":{"type":"string","description":"What to run"}},"required":["command"]}"#;
+    let tool = |number: usize| {
+        let input_schema = RawJson::parse(schema).ok()?;
+        Some(ToolSpec {
+            name: format!("Tool{number}"),
+            description: "What it does. ".repeat(40),
+            input_schema,
+        })
+    };
+    let preamble =
+        Arc::new(Preamble::new(vec!["How to work. ".repeat(300)], (0..10).filter_map(tool).collect()));
+    for _ in 0..times {
+        let request = Request::new("claude-sonnet-4-5", Arc::clone(&preamble), history.ask());
+        black_box(body::render(black_box(&request), &[]));
+    }
+}
+
+fn adding(times: u64) {
+    let mut history = tool_loop(9);
+    for number in 0..times as usize {
+        history.push(Role::User, black_box(&result(number)));
+    }
+    black_box(history.size());
+}
+
+fn tool_loop(messages: usize) -> History {
+    let mut history = History::new();
+    for number in 0..messages {
+        match number % 2 {
+            0 => history.push(Role::User, &result(number)),
+            _ => history.push(Role::Assistant, &Block::text(format!("Step {number} is next."))),
+        }
+    }
+    history
+}
+
+fn result(number: usize) -> Block {
+    let content = Some(format!("{number}: {}", "some output to keep\n".repeat(20)).into());
+    Block::ToolResult { tool_use_id: format!("toolu_{number:08}"), content, is_error: Some(false) }
+}
+
+/// `--list` names the cases, `NAME TIMES` repeats one; anything else tries each once.
+#[expect(clippy::print_stdout, reason = "the list of cases is what was asked for")]
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--list"] => CASES.iter().for_each(|(name, _)| println!("{name}")),
+        [case, times] if !case.starts_with('-') => {
+            let times = times.parse().unwrap_or_default();
+            CASES.iter().filter(|(name, _)| *name == case).for_each(|(_, run)| run(times));
+        }
+        _ => CASES.iter().for_each(|(_, run)| run(1)),
+    }
+}

@@ -1,0 +1,39 @@
+//! Many sessions in one process through the Rust SDK, for `cargo xtask bench swarm`: `swarm SESSIONS MESSAGES`.
+//!
+//! They share one engine, and the model is whoever the environment names.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use whimbrel::wire::permission::PermissionMode;
+use whimbrel::{Agent, Engine, Session};
+use whimbrel_models::http::Door;
+use whimbrel_models::providers::Providers;
+
+#[tokio::main(worker_threads = 2)]
+async fn main() -> Result<()> {
+    let mut numbers = std::env::args().skip(1).map(|word| word.parse::<usize>());
+    let mut number = || numbers.next().context("swarm SESSIONS MESSAGES")?.context("that is no number");
+    let (sessions, messages) = (number()?, number()?);
+    let variable = |name: &str| std::env::var(name).ok();
+    let engine = Engine::new(Providers::from_env(Arc::new(variable), Door::from_env(variable)));
+    let agent = Agent::new()
+        .model("claude-sonnet-4-5")
+        .permission_mode(PermissionMode::BypassPermissions)
+        .engine(engine);
+    let running: Vec<_> = (0..sessions).map(|_| tokio::spawn(converse(agent.clone(), messages))).collect();
+    for session in running {
+        session.await??;
+    }
+    Ok(())
+}
+
+async fn converse(agent: Agent, messages: usize) -> Result<()> {
+    let mut session = Session::open(&agent)?;
+    for number in 1..=messages {
+        session.send(format!("message {number}")).await?;
+        let result = session.result().await?;
+        ensure!(!result.is_error, "a turn failed: {:?}", result.result);
+    }
+    Ok(())
+}

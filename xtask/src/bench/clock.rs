@@ -1,0 +1,20 @@
+//! The clock of the benchmarks.
+
+use std::time::{Duration, Instant};
+
+/// Now.
+#[expect(clippy::disallowed_methods, reason = "measuring time is what a benchmark is for")]
+pub(super) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Waits, for the few places that look at something from time to time.
+#[expect(clippy::disallowed_methods, reason = "memory can only be looked at from time to time")]
+pub(super) fn pause(time: Duration) {
+    std::thread::sleep(time);
+}
+
+/// A time in milliseconds.
+pub(super) fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}

@@ -1,0 +1,106 @@
+//! Who is measured: any program that speaks stream-json on its standard streams and takes the flags of the official one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::lab::Lab;
+use super::wish::Wish;
+
+/// An engine.
+pub(super) struct Engine {
+    /// What it is called in the tables.
+    pub(super) name: String,
+    /// The program.
+    pub(super) program: PathBuf,
+    /// Its home folder, empty at first and kept from run to run.
+    pub(super) home: PathBuf,
+}
+
+/// How an engine is started.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Start<'a> {
+    /// Whether every delta is wanted.
+    pub(super) partial: Partial,
+    /// Who decides about tool calls.
+    pub(super) consent: Consent,
+    /// Where it works; the common workspace, if none is given.
+    pub(super) folder: Option<&'a Path>,
+}
+
+/// Whether every delta is wanted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Partial {
+    #[default]
+    Unwanted,
+    Wanted,
+}
+
+/// Who decides about tool calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Consent {
+    /// Everything is allowed.
+    #[default]
+    Given,
+    /// The host is asked.
+    Asked,
+}
+
+/// Our engine and the others, in the order in which they were named.
+pub(super) fn all(wish: &Wish, lab: &Lab) -> Result<Vec<Engine>> {
+    let mut engines: Vec<Engine> = Vec::new();
+    for program in wish.engine.iter().chain(&wish.peers) {
+        let stem = program.file_stem().context("an engine needs a file name")?.to_string_lossy().into_owned();
+        let alike = engines.iter().filter(|engine| engine.name.starts_with(&stem)).count();
+        let name = if alike == 0 { stem } else { format!("{stem} {}", alike + 1) };
+        let home = lab.folder(&format!("home-{}", engines.len()))?;
+        let size = fs::metadata(program)
+            .with_context(|| format!("there is no engine at {}", program.display()))?
+            .len();
+        super::report::tell(&format!("{name}: {:.1} MB", size as f64 / 1e6));
+        engines.push(Engine { name, program: program.clone(), home });
+    }
+    Ok(engines)
+}
+
+impl Start<'_> {
+    /// The flags.
+    pub(super) fn flags(self) -> Vec<&'static str> {
+        let mut flags =
+            vec!["-p", "--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
+        flags.extend(["--model", "claude-sonnet-4-5"]);
+        if self.partial == Partial::Wanted {
+            flags.push("--include-partial-messages");
+        }
+        match self.consent {
+            Consent::Given => flags.push("--dangerously-skip-permissions"),
+            Consent::Asked => {
+                flags.extend(["--permission-prompt-tool", "stdio", "--permission-mode", "default"])
+            }
+        }
+        flags
+    }
+}
+
+impl Engine {
+    /// Its whole environment: nothing of ours, a key that opens nothing, and nobody to ask but the canned model.
+    pub(super) fn environment(&self, lab: &Lab) -> Vec<(&'static str, String)> {
+        vec![
+            ("PATH", "/usr/local/bin:/usr/bin:/bin".into()),
+            ("HOME", self.home.display().to_string()),
+            ("LANG", "C.UTF-8".into()),
+            ("TERM", "dumb".into()),
+            ("TMPDIR", lab.temporary().display().to_string()),
+            ("ANTHROPIC_BASE_URL", lab.server.address()),
+            ("ANTHROPIC_API_KEY", "sk-ant-dummy".into()),
+            ("CLAUDE_CODE_ENTRYPOINT", "sdk-ts".into()),
+            // An engine that refuses to skip permissions as root is told that this is no ordinary machine.
+            ("IS_SANDBOX", "1".into()),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".into()),
+            ("DISABLE_TELEMETRY", "1".into()),
+            ("DISABLE_ERROR_REPORTING", "1".into()),
+            ("DISABLE_AUTOUPDATER", "1".into()),
+        ]
+    }
+}

@@ -1,0 +1,110 @@
+//! The little of HTTP that a model's server needs: requests with a length, one after the other on a connection.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::net::TcpStream;
+use std::time::Instant;
+
+use memchr::memmem;
+
+use super::clock;
+
+/// A request.
+pub(super) struct Request {
+    /// When its first byte was there.
+    pub(super) arrived: Instant,
+    /// Its first line.
+    line: String,
+    /// What it carries.
+    pub(super) body: Vec<u8>,
+}
+
+/// What a request wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// A step of the agent: a stream, with tools.
+    Step,
+    /// Some other stream, such as a title for the session.
+    Aside,
+    /// A reply in one piece.
+    Whole,
+    /// Something else.
+    Other,
+}
+
+/// The next request; none when the connection is closed.
+pub(super) fn read(source: &mut BufReader<TcpStream>) -> io::Result<Option<Request>> {
+    if source.fill_buf()?.is_empty() {
+        return Ok(None);
+    }
+    let arrived = clock::now();
+    let mut line = String::new();
+    source.read_line(&mut line)?;
+    let mut length = 0;
+    let mut field = String::new();
+    loop {
+        field.clear();
+        source.read_line(&mut field)?;
+        match field.trim_end().split_once(':') {
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                length = value.trim().parse().map_err(io::Error::other)?;
+            }
+            Some(_) => {}
+            None => break,
+        }
+    }
+    let mut body = vec![0; length];
+    source.read_exact(&mut body)?;
+    Ok(Some(Request { arrived, line, body }))
+}
+
+impl Request {
+    /// What it wants.
+    pub(super) fn wanted(&self) -> Wanted {
+        let asks_model = self.line.starts_with("POST /v1/messages") && !self.line.contains("count_tokens");
+        match (asks_model, self.has(r#""stream":true"#), self.has(r#""tools":[{"#)) {
+            (false, ..) => Wanted::Other,
+            (true, false, _) => Wanted::Whole,
+            (true, true, false) => Wanted::Aside,
+            (true, true, true) => Wanted::Step,
+        }
+    }
+
+    /// How many tool results it carries. Within a text the quotes would be escaped.
+    pub(super) fn results(&self) -> usize {
+        self.count(r#""tool_use_id":"#)
+    }
+
+    /// Whether a tool is offered.
+    pub(super) fn offers(&self, tool: &str) -> bool {
+        self.has(&format!(r#""name":"{tool}""#))
+    }
+
+    /// How often a text occurs.
+    pub(super) fn count(&self, text: &str) -> usize {
+        memmem::find_iter(&self.body, text.as_bytes()).count()
+    }
+
+    fn has(&self, text: &str) -> bool {
+        memmem::find(&self.body, text.as_bytes()).is_some()
+    }
+}
+
+/// An answer in one piece.
+pub(super) fn whole(json: &str) -> Vec<u8> {
+    let length = json.len();
+    format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{json}")
+        .into_bytes()
+}
+
+/// The head of a stream of events.
+pub(super) const STREAM: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n";
+
+/// The end of a stream of events.
+pub(super) const END: &[u8] = b"0\r\n\r\n";
+
+/// One event, in a chunk of its own as the real server sends it.
+pub(super) fn event(name: &str, data: &str) -> Vec<u8> {
+    let text = format!("event: {name}\ndata: {data}\n\n");
+    format!("{:x}\r\n{text}\r\n", text.len()).into_bytes()
+}

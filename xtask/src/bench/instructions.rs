@@ -1,0 +1,88 @@
+//! Instructions per step on the hot paths, counted by valgrind: the same on a busy machine as on an idle one.
+//!
+//! The benches are plain programs: `NAME TIMES` repeats one case. Each case is run twice with different numbers of times; the
+//! difference is what the repetitions cost, without start and preparation.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::figures::shown;
+use crate::command::{root, succeeds};
+
+const FEW: u64 = 20;
+const MANY: u64 = 220;
+
+/// Where benches are. The network is left out: no case needs it, and it takes minutes to build.
+const BENCHES: [&[&str]; 2] = [&["-p", "whimbrel-wire"], &["-p", "whimbrel-models", "--no-default-features"]];
+
+/// Builds the benches, runs every case and shows the counts.
+#[expect(clippy::print_stdout, reason = "the table is what the person asked for")]
+pub(super) fn run() -> Result<()> {
+    ensure!(
+        succeeds("valgrind", &["--version"]),
+        "Counting instructions needs valgrind, which is not installed."
+    );
+    println!("| case | instructions |\n|---|---:|");
+    for package in BENCHES {
+        let bench = build(package)?;
+        for case in output(command(&bench).arg("--list"))?.lines() {
+            let (few, many) = (count(&bench, case, FEW)?, count(&bench, case, MANY)?);
+            println!("| {case} | {} |", shown((many - few) as f64 / (MANY - FEW) as f64));
+        }
+    }
+    Ok(())
+}
+
+/// Builds the bench of a package and gives its path.
+fn build(package: &[&str]) -> Result<PathBuf> {
+    let words = ["bench", "--locked", "--bench", "hot_paths", "--no-run", "--message-format", "json"];
+    let told = output(command("cargo".as_ref()).args(words).args(package))?;
+    let built = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let path = built.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).last();
+    path.with_context(|| format!("cargo built no bench for {package:?}"))
+}
+
+/// All instructions of a run.
+fn count(bench: &PathBuf, case: &str, times: u64) -> Result<u64> {
+    let mut command = command("valgrind".as_ref());
+    command
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(bench)
+        .args([case, &times.to_string()]);
+    let run = command.output().context("valgrind cannot be started")?;
+    let told = String::from_utf8_lossy(&run.stderr);
+    ensure!(run.status.success(), "{case} failed under valgrind: {told}");
+    collected(&told).with_context(|| format!("valgrind told no count for {case}: {told}"))
+}
+
+/// The number in `==1== Collected : 123`.
+fn collected(told: &str) -> Option<u64> {
+    told.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
+}
+
+fn output(command: &mut Command) -> Result<String> {
+    let run = command.output().with_context(|| format!("{command:?} cannot be started"))?;
+    ensure!(run.status.success(), "{command:?} failed: {}", String::from_utf8_lossy(&run.stderr));
+    Ok(String::from_utf8(run.stdout)?)
+}
+
+#[expect(clippy::disallowed_methods, reason = "counting means running programs")]
+fn command(program: &std::path::Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(root());
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_is_found_in_what_valgrind_tells() {
+        assert_eq!(collected("==7== Events    : Ir\n==7== Collected : 154672\n==7==\n"), Some(154_672));
+        assert_eq!(collected("==7== nothing"), None);
+    }
+}

@@ -1,0 +1,34 @@
+//! What a process holds at this moment, as the kernel tells it.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+
+/// Megabytes of one process.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Memory {
+    /// All that is resident.
+    pub(super) resident: f64,
+    /// Shared pages divided by their users: the only figure that can be summed.
+    pub(super) proportional: f64,
+    /// What belongs to nobody else and to no file.
+    pub(super) anonymous: f64,
+}
+
+/// What a process holds.
+pub(super) fn of(process: u32) -> Result<Memory> {
+    let text =
+        fs::read_to_string(format!("/proc/{process}/smaps_rollup")).context("the process has ended")?;
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        line.trim_matches(|c: char| !c.is_ascii_digit()).parse::<f64>().unwrap_or_default() / 1024.0
+    };
+    Ok(Memory { resident: field("Rss:"), proportional: field("Pss:"), anonymous: field("Anonymous:") })
+}
+
+/// The first child of a process that has one thread.
+pub(super) fn child_of(process: u32) -> Result<u32> {
+    let path = format!("/proc/{process}/task/{process}/children");
+    let text = fs::read_to_string(&path).with_context(|| format!("{path} cannot be read"))?;
+    text.split_whitespace().next().and_then(|word| word.parse().ok()).context("the process has no child")
+}

@@ -1,0 +1,109 @@
+//! What is measured. A scenario is one row here and one file.
+
+mod ask;
+mod cold;
+mod interrupt;
+mod loops;
+mod pace;
+mod parallel;
+mod session;
+mod stream;
+mod swarm;
+mod tools;
+
+use anyhow::{Result, bail};
+
+use super::engine::Engine;
+use super::figures::Figures;
+use super::lab::Lab;
+
+/// Something to measure.
+pub(super) struct Scenario {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// What happens in it.
+    pub(super) about: &'static str,
+    /// Plays it once with an engine; none if it is not for engines.
+    pub(super) play: fn(&Lab, &Engine) -> Result<Option<Figures>>,
+    /// Measures what stands beside the engines, by name.
+    pub(super) beside: fn(&Lab) -> Result<Vec<(String, Figures)>>,
+}
+
+const ALL: [Scenario; 12] = [
+    Scenario { name: "cold", about: "spawn, one short reply, exit", play: cold::play, beside: nothing },
+    Scenario { name: "loop", about: "one prompt, Bash turns", play: loops::bash, beside: loops::shell_alone },
+    Scenario { name: "read-loop", about: "one prompt, Read turns", play: loops::read, beside: nothing },
+    Scenario {
+        name: "stream",
+        about: "one reply of 10,000 deltas, all passed on",
+        play: stream::play,
+        beside: nothing,
+    },
+    Scenario {
+        name: "pace",
+        about: "1,000 deltas, one every 2 ms: what an engine adds",
+        play: pace::play,
+        beside: nothing,
+    },
+    Scenario { name: "session", about: "100 messages in one process", play: session::play, beside: nothing },
+    Scenario {
+        name: "parallel-8",
+        about: "8 processes, 5 Bash turns each",
+        play: parallel::eight,
+        beside: nothing,
+    },
+    Scenario {
+        name: "parallel-32",
+        about: "32 processes, 5 Bash turns each",
+        play: parallel::thirty_two,
+        beside: nothing,
+    },
+    Scenario {
+        name: "swarm",
+        about: "1,000 sessions in one process, 5 turns each",
+        play: swarm::play,
+        beside: swarm::in_process,
+    },
+    Scenario {
+        name: "ask",
+        about: "20 Bash calls, each allowed by the host",
+        play: ask::play,
+        beside: nothing,
+    },
+    Scenario {
+        name: "interrupt",
+        about: "the model falls silent, the host interrupts",
+        play: interrupt::play,
+        beside: nothing,
+    },
+    Scenario {
+        name: "tools",
+        about: "tools on 20,000 files, 200 MB",
+        play: tools::play,
+        beside: tools::ripgrep,
+    },
+];
+
+/// The names of all scenarios.
+pub(super) fn names() -> Vec<&'static str> {
+    ALL.iter().map(|scenario| scenario.name).collect()
+}
+
+/// The scenarios with these names, in our order; all, if there are none. `parallel` means both.
+pub(super) fn chosen(wanted: &[String]) -> Result<Vec<Scenario>> {
+    let meant = |name: &str, wanted: &str| {
+        name == wanted || name.strip_suffix("-8").or(name.strip_suffix("-32")) == Some(wanted)
+    };
+    if let Some(unknown) = wanted.iter().find(|word| !names().iter().any(|name| meant(name, word))) {
+        bail!("there is no scenario {unknown:?}; there are: {}", names().join(", "));
+    }
+    Ok(ALL
+        .into_iter()
+        .filter(|one| wanted.is_empty() || wanted.iter().any(|word| meant(one.name, word)))
+        .collect())
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "others beside the engines can fail")]
+fn nothing(_: &Lab) -> Result<Vec<(String, Figures)>> {
+    Ok(Vec::new())
+}

@@ -1,0 +1,88 @@
+//! Many processes at once, started together.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use crate::bench::clock::{self, ms};
+use crate::bench::engine::{Engine, Start};
+use crate::bench::figures::Figures;
+use crate::bench::lab::Lab;
+use crate::bench::memory::{self, Memory};
+use crate::bench::run::Run;
+use crate::bench::script::{Call, Script};
+
+const TURNS: usize = 5;
+
+/// How often memory is looked at; looking costs time that the engines lack.
+const LOOK: Duration = Duration::from_millis(100);
+
+pub(super) fn eight(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
+    many(lab, engine, 8).map(Some)
+}
+
+pub(super) fn thirty_two(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
+    many(lab, engine, 32).map(Some)
+}
+
+fn many(lab: &Lab, engine: &Engine, count: usize) -> Result<Figures> {
+    lab.server.play(Script::repeat(TURNS, |number| Call::bash(&format!("true {number}"))));
+    let began = clock::now();
+    let mut runs = Vec::with_capacity(count);
+    for _ in 0..count {
+        let mut run = Run::start(lab, engine, Start::default())?;
+        run.say("go")?;
+        runs.push(run);
+    }
+    let over = AtomicBool::new(false);
+    let (ended, most) = thread::scope(|scope| {
+        let processes: Vec<u32> = runs.iter().filter_map(|run| run.process().ok()).collect();
+        let over = &over;
+        let watching = scope.spawn(move || watch(&processes, over));
+        let ended = finish(runs);
+        over.store(true, Ordering::Relaxed);
+        (ended, watching.join().unwrap_or_default())
+    });
+    let (cpu, last) = ended?;
+    let steps = lab.server.steps().len();
+    ensure!(steps == count * (TURNS + 1), "{steps} requests instead of {}", count * (TURNS + 1));
+    Ok(vec![
+        ("CPU, ms", cpu),
+        ("CPU per process, ms", cpu / count as f64),
+        ("until the last result, ms", ms(last - began)),
+        ("memory of all, shared pages once, MB", most.proportional),
+        ("of it anonymous, MB", most.anonymous),
+    ])
+}
+
+/// Waits for all results, then for all ends: CPU of all, and when the last result came.
+fn finish(mut runs: Vec<Run>) -> Result<(f64, std::time::Instant)> {
+    let mut last = clock::now();
+    for run in &mut runs {
+        last = last.max(run.result()?.at);
+    }
+    let mut cpu = 0.0;
+    for run in runs {
+        cpu += run.finish()?.cpu;
+    }
+    Ok((cpu, last))
+}
+
+/// The most that the engines held together, their children not counted.
+fn watch(processes: &[u32], over: &AtomicBool) -> Memory {
+    let mut most = Memory::default();
+    while !over.load(Ordering::Relaxed) {
+        let mut sum = Memory::default();
+        // A process that has ended holds nothing.
+        for memory in processes.iter().filter_map(|process| memory::of(*process).ok()) {
+            sum.proportional += memory.proportional;
+            sum.anonymous += memory.anonymous;
+        }
+        most.proportional = most.proportional.max(sum.proportional);
+        most.anonymous = most.anonymous.max(sum.anonymous);
+        clock::pause(LOOK);
+    }
+    most
+}
