@@ -8,8 +8,8 @@ from pathlib import Path
 
 from claude_agent_sdk import ClaudeAgentOptions
 
-# How long anything may take before a test gives up, in seconds.
-PATIENCE = 30
+# How long anything may take before a test gives up, in seconds; and how long processes may take to end after it.
+PATIENCE, AFTERMATH = 30, 15
 
 
 def call(tool, /, **arguments):
@@ -17,9 +17,9 @@ def call(tool, /, **arguments):
     return [{"type": "tool_use", "name": tool, "input": arguments}]
 
 
-def wait_until(condition, what):
+def wait_until(condition, what, seconds=PATIENCE):
     """Waits until a condition holds; gives what it gave."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline, f"waited in vain: {what}"
         time.sleep(0.01)
@@ -81,7 +81,7 @@ class Stage:
     def clear(self):
         """Waits until nothing of this test runs; whatever stays is ended, and is a failure."""
         try:
-            wait_until(lambda: not self.processes(), "every process of the test to end")
+            wait_until(lambda: not self.processes(), "every process of the test to end", AFTERMATH)
         except AssertionError:
             left = self.processes()
             for pid in left:

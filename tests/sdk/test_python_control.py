@@ -82,7 +82,7 @@ def test_a_switched_model_is_asked_from_the_next_turn_on(stage, provider):
             await client.set_model(OTHER_MODEL)
             turns.append(await turn(client, "second"))
             await client.set_model(None)
-            return turns + [await turn(client, "third")]
+            return [*turns, await turn(client, "third")]
 
     turns = in_time(talk())
     assert [request["model"] for request in provider.requests] == [MODEL, OTHER_MODEL, MODEL]

@@ -7,7 +7,7 @@ use whimbrel_models::retry::Policy;
 use whimbrel_wire::message::Denial;
 
 use crate::conversation::Conversation;
-use crate::cost::Spend;
+use crate::cost::Ledger;
 use crate::engine::Engine;
 use crate::knobs::KnobsReader;
 use crate::outbox::Outbox;
@@ -29,8 +29,8 @@ pub struct Agent {
     pub outbox: Outbox,
     /// What it may spend.
     pub limits: Limits,
-    /// What it has spent.
-    pub spend: Spend,
+    /// What is spent.
+    pub ledger: Ledger,
     /// Calls that were not permitted in the turn at hand.
     pub denials: Vec<Denial>,
 }

@@ -1,11 +1,39 @@
 //! What a session has spent: tokens and dollars, per model and for the turn at hand.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use whimbrel_models::catalog::Catalog;
 use whimbrel_wire::Usage;
 use whimbrel_wire::message::ModelUsage;
+
+/// The spend of a session, shared by everything that spends: turns, subagents, tools. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Ledger {
+    spend: Arc<Mutex<Spend>>,
+}
+
+impl Ledger {
+    /// Begins a new turn; the totals stay.
+    pub fn begin_turn(&self) {
+        self.open().begin_turn();
+    }
+
+    /// Adds one reply.
+    pub fn add(&self, catalog: &Catalog, model: &str, usage: &Usage, waited: Duration) {
+        self.open().add(catalog, model, usage, waited);
+    }
+
+    /// The spend as it is now.
+    pub fn read(&self) -> Spend {
+        self.open().clone()
+    }
+
+    fn open(&self) -> MutexGuard<'_, Spend> {
+        self.spend.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// The spend of one session.
 #[derive(Debug, Clone, Default)]
@@ -20,13 +48,13 @@ pub struct Spend {
 
 impl Spend {
     /// Begins a new turn; the totals stay.
-    pub fn begin_turn(&mut self) {
+    fn begin_turn(&mut self) {
         self.turn = Usage { service_tier: "standard".into(), ..Usage::default() };
         self.turn_api = Duration::ZERO;
     }
 
     /// Adds one reply.
-    pub fn add(&mut self, catalog: &Catalog, model: &str, usage: &Usage, waited: Duration) {
+    fn add(&mut self, catalog: &Catalog, model: &str, usage: &Usage, waited: Duration) {
         self.turn_api += waited;
         sum(&mut self.turn, usage);
         let info = catalog.lookup(model);

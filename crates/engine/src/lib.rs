@@ -6,7 +6,7 @@
 //! - front door: [`link`] (a pair of channels), [`serve`](mod@serve) (the owner of a session), [`control`] (requests of the
 //!   host), [`ask`] (questions to the host), [`outbox`] (the way out), [`state`] (running, waiting, idle)
 //! - the turn: [`turn`] (the loop), [`verdict`] (pure: what next), [`gate`] and [`permission`] (may it?), [`workshop`] (which
-//!   calls run side by side), [`cost`], [`report`] (pure: the result frame)
+//!   calls run side by side), [`cost`], [`report`](mod@report) (pure: the result frame), [`consult`] (a question beside the conversation)
 //! - what is said: [`conversation`] (transcript, history and host at once), [`context`] (prompt, surroundings), [`session`]
 //! - [`commands`]: prompts that the engine answers itself
 //! - [`setup`]: options to meaning; [`knobs`]: what can be turned while it runs; [`toolbox`]: which tools there are
@@ -17,6 +17,7 @@ pub mod agent;
 pub mod ask;
 pub mod clock;
 pub mod commands;
+pub mod consult;
 pub mod context;
 mod control;
 pub mod conversation;

@@ -19,9 +19,10 @@ use whimbrel_wire::{Frame, PROTOCOL_VERSION, Role, WireError};
 use crate::agent::Agent;
 use crate::ask::Ask;
 use crate::commands::{self, Action, Command, compact};
+use crate::consult::Consult;
 use crate::context::{changes, prompt, surroundings};
 use crate::conversation::Conversation;
-use crate::cost::Spend;
+use crate::cost::Ledger;
 use crate::engine::Engine;
 use crate::gate::{Asks, Gate};
 use crate::knobs::KnobsWriter;
@@ -270,7 +271,7 @@ impl Session {
             self.agent = Some(agent);
             return;
         }
-        agent.spend.begin_turn();
+        agent.ledger.begin_turn();
         agent.denials.clear();
         let cancel = CancellationToken::new();
         agent.bench.call.cancel = cancel.clone();
@@ -322,7 +323,7 @@ impl Session {
         let Some(running) = self.running.take() else { return };
         let result = report(Report {
             ending,
-            spend: &agent.spend,
+            spend: &agent.ledger.read(),
             denials: std::mem::take(&mut agent.denials),
             took: clock::monotonic() - running.started,
             origin: running.origin,
@@ -408,6 +409,7 @@ impl Session {
         conversation.brief(&surroundings::describe(workspace.root(), &model, branch.as_deref()));
         let system =
             prompt::system(self.setup.system_prompt.as_ref(), self.setup.append_system_prompt.as_deref());
+        let ledger = Ledger::default();
         Agent {
             engine: self.engine.clone(),
             conversation,
@@ -419,15 +421,27 @@ impl Session {
                     id: String::new(),
                     workspace: Arc::clone(workspace),
                     tasks: self.tasks.clone(),
+                    consult: self.consult(&ledger),
                     cancel: CancellationToken::new(),
                 },
             },
             knobs: self.knobs.subscribe(),
             outbox: self.outbox.clone(),
             limits: self.setup.limits.clone(),
-            spend: Spend::default(),
+            ledger,
             denials: Vec::new(),
         }
+    }
+
+    fn consult(&self, ledger: &Ledger) -> Consult {
+        let (engine, policy) = (self.engine.clone(), self.setup.limits.policy());
+        Consult::new(
+            engine,
+            ledger.clone(),
+            self.setup.small_model.clone(),
+            policy,
+            self.setup.session.as_str().into(),
+        )
     }
 
     fn gate(&self) -> Gate {

@@ -165,7 +165,7 @@ async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &Cancellatio
     }
     if !assembly.id.is_empty() {
         agent.conversation.note_usage(&assembly.usage);
-        agent.spend.add(agent.engine.catalog(), &knobs.model, &assembly.usage, clock::monotonic() - began);
+        agent.ledger.add(agent.engine.catalog(), &knobs.model, &assembly.usage, clock::monotonic() - began);
     }
     heard
 }

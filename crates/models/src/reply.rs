@@ -40,8 +40,9 @@ pub struct Reply<D> {
 impl<D: Dialect> Reply<D> {
     /// A reply whose body begins here.
     pub fn new(chunks: Chunks, dialect: D) -> Self {
-        let (decoder, ready) = (Decoder::new(), VecDeque::new());
-        Self { chunks: Some(chunks), decoder, dialect, ready, fault: None, spoken: false }
+        // The head of an answer is a sign of life too.
+        let ready = VecDeque::from([Delta { event: Event::Ping, raw: None }]);
+        Self { chunks: Some(chunks), decoder: Decoder::new(), dialect, ready, fault: None, spoken: false }
     }
 
     /// Reads every event that has arrived whole, up to the end of the reply.

@@ -1,4 +1,7 @@
-// One string prompt, to its end.
-import { asked, follow, options, sdk } from './stage.mjs'
+// One prompt to its end: a string, or with `asked.as_iterable` streaming input that ends at once.
+import { asked, follow, openInput, options, sdk } from './stage.mjs'
 
-await follow(sdk.query({ prompt: asked.prompts[0], options }))
+const [text] = asked.prompts
+const input = openInput(text)
+input.close()
+await follow(sdk.query({ prompt: asked.as_iterable ? input : text, options }))

@@ -76,7 +76,7 @@ impl Start<'_> {
         match self.consent {
             Consent::Given => flags.push("--dangerously-skip-permissions"),
             Consent::Asked => {
-                flags.extend(["--permission-prompt-tool", "stdio", "--permission-mode", "default"])
+                flags.extend(["--permission-prompt-tool", "stdio", "--permission-mode", "default"]);
             }
         }
         flags

@@ -6,6 +6,9 @@ use super::server::Step;
 /// Figures in the order in which they are shown. Less is better in all of them.
 pub(super) type Figures = Vec<(&'static str, f64)>;
 
+/// Figures of what is no engine, by name.
+pub(super) type Beside = Vec<(String, Figures)>;
+
 /// The middle one.
 pub(super) fn median(figures: &[f64]) -> f64 {
     percentile(figures, 50)

@@ -40,8 +40,8 @@ pub(super) fn run() -> Result<()> {
 fn build(package: &[&str]) -> Result<PathBuf> {
     let words = ["bench", "--locked", "--bench", "hot_paths", "--no-run", "--message-format", "json"];
     let told = output(command("cargo".as_ref()).args(words).args(package))?;
-    let built = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let path = built.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).last();
+    let built = told.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let path = built.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).next();
     path.with_context(|| format!("cargo built no bench for {package:?}"))
 }
 

@@ -69,7 +69,7 @@ impl Lab {
     /// Lets an engine do what it does only the first time.
     pub(super) fn warm_up(&self, engine: &Engine) -> Result<()> {
         for _ in 0..2 {
-            self.server.play(Script::calls(vec![Call::bash("true")]));
+            self.server.play(Script::calls(&[Call::bash("true")]));
             Run::whole(self, engine, Start::default())
                 .with_context(|| format!("{} does not work", engine.name))?;
         }

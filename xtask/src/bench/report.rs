@@ -73,7 +73,7 @@ impl Report {
         columns.retain(|who| rows.iter().any(|row| row.who == *who));
         others.for_each(|who| push_new(&mut columns, who));
         let mut names = Vec::new();
-        rows.iter().flat_map(|row| &row.figures).for_each(|(name, _)| push_new(&mut names, *name));
+        rows.iter().flat_map(|row| &row.figures).for_each(|(name, _)| push_new(&mut names, name));
 
         let compared = match self.engines.as_slice() {
             [ours, theirs, ..] if columns.contains(&theirs.as_str()) => {

@@ -52,11 +52,11 @@ impl Call {
 impl Script {
     /// A word, whatever is asked.
     pub(super) fn word() -> Self {
-        Self::calls(Vec::new())
+        Self::calls(&[])
     }
 
     /// One call after the other, then a word.
-    pub(super) fn calls(calls: Vec<Call>) -> Self {
+    pub(super) fn calls(calls: &[Call]) -> Self {
         let mut replies: Vec<Reply> =
             calls.iter().enumerate().map(|(at, call)| Reply::Flood(calling(at, call))).collect();
         replies.push(Reply::Flood(saying(["OK"])));
@@ -65,7 +65,7 @@ impl Script {
 
     /// The same call so many times; `make` is given the number of the call, so that no two need be the same.
     pub(super) fn repeat(times: usize, make: impl Fn(usize) -> Call) -> Self {
-        Self::calls((0..times).map(make).collect())
+        Self::calls(&(0..times).map(make).collect::<Vec<_>>())
     }
 
     /// A long text in many pieces.

@@ -1,9 +1,7 @@
 //! Compaction: the model summarises the conversation, and the summary takes its place.
 
 use tokio_util::sync::CancellationToken;
-use whimbrel_models::assemble::Assembly;
-use whimbrel_models::call::{Call, Step, Timing};
-use whimbrel_models::{Fault, FaultKind, Request, Thinking};
+use whimbrel_models::{Fault, Request, Thinking};
 use whimbrel_wire::system::{
     CompactBoundary, CompactMetadata, CompactResult, CompactTrigger, Status, StatusKind,
 };
@@ -11,6 +9,7 @@ use whimbrel_wire::{Block, Role};
 
 use crate::agent::Agent;
 use crate::clock;
+use crate::consult::one_reply;
 
 /// How long a summary may get.
 const LONGEST: u64 = 20_000;
@@ -84,29 +83,8 @@ async fn summarise(agent: &mut Agent, keep: &str) -> Result<String, Fault> {
         raw_events: false,
     };
     let began = clock::monotonic();
-    let mut call = Call::new(provider, request, agent.limits.policy(), Timing::default());
-    let mut assembly = Assembly::default();
-    let mut summary = String::new();
-    while let Some(step) = call.next().await {
-        match step? {
-            Step::Delta(delta) => {
-                if let Some(finished) = assembly.take(&delta.event)?
-                    && let Block::Text { text, .. } = finished.block
-                {
-                    summary.push_str(&text);
-                }
-            }
-            Step::Retry(_) => {
-                assembly = Assembly::default();
-                summary.clear();
-            }
-            Step::Cut(fault) => return Err(fault),
-        }
-    }
-    agent.spend.add(agent.engine.catalog(), &model, &assembly.usage, clock::monotonic() - began);
-    if summary.trim().is_empty() {
-        return Err(Fault::new(FaultKind::Protocol, "the model's summary is empty"));
-    }
+    let (summary, usage) = one_reply(provider, request, agent.limits.policy()).await?;
+    agent.ledger.add(agent.engine.catalog(), &model, &usage, clock::monotonic() - began);
     Ok(summary)
 }
 

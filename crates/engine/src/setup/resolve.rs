@@ -42,6 +42,8 @@ pub struct Setup {
     pub place: Option<Place>,
     /// The model that is used when the host asks for the default.
     pub default_model: String,
+    /// The model for small jobs.
+    pub small_model: String,
     /// The knobs as they stand at the start.
     pub knobs: Knobs,
     /// The tools.
@@ -99,6 +101,7 @@ impl Setup {
         }
         let mode = mode(options, env)?;
         let default_model = default_model(engine, options, env);
+        let small_model = small_model(engine, &default_model, env);
         let denied: Arc<[String]> = options.disallowed_tools.clone().into();
         Ok(Self {
             knobs: Knobs {
@@ -132,6 +135,7 @@ impl Setup {
             workspace: Arc::new(workspace),
             place,
             default_model,
+            small_model,
         })
     }
 
@@ -204,6 +208,16 @@ fn default_model(engine: &Engine, options: &Options, env: &BTreeMap<String, Stri
     match named {
         None | Some("" | "default") => engine.catalog().default_model().to_owned(),
         Some(name) => engine.catalog().resolve_alias(name),
+    }
+}
+
+/// The model for small jobs: the one that is named for them, or the provider's own.
+fn small_model(engine: &Engine, main: &str, env: &BTreeMap<String, String>) -> String {
+    match env.get("ANTHROPIC_SMALL_FAST_MODEL") {
+        Some(name) if !name.is_empty() => engine.catalog().resolve_alias(name),
+        // A model of another provider has no small sister that we know of.
+        _ if main.contains(':') => main.to_owned(),
+        _ => engine.catalog().small_fast_model().to_owned(),
     }
 }
 

@@ -204,6 +204,7 @@ mod tests {
     use super::super::example::Bench;
     use super::*;
     use crate::clock;
+    use crate::consult::Consult;
     use crate::tasks::Tasks;
 
     async fn done(bench: &Bench, command: &str) -> Done {
@@ -283,7 +284,13 @@ mod tests {
         let bench = Bench::new(&[]);
         let workspace = Workspace::new(bench.path(""), bench.path("spill"), std::env::vars().collect());
         let (tasks, cancel) = (Tasks::new(mpsc::unbounded_channel().0), CancellationToken::new());
-        let call = Call { id: "call".into(), workspace: Arc::new(workspace), tasks, cancel: cancel.clone() };
+        let call = Call {
+            id: "call".into(),
+            workspace: Arc::new(workspace),
+            tasks,
+            consult: Consult::nobody(),
+            cancel: cancel.clone(),
+        };
         let begun = clock::monotonic();
         let input: Input = serde_json::from_value(json!({"command": "touch begun; sleep 60"})).unwrap();
         let (output, ()) = tokio::join!(Bash.run(input, call), async {

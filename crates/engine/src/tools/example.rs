@@ -81,6 +81,7 @@ mod bench {
     use tokio_util::sync::CancellationToken;
     use whimbrel_wire::content::ResultContent;
 
+    use crate::consult::Consult;
     use crate::tasks::Tasks;
     use crate::tools::{Call, Output, all};
     use crate::workspace::Workspace;
@@ -100,7 +101,13 @@ mod bench {
             let workspace = Arc::new(Workspace::new(folder.path().to_path_buf(), spill, env));
             let tasks = Tasks::new(mpsc::unbounded_channel().0);
             let bench = Self {
-                call: Call { id: "toolu_1".into(), workspace, tasks, cancel: CancellationToken::new() },
+                call: Call {
+                    id: "toolu_1".into(),
+                    workspace,
+                    tasks,
+                    consult: Consult::nobody(),
+                    cancel: CancellationToken::new(),
+                },
                 folder,
             };
             for (path, content) in files {

@@ -31,6 +31,7 @@ use whimbrel_models::ToolSpec;
 use whimbrel_wire::RawJson;
 use whimbrel_wire::content::ResultContent;
 
+use crate::consult::Consult;
 use crate::tasks::Tasks;
 use crate::workspace::Workspace;
 
@@ -70,6 +71,8 @@ pub struct Call {
     pub workspace: Arc<Workspace>,
     /// The background work of the session.
     pub tasks: Tasks,
+    /// A small model to ask.
+    pub consult: Consult,
     /// Fires when the turn is interrupted or the session ends.
     pub cancel: CancellationToken,
 }

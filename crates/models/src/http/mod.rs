@@ -141,6 +141,11 @@ impl Route {
             // A redirect would carry the key to whoever is named there.
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(limits.connect)
+            // Saves a thread for looking up what is known.
+            .resolve_to_addrs(
+                "localhost",
+                &[([127, 0, 0, 1], 0).into(), ([0, 0, 0, 0, 0, 0, 0, 1], 0).into()],
+            )
             .http2_keep_alive_interval(Duration::from_secs(20))
             .http2_keep_alive_timeout(Duration::from_secs(20));
         // An address may hold a password, so it is not repeated.

@@ -13,8 +13,9 @@ use crate::bench::script::{Call, Script};
 const CALLS: usize = 20;
 
 pub(super) fn play(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
-    // Something that changes a file: a harmless command would not be asked about.
-    lab.server.play(Script::repeat(CALLS, |number| Call::bash(&format!("echo {number} > asked.txt"))));
+    // Something that changes a file: a harmless command would not be asked about. A file that is emptied first would go to
+    // the disk at once.
+    lab.server.play(Script::repeat(CALLS, |number| Call::bash(&format!("echo {number} >> asked.txt"))));
     let mut run = Run::start(lab, engine, Start { consent: Consent::Asked, ..Start::default() })?;
     run.initialize()?;
     run.say("go")?;

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use serde_json::json;
 
 use crate::bench::engine::{Engine, Start};
-use crate::bench::figures::{Figures, gaps, median};
+use crate::bench::figures::{Beside, Figures, gaps, median};
 use crate::bench::lab::Lab;
 use crate::bench::meter::Used;
 use crate::bench::run::{Run, alone};
@@ -31,7 +31,7 @@ pub(super) fn read(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
 }
 
 /// What the shell alone costs.
-pub(super) fn shell_alone(lab: &Lab) -> Result<Vec<(String, Figures)>> {
+pub(super) fn shell_alone(lab: &Lab) -> Result<Beside> {
     let shells = (0..20).map(|_| alone(lab, "bash", &["-c", "true"])).collect::<Result<Vec<Used>>>()?;
     let figure = |of: fn(&Used) -> f64| median(&shells.iter().map(of).collect::<Vec<_>>());
     let figures = vec![(CPU, figure(|used| used.cpu)), (GAP, figure(|used| used.wall))];

@@ -14,7 +14,7 @@ mod tools;
 use anyhow::{Result, bail};
 
 use super::engine::Engine;
-use super::figures::Figures;
+use super::figures::{Beside, Figures};
 use super::lab::Lab;
 
 /// Something to measure.
@@ -26,7 +26,7 @@ pub(super) struct Scenario {
     /// Plays it once with an engine; none if it is not for engines.
     pub(super) play: fn(&Lab, &Engine) -> Result<Option<Figures>>,
     /// Measures what stands beside the engines, by name.
-    pub(super) beside: fn(&Lab) -> Result<Vec<(String, Figures)>>,
+    pub(super) beside: fn(&Lab) -> Result<Beside>,
 }
 
 const ALL: [Scenario; 12] = [
@@ -104,6 +104,6 @@ pub(super) fn chosen(wanted: &[String]) -> Result<Vec<Scenario>> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "others beside the engines can fail")]
-fn nothing(_: &Lab) -> Result<Vec<(String, Figures)>> {
+fn nothing(_: &Lab) -> Result<Beside> {
     Ok(Vec::new())
 }

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
 use crate::bench::engine::Engine;
-use crate::bench::figures::Figures;
+use crate::bench::figures::{Beside, Figures};
 use crate::bench::lab::Lab;
 use crate::bench::meter::Used;
 use crate::bench::run::alone_in;
@@ -21,7 +21,7 @@ pub(super) fn play(_: &Lab, _: &Engine) -> Result<Option<Figures>> {
 }
 
 /// Sessions that talk, and sessions that read files.
-pub(super) fn in_process(lab: &Lab) -> Result<Vec<(String, Figures)>> {
+pub(super) fn in_process(lab: &Lab) -> Result<Beside> {
     let file = lab.small_file();
     let reading = || {
         Script::repeat(TURNS, |number| {

@@ -8,7 +8,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::bench::engine::{Engine, Start};
-use crate::bench::figures::{Figures, gaps, median};
+use crate::bench::figures::{Beside, Figures, gaps, median};
 use crate::bench::lab::Lab;
 use crate::bench::run::{Run, alone};
 use crate::bench::script::{Call, Script};
@@ -17,63 +17,80 @@ use crate::bench::tree::{self, NEEDLE, WITH_NEEDLE};
 const CALLS: usize = 5;
 
 const GREP: &str = "Grep, ms";
+const GREP_CPU: &str = "CPU of a process with five Greps, ms";
 const GLOB: &str = "Glob, ms";
+const GLOB_CPU: &str = "CPU of a process with five Globs, ms";
 
 /// Two hundred files.
 const PATTERN: &str = "**/*75.rs";
+
+/// What the calls of one tool took; none if the engine has no such tool or its answers were not real.
+#[derive(Default)]
+struct Took {
+    turn: Option<f64>,
+    cpu: Option<f64>,
+}
 
 pub(super) fn play(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
     let root = tree::grow(lab)?;
     let file = root.join(WITH_NEEDLE);
     let grep = json!({ "pattern": NEEDLE, "path": root, "output_mode": "files_with_matches" });
     let glob = json!({ "pattern": PATTERN, "path": root });
-    let mut figures = Figures::new();
-    let mut note = |name, figure: Option<f64>| figures.extend(figure.map(|figure| (name, figure)));
-    note(GREP, searching(lab, engine, &root, ("Grep", &grep), "f18000.rs")?);
-    note(GLOB, searching(lab, engine, &root, ("Glob", &glob), "f19975.rs")?);
-    note("Read 10 KB, ms", reading(lab, engine, &root, &file)?);
-    note("Edit in 2,000 lines, ms", editing(lab, engine, &root)?);
-    Ok(Some(figures))
+    let grep = searching(lab, engine, &root, ("Grep", &grep), "f18000.rs")?;
+    let glob = searching(lab, engine, &root, ("Glob", &glob), "f19975.rs")?;
+    let figures = [
+        (GREP, grep.turn),
+        (GREP_CPU, grep.cpu),
+        (GLOB, glob.turn),
+        (GLOB_CPU, glob.cpu),
+        ("Read 10 KB, ms", reading(lab, engine, &root, &file)?.turn),
+        ("Edit in 2,000 lines, ms", editing(lab, engine, &root)?.turn),
+    ];
+    Ok(Some(figures.into_iter().filter_map(|(name, figure)| Some((name, figure?))).collect()))
 }
 
-/// The same searches without an engine, if ripgrep is installed.
-pub(super) fn ripgrep(lab: &Lab) -> Result<Vec<(String, Figures)>> {
+/// The same searches without an engine, if ripgrep is installed: five processes each.
+pub(super) fn ripgrep(lab: &Lab) -> Result<Beside> {
     let root = tree::grow(lab)?.display().to_string();
-    let wall = |arguments: &[&str]| -> Result<f64> {
-        let times = (0..CALLS).map(|_| Ok(alone(lab, "rg", arguments)?.wall)).collect::<Result<Vec<_>>>()?;
-        Ok(median(&times))
-    };
     if alone(lab, "rg", &["--version"]).is_err() {
         return Ok(Vec::new());
     }
-    let figures =
-        vec![(GREP, wall(&["-l", NEEDLE, &root])?), (GLOB, wall(&["--files", "-g", PATTERN, &root])?)];
-    Ok(vec![("rg".into(), figures)])
+    let search = |arguments: &[&str]| -> Result<(f64, f64)> {
+        let used = (0..CALLS).map(|_| alone(lab, "rg", arguments)).collect::<Result<Vec<_>>>()?;
+        Ok((
+            median(&used.iter().map(|used| used.wall).collect::<Vec<_>>()),
+            used.iter().map(|used| used.cpu).sum(),
+        ))
+    };
+    let (grep, glob) = (search(&["-l", NEEDLE, &root])?, search(&["--files", "-g", PATTERN, &root])?);
+    Ok(vec![("rg".into(), vec![(GREP, grep.0), (GREP_CPU, grep.1), (GLOB, glob.0), (GLOB_CPU, glob.1)])])
 }
 
-/// One search, five times; none if the engine has no such tool or did not find what there is.
+/// One search, five times.
 fn searching(
     lab: &Lab,
     engine: &Engine,
     root: &Path,
     call: (&'static str, &Value),
     expected: &str,
-) -> Result<Option<f64>> {
+) -> Result<Took> {
     let (tool, input) = call;
-    lab.server.play(Script::repeat(CALLS, |_| Call::new(tool, input.clone())).expecting(expected));
-    Run::whole(lab, engine, Start { folder: Some(root), ..Start::default() })?;
-    Ok(turn_time(lab, tool))
+    took(
+        lab,
+        engine,
+        root,
+        Script::repeat(CALLS, |_| Call::new(tool, input.clone())).expecting(expected),
+        tool,
+    )
 }
 
 /// Another part of the file each time, the needle in all of them.
-fn reading(lab: &Lab, engine: &Engine, root: &Path, file: &Path) -> Result<Option<f64>> {
+fn reading(lab: &Lab, engine: &Engine, root: &Path, file: &Path) -> Result<Took> {
     let call = |number: usize| Call::new("Read", json!({ "file_path": file, "limit": 1000 + number }));
-    lab.server.play(Script::repeat(CALLS, call).expecting(NEEDLE));
-    Run::whole(lab, engine, Start { folder: Some(root), ..Start::default() })?;
-    Ok(turn_time(lab, "Read"))
+    took(lab, engine, root, Script::repeat(CALLS, call).expecting(NEEDLE), "Read")
 }
 
-fn editing(lab: &Lab, engine: &Engine, root: &Path) -> Result<Option<f64>> {
+fn editing(lab: &Lab, engine: &Engine, root: &Path) -> Result<Took> {
     let file = root.join("edited.txt");
     tree::lines(&file)?;
     let mut calls = vec![Call::new("Read", json!({ "file_path": file }))];
@@ -81,17 +98,19 @@ fn editing(lab: &Lab, engine: &Engine, root: &Path) -> Result<Option<f64>> {
         let (old, new) = (format!("line {line} alpha"), format!("line {line} omega"));
         Call::new("Edit", json!({ "file_path": file, "old_string": old, "new_string": new }))
     }));
-    lab.server.play(Script::calls(calls));
-    Run::whole(lab, engine, Start { folder: Some(root), ..Start::default() })?;
-    let edited = fs::read_to_string(&file)?.matches("omega").count() == 5;
-    Ok(turn_time(lab, "Edit").filter(|_| edited))
+    let took = took(lab, engine, root, Script::calls(&calls), "Edit")?;
+    let edited = fs::read_to_string(&file)?.matches("omega").count() == CALLS;
+    Ok(if edited { took } else { Took::default() })
 }
 
 /// The median turn without the first, if the tool was offered and every result had the expected text.
-fn turn_time(lab: &Lab, tool: &str) -> Option<f64> {
+fn took(lab: &Lab, engine: &Engine, root: &Path, script: Script, tool: &str) -> Result<Took> {
+    let expects = script.expected.is_some();
+    lab.server.play(script);
+    let whole = Run::whole(lab, engine, Start { folder: Some(root), ..Start::default() })?;
     let steps = lab.server.steps();
-    let real = steps.windows(2).all(|pair| pair[1].hits > pair[0].hits)
-        || steps.iter().all(|step| step.hits == 0 && tool == "Edit");
-    let times = gaps(&steps);
-    (lab.server.was_offered(tool) && steps.len() > CALLS && real).then(|| median(&times[1..]))
+    let real = !expects || steps.windows(2).all(|pair| pair[1].hits > pair[0].hits);
+    let counts = lab.server.was_offered(tool) && steps.len() > CALLS && real;
+    let turn = counts.then(|| median(&gaps(&steps)[1..]));
+    Ok(Took { turn, cpu: turn.map(|_| whole.used.cpu) })
 }

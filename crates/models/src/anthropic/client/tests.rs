@@ -250,18 +250,20 @@ async fn outcome(server: &Server, timing: Timing) -> (u64, Option<FaultKind>) {
 #[tokio::test]
 async fn a_call_gets_its_reply_in_the_end() {
     let part = |bytes: usize, act: Act| vec![stream_head(), chunk(&events("abc")[..bytes]), act];
-    let quick = Timing { no_bytes: Duration::from_millis(50), ..Timing::default() };
     let overloaded = || answer(529, "", "");
     let end = events("abc").len();
+    let patient = Timing::default();
+    let quick = Timing { no_bytes: Duration::from_millis(100), ..patient };
+    let brisk = Timing { no_bytes: Duration::from_secs(1), ..patient };
     let table = [
-        ("A5 overloads", vec![overloaded(), overloaded(), reply("a")], (2, None)),
-        ("A20 a cut in the text", vec![part(end * 2 / 3, Act::Close), reply("a")], (1, None)),
-        ("A23 a cut before the farewell", vec![part(end - 30, Act::Close)], (0, None)),
-        ("A31 a stall", vec![part(end / 2, Act::Hang), reply("a")], (1, None)),
-        ("A31 stalls for ever", vec![part(end / 2, Act::Hang); 3], (2, Some(FaultKind::Stalled))),
-        ("A10 no such model", vec![answer(404, "", "")], (0, Some(FaultKind::ModelNotFound))),
+        ("A5 overloads", patient, vec![overloaded(), overloaded(), reply("a")], (2, None)),
+        ("A20 a cut in the text", patient, vec![part(end * 2 / 3, Act::Close), reply("a")], (1, None)),
+        ("A23 a cut before the farewell", patient, vec![part(end - 30, Act::Close)], (0, None)),
+        ("A31 a stall", brisk, vec![part(end / 2, Act::Hang), reply("a")], (1, None)),
+        ("A31 stalls for ever", quick, vec![part(end / 2, Act::Hang); 3], (2, Some(FaultKind::Stalled))),
+        ("A10 no such model", patient, vec![answer(404, "", "")], (0, Some(FaultKind::ModelNotFound))),
     ];
-    for (name, answers, expected) in table {
-        assert_eq!(outcome(&Server::start(answers).await, quick).await, expected, "{name}");
+    for (name, timing, answers, expected) in table {
+        assert_eq!(outcome(&Server::start(answers).await, timing).await, expected, "{name}");
     }
 }

@@ -1,0 +1,94 @@
+//! One question to a model, outside any conversation: summaries, pages to be read.
+
+use std::sync::Arc;
+
+use whimbrel_models::assemble::Assembly;
+use whimbrel_models::call::{Call, Step, Timing};
+use whimbrel_models::retry::Policy;
+use whimbrel_models::{Fault, FaultKind, History, Model, Preamble, Request, Thinking};
+use whimbrel_wire::{Block, Role, Usage};
+
+use crate::clock;
+use crate::cost::Ledger;
+use crate::engine::Engine;
+
+/// How long an answer may get.
+const LONGEST: u64 = 8_192;
+
+/// Asks the small model. Cheap to clone; what it costs goes into the session's ledger.
+#[derive(Clone)]
+pub struct Consult {
+    engine: Engine,
+    ledger: Ledger,
+    model: String,
+    policy: Policy,
+    session: Arc<str>,
+}
+
+impl Consult {
+    /// Asks this model.
+    pub fn new(engine: Engine, ledger: Ledger, model: String, policy: Policy, session: Arc<str>) -> Self {
+        Self { engine, ledger, model, policy, session }
+    }
+
+    /// Nobody can be asked: for tests of tools that ask nobody.
+    #[cfg(test)]
+    pub(crate) fn nobody() -> Self {
+        use whimbrel_models::providers::Providers;
+        let engine = Engine::new(Providers::offline());
+        Self::new(engine, Ledger::default(), "nobody".into(), Policy::default(), "session".into())
+    }
+
+    /// Asks one question under a system prompt of its own.
+    pub async fn ask(&self, system: &str, question: &str) -> Result<String, Fault> {
+        let (provider, name) = self.engine.providers().resolve(&self.model)?;
+        let mut history = History::new();
+        history.push(Role::User, &Block::text(question));
+        let request = Request {
+            model: name,
+            preamble: Arc::new(Preamble::new(vec![system.to_owned()], Vec::new())),
+            history: history.ask(),
+            max_tokens: LONGEST.min(self.engine.catalog().max_output_tokens(&self.model)),
+            thinking: Thinking::Disabled,
+            effort: None,
+            betas: Vec::new(),
+            session_id: self.session.to_string(),
+            raw_events: false,
+        };
+        let began = clock::monotonic();
+        let (answer, usage) = one_reply(provider, request, self.policy).await?;
+        self.ledger.add(self.engine.catalog(), &self.model, &usage, clock::monotonic() - began);
+        Ok(answer)
+    }
+}
+
+/// One whole reply: its text and what it cost. An empty one is a fault.
+pub async fn one_reply(
+    model: Arc<dyn Model>,
+    request: Request,
+    policy: Policy,
+) -> Result<(String, Usage), Fault> {
+    let mut call = Call::new(model, request, policy, Timing::default());
+    let mut assembly = Assembly::default();
+    let mut answer = String::new();
+    while let Some(step) = call.next().await {
+        match step? {
+            Step::Delta(delta) => {
+                if let Some(finished) = assembly.take(&delta.event)?
+                    && let Block::Text { text, .. } = finished.block
+                {
+                    answer.push_str(&text);
+                }
+            }
+            Step::Retry(_) => {
+                assembly = Assembly::default();
+                answer.clear();
+            }
+            Step::Cut(fault) => return Err(fault),
+        }
+    }
+    if answer.trim().is_empty() {
+        return Err(Fault::new(FaultKind::Protocol, "The model's answer is empty."));
+    }
+    Ok((answer, assembly.usage))
+}
