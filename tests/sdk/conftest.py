@@ -42,7 +42,7 @@ def no_foreign_environment(installed, stage, monkeypatch):
 
 
 @pytest.fixture
-def provider(stage, monkeypatch):
+def provider(no_foreign_environment, monkeypatch):
     """A server of the Messages API on loopback, for tests that must see what reaches the model."""
     with Provider() as provider:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from claude_agent_sdk import ClaudeAgentOptions
 
-# How long anything may take before a test gives up, in seconds; and how long processes may take to end after it.
+# How many seconds anything may take before a test gives up, and its processes to end after it.
 PATIENCE, AFTERMATH = 30, 15
 
 

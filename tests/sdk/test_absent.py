@@ -4,6 +4,7 @@ import pytest
 from claude_agent_sdk import AgentDefinition, HookMatcher, create_sdk_mcp_server, tool
 
 from caller import ask_until_error, results
+from stage import call
 
 
 async def nothing(*_):
@@ -65,3 +66,12 @@ def test_what_is_not_there_yet_is_refused_and_nothing_is_done(stage, more, missi
     assert error is not None
     assert missing in str(error)
     assert all(end.is_error and end.num_turns == 0 for end in results(messages))
+
+
+@pytest.mark.xfail(reason="settings files are not read, and nobody is told")
+def test_a_deny_rule_in_the_settings_of_the_project_is_not_overlooked(stage):
+    (stage.workspace / ".claude").mkdir()
+    (stage.workspace / ".claude" / "settings.json").write_text('{"permissions": {"deny": ["Bash"]}}')
+    options = stage.options(call("Bash", command="touch made.txt"), "Done.", allowed_tools=["Bash"])
+    ask_until_error("go", options)
+    assert not (stage.workspace / "made.txt").exists()

@@ -1,6 +1,7 @@
 """The PyPI SDK, in process: prompts, the tool loop, options, endings."""
 
 import asyncio
+import base64
 
 import pytest
 from claude_agent_sdk import (
@@ -11,6 +12,7 @@ from claude_agent_sdk import (
     StreamEvent,
     SystemMessage,
     TextBlock,
+    ToolUseBlock,
     get_session_messages,
     list_sessions,
     query,
@@ -20,6 +22,8 @@ from caller import ask, ask_until_error, in_time, notices, results, said, the_re
 from stage import call, wait_until
 
 BYPASS = {"permission_mode": "bypassPermissions"}
+# A picture of one red dot.
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
 
 
 def test_a_string_prompt_gives_the_start_the_answer_and_one_result(stage):
@@ -82,6 +86,52 @@ def test_a_client_has_two_turns_in_one_session_and_the_model_remembers(stage):
     first, second = in_time(talk())
     assert (first.result, second.result) == ("one", "two")
     assert first.session_id == second.session_id
+
+
+def test_a_prompt_during_a_turn_is_answered_in_the_next(stage):
+    async def talk():
+        replies = ({"delay_ms": 100, "content": ["one"]}, {"expect": "second", "content": ["two"]})
+        async with ClaudeSDKClient(stage.options(*replies)) as client:
+            await client.query("first")
+            messages = []
+            async for message in client.receive_messages():
+                messages.append(message)
+                if len(messages) == 1:
+                    await client.query("second")
+                if len(results(messages)) == 2:
+                    return messages
+
+    assert [end.result for end in results(in_time(talk()))] == ["one", "two"]
+
+
+def test_a_picture_in_a_prompt_and_one_that_is_read_reach_the_model_and_the_caller(stage):
+    (stage.workspace / "dot.png").write_bytes(base64.b64decode(DOT))
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": DOT}}
+
+    async def prompt():
+        yield {"type": "user", "message": {"role": "user", "content": [picture]}, "parent_tool_use_id": None}
+
+    replies = ({"expect": DOT, "content": call("Read", file_path="dot.png")}, "A dot.")
+    messages = ask(prompt(), stage.options(*replies))
+    (read,) = tool_results(messages)
+    assert [block["type"] for block in read.text] == ["image"]
+    assert (read.meta["type"], read.meta["file"]["type"], read.meta["file"]["base64"]) == (
+        "image",
+        "image/png",
+        DOT,
+    )
+    assert the_result(messages).result == "A dot."
+
+
+@pytest.mark.parametrize("signature", [{"signature": "signed"}, {}], ids=["signed", "unsigned"])
+def test_thoughts_reach_the_caller(stage, signature):
+    messages = ask("hi", stage.options([{"type": "thinking", "thinking": "Hm.", **signature}, "Hello."]))
+    (thought,), (text,) = (m.content for m in messages if isinstance(m, AssistantMessage))
+    assert (thought.thinking, thought.signature, text.text) == (
+        "Hm.",
+        signature.get("signature", ""),
+        "Hello.",
+    )
 
 
 def test_partial_messages_add_up_to_the_answer_and_come_before_it(stage):
@@ -175,7 +225,10 @@ def test_calls_of_one_reply_each_have_their_result(stage):
     (stage.workspace / "a.txt").write_text("alpha")
     both = call("Read", file_path="a.txt") + call("Bash", command="echo beta") + call("Glob", pattern="*.txt")
     messages = ask("go", stage.options(both, "Done.", **BYPASS))
-    calls = [block.id for m in messages if isinstance(m, AssistantMessage) for block in m.content[:1]][:3]
+    blocks = [
+        block for message in messages if isinstance(message, AssistantMessage) for block in message.content
+    ]
+    calls = [block.id for block in blocks if isinstance(block, ToolUseBlock)]
     answers = {one.id: one.text for one in tool_results(messages)}
     assert len(answers) == 3
     for asked, word in zip(calls, ("alpha", "beta", "a.txt"), strict=True):

@@ -5,14 +5,15 @@ use std::time::Duration;
 use whimbrel_models::Thinking;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::control::{
-    AccountInfo, BinaryVersion, ControlResponse, Direction, Initialize, InitializeReply, InterruptReply,
-    McpStatusReply, ModelInfo, ModelList, Request, RewindFilesReply, SetModelReply, SetPermissionModeReply,
-    SlashCommand, TaskOutput,
+    AccountInfo, AgentInfo, BinaryVersion, ControlResponse, Direction, Initialize, InitializeReply,
+    InterruptReply, McpStatusReply, ModelInfo, ModelList, Request, RewindFilesReply, SetModelReply,
+    SetPermissionModeReply, SlashCommand, TaskOutput,
 };
 use whimbrel_wire::options::SystemPrompt;
 use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::Status;
 
+use crate::agents::Definition;
 use crate::commands::{self, Command};
 use crate::serve::Session;
 use crate::setup::absent;
@@ -101,6 +102,7 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
     let mode = session.knobs.borrow().mode;
     Ok(InitializeReply {
         commands: commands::ALL.iter().map(describe).collect(),
+        agents: session.setup.agents.iter().map(kind).collect(),
         output_style: "default".into(),
         available_output_styles: vec!["default".into()],
         models: models(session),
@@ -137,6 +139,10 @@ fn models(session: &Session) -> Vec<ModelInfo> {
             ..ModelInfo::default()
         })
         .collect()
+}
+
+fn kind(kind: &Definition) -> AgentInfo {
+    AgentInfo { name: kind.name.clone(), description: kind.description.clone(), model: kind.model.clone() }
 }
 
 fn describe(command: &Command) -> SlashCommand {

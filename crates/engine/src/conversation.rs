@@ -23,9 +23,44 @@ pub struct Conversation {
     pub history: History,
     log: Log,
     outbox: Outbox,
+    speaker: Speaker,
     last_assistant: Option<String>,
     /// Tokens of the last request and its reply, as the provider counted them.
     counted: u64,
+}
+
+/// Who speaks in a conversation.
+#[derive(Debug, Clone, Default)]
+pub struct Speaker {
+    below: Option<Below>,
+}
+
+/// A subagent's place.
+#[derive(Debug, Clone)]
+struct Below {
+    call: String,
+    agent_id: String,
+    kind: String,
+    errand: String,
+}
+
+impl Speaker {
+    /// The main agent of the session.
+    pub fn main() -> Self {
+        Self::default()
+    }
+
+    /// A subagent that a call started.
+    pub fn subagent(call: &str, agent_id: &str, kind: &str, errand: &str) -> Self {
+        let below =
+            Below { call: call.into(), agent_id: agent_id.into(), kind: kind.into(), errand: errand.into() };
+        Self { below: Some(below) }
+    }
+
+    /// Whether the host hears a block as it is said. A subagent's words are its report: they come with its result.
+    fn is_heard(&self, block: &Block) -> bool {
+        self.below.is_none() || !matches!(block, Block::Text { .. } | Block::Thinking { .. })
+    }
 }
 
 /// What the blocks of one reply share.
@@ -41,8 +76,8 @@ pub struct ReplyHead {
 
 impl Conversation {
     /// An empty conversation.
-    pub fn new(log: Log, outbox: Outbox) -> Self {
-        Self { history: History::new(), log, outbox, last_assistant: None, counted: 0 }
+    pub fn new(log: Log, outbox: Outbox, speaker: Speaker) -> Self {
+        Self { history: History::new(), log, outbox, speaker, last_assistant: None, counted: 0 }
     }
 
     /// The transcript's path, if one is kept.
@@ -65,6 +100,17 @@ impl Conversation {
         self.write_user(uuid, content, vec![("permissionMode", mode.into())]);
     }
 
+    /// The errand of a subagent: shown to the host as what it was told.
+    pub async fn hear_errand(&mut self, content: &Content) {
+        for block in content.clone().into_blocks() {
+            self.history.push(Role::User, &block);
+        }
+        let uuid = ids::uuid();
+        self.write_user(&uuid, content, Vec::new());
+        let frame = self.user_frame(uuid, Content::Blocks(content.clone().into_blocks()));
+        self.outbox.send(frame).await;
+    }
+
     /// Something that the engine says to the model in the user's place, and shows to the host.
     pub async fn note(&mut self, text: &str) {
         let uuid = ids::uuid();
@@ -78,6 +124,7 @@ impl Conversation {
     /// One block of the model's reply.
     pub async fn reply(&mut self, head: &ReplyHead, block: Block, aborted: bool) {
         self.history.push(Role::Assistant, &block);
+        let heard = self.speaker.is_heard(&block);
         let reply = Reply {
             id: head.id.clone(),
             kind: "message".into(),
@@ -90,7 +137,9 @@ impl Conversation {
         };
         let frame = Assistant { aborted: aborted.then_some(true), ..self.assistant_frame(reply) };
         self.write_assistant(&frame);
-        self.outbox.send(frame).await;
+        if heard {
+            self.outbox.send(frame).await;
+        }
     }
 
     /// The result of a tool call.
@@ -189,13 +238,21 @@ impl Conversation {
 
     fn user_frame(&self, uuid: String, content: Content) -> User {
         let session_id = self.outbox.session().to_owned();
-        User { uuid: Some(uuid), session_id, ..User::prompt(content) }
+        let mut frame = User { uuid: Some(uuid), session_id, ..User::prompt(content) };
+        if let Some(below) = &self.speaker.below {
+            frame.parent_tool_use_id = Some(below.call.clone());
+            frame.agent_id = Some(below.agent_id.clone());
+            frame.subagent_type = Some(below.kind.clone());
+            frame.task_description = Some(below.errand.clone());
+        }
+        frame
     }
 
     fn assistant_frame(&self, message: Reply) -> Assistant {
+        let below = self.speaker.below.as_ref();
         Assistant {
             message,
-            parent_tool_use_id: None,
+            parent_tool_use_id: below.map(|below| below.call.clone()),
             uuid: ids::uuid(),
             session_id: self.outbox.session().to_owned(),
             error: None,
@@ -205,9 +262,9 @@ impl Conversation {
             user_message_uuids: None,
             resume_reason: None,
             supersedes: None,
-            agent_id: None,
-            subagent_type: None,
-            task_description: None,
+            agent_id: below.map(|below| below.agent_id.clone()),
+            subagent_type: below.map(|below| below.kind.clone()),
+            task_description: below.map(|below| below.errand.clone()),
             timestamp: None,
             context_usage: None,
             usage_report: None,

@@ -12,6 +12,8 @@ use whimbrel_wire::message::ModelUsage;
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
     spend: Arc<Mutex<Spend>>,
+    /// What was spent through this handle and its copies alone; a subagent has a branch of its own.
+    own: Arc<Mutex<Usage>>,
 }
 
 impl Ledger {
@@ -23,6 +25,17 @@ impl Ledger {
     /// Adds one reply.
     pub fn add(&self, catalog: &Catalog, model: &str, usage: &Usage, waited: Duration) {
         self.open().add(catalog, model, usage, waited);
+        sum(&mut self.own.lock().unwrap_or_else(PoisonError::into_inner), usage);
+    }
+
+    /// The same ledger with an own column beside it.
+    pub fn branch(&self) -> Self {
+        Self { spend: Arc::clone(&self.spend), own: Arc::default() }
+    }
+
+    /// What was spent in this column.
+    pub fn own(&self) -> Usage {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The spend as it is now.
@@ -76,7 +89,8 @@ impl Spend {
 
     /// Dollars so far.
     pub fn dollars(&self) -> f64 {
-        self.models.values().map(|model| model.cost_usd).sum()
+        // The sum of nothing is a negative zero.
+        0.0 + self.models.values().map(|model| model.cost_usd).sum::<f64>()
     }
 }
 

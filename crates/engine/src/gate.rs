@@ -37,6 +37,8 @@ pub struct Gate {
     pub workspace: Arc<Workspace>,
     /// Shows the host that the session waits for it.
     pub state: StateSign,
+    /// The subagent that asks; none on the main line.
+    pub agent_id: Option<Arc<str>>,
 }
 
 /// The gate's answer.
@@ -123,6 +125,7 @@ impl Gate {
             input: input.as_object().cloned().unwrap_or_default(),
             tool_use_id: id.to_owned(),
             blocked_path,
+            agent_id: self.agent_id.as_deref().map(Into::into),
             ..CanUseTool::default()
         };
         let waiting = self.state.requires_action().await;

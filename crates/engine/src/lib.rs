@@ -10,10 +10,12 @@
 //! - what is said: [`conversation`] (transcript, history and host at once), [`context`] (prompt, surroundings), [`session`]
 //! - [`commands`]: prompts that the engine answers itself
 //! - [`setup`]: options to meaning; [`knobs`]: what can be turned while it runs; [`toolbox`]: which tools there are
+//! - [`agents`]: subagents, the same turn on a branch of its own
 //! - [`tools`] (one leaf each), [`tasks`] (background work), [`workspace`] (what the calls of a session share)
 //! - effects: [`clock`], [`ids`], [`files`]: only these touch time, randomness and disk
 
 pub mod agent;
+pub mod agents;
 pub mod ask;
 pub mod clock;
 pub mod commands;

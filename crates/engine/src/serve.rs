@@ -17,11 +17,13 @@ use whimbrel_wire::system::{Init, WireErrorNotice};
 use whimbrel_wire::{Frame, PROTOCOL_VERSION, Role, WireError};
 
 use crate::agent::Agent;
+use crate::agents::Agents;
+use crate::agents::spawn::Home;
 use crate::ask::Ask;
 use crate::commands::{self, Action, Command, compact};
 use crate::consult::Consult;
 use crate::context::{changes, prompt, surroundings};
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, Speaker};
 use crate::cost::Ledger;
 use crate::engine::Engine;
 use crate::gate::{Asks, Gate};
@@ -382,7 +384,8 @@ impl Session {
         let knobs = self.knobs.borrow();
         Init {
             cwd: self.setup.workspace.root().display().to_string(),
-            tools: self.setup.toolbox.names(),
+            tools: self.setup.toolbox.listed_names(),
+            agents: Some(self.setup.agents.iter().map(|kind| kind.name.clone()).collect()),
             model: knobs.model.clone(),
             permission_mode: knobs.mode,
             api_key_source: self.engine.providers().key_source().into(),
@@ -403,8 +406,8 @@ impl Session {
             git_branch: branch.clone().unwrap_or_default(),
             entrypoint: self.setup.entrypoint.clone(),
         };
-        let log = Log::new(identity, place.as_ref().map(|place| place.transcript(session)));
-        let mut conversation = Conversation::new(log, self.outbox.clone());
+        let log = Log::new(identity.clone(), place.as_ref().map(|place| place.transcript(session)));
+        let mut conversation = Conversation::new(log, self.outbox.clone(), Speaker::main());
         let model = self.knobs.borrow().model.clone();
         conversation.brief(&surroundings::describe(workspace.root(), &model, branch.as_deref()));
         let system =
@@ -414,17 +417,7 @@ impl Session {
             engine: self.engine.clone(),
             conversation,
             preamble: self.engine.preamble(system, toolbox.specs()),
-            bench: Bench {
-                toolbox: Arc::clone(toolbox),
-                gate: self.gate(),
-                call: Call {
-                    id: String::new(),
-                    workspace: Arc::clone(workspace),
-                    tasks: self.tasks.clone(),
-                    consult: self.consult(&ledger),
-                    cancel: CancellationToken::new(),
-                },
-            },
+            bench: self.bench(identity, &ledger),
             knobs: self.knobs.subscribe(),
             outbox: self.outbox.clone(),
             limits: self.setup.limits.clone(),
@@ -433,15 +426,35 @@ impl Session {
         }
     }
 
-    fn consult(&self, ledger: &Ledger) -> Consult {
-        let (engine, policy) = (self.engine.clone(), self.setup.limits.policy());
-        Consult::new(
-            engine,
-            ledger.clone(),
-            self.setup.small_model.clone(),
-            policy,
-            self.setup.session.as_str().into(),
-        )
+    fn bench(&self, identity: Identity, ledger: &Ledger) -> Bench {
+        let Setup { workspace, place, session, toolbox, limits, small_model, .. } = &self.setup;
+        let (engine, policy) = (self.engine.clone(), limits.policy());
+        let consult =
+            Consult::new(engine, ledger.clone(), small_model.clone(), policy, session.as_str().into());
+        let agents = Agents::new(Home {
+            engine: self.engine.clone(),
+            outbox: self.outbox.clone(),
+            knobs: self.knobs.subscribe(),
+            toolbox: Arc::clone(toolbox),
+            gate: self.gate(),
+            limits: limits.clone(),
+            ledger: ledger.clone(),
+            identity,
+            transcripts: place.as_ref().map(|place| place.subagents(session)),
+            definitions: self.setup.agents.clone(),
+        });
+        Bench {
+            toolbox: Arc::clone(toolbox),
+            gate: self.gate(),
+            call: Call {
+                id: String::new(),
+                workspace: Arc::clone(workspace),
+                tasks: self.tasks.clone(),
+                consult,
+                agents: Some(agents),
+                cancel: CancellationToken::new(),
+            },
+        }
     }
 
     fn gate(&self) -> Gate {
@@ -452,6 +465,7 @@ impl Session {
             denied: Arc::clone(&self.setup.denied),
             workspace: Arc::clone(&self.setup.workspace),
             state: self.state.clone(),
+            agent_id: None,
         }
     }
 }

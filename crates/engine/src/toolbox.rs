@@ -5,7 +5,7 @@ use std::sync::Arc;
 use whimbrel_models::ToolSpec;
 use whimbrel_wire::options::ToolSet;
 
-use crate::tools::AnyTool;
+use crate::tools::{AGENT, AnyTool};
 
 /// The tools of a session.
 #[derive(Clone)]
@@ -24,6 +24,17 @@ impl Toolbox {
         Self { tools: all.iter().filter(|tool| asked_for(tool) && !refused(tool)).cloned().collect() }
     }
 
+    /// The same tools less one, and only those named if any are.
+    pub fn narrowed(&self, only: Option<&[String]>, without: &str) -> Self {
+        let kept = |tool: &&Arc<dyn AnyTool>| {
+            tool.name() != without
+                && only.is_none_or(|names| {
+                    names.iter().any(|name| name == "*" || answers_to(tool.as_ref(), name))
+                })
+        };
+        Self { tools: self.tools.iter().filter(kept).cloned().collect() }
+    }
+
     /// Finds a tool by its name or an older one.
     pub fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
         self.tools.iter().find(|tool| answers_to(tool.as_ref(), name)).cloned()
@@ -32,6 +43,12 @@ impl Toolbox {
     /// The names, in order.
     pub fn names(&self) -> Vec<String> {
         self.tools.iter().map(|tool| tool.name().to_owned()).collect()
+    }
+
+    /// The names as hosts expect them in the first notice: there the subagent tool still has its old name.
+    pub fn listed_names(&self) -> Vec<String> {
+        let listed = |name: &str| if name == AGENT { "Task".to_owned() } else { name.to_owned() };
+        self.tools.iter().map(|tool| listed(tool.name())).collect()
     }
 
     /// The tools as the model sees them.

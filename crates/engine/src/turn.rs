@@ -262,6 +262,7 @@ async fn settle(agent: &mut Agent, made: Made) -> bool {
 /// Leaves the conversation in order: every call has a result, and an abort or a failure is on record.
 async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
     for made in workshop.abandon() {
+        ending.num_turns += 1;
         settle(agent, made).await;
     }
     match ending.end {

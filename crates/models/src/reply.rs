@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use futures::stream::Stream;
+use tokio::time::Sleep;
 
 use crate::event::Event;
 use crate::fault::{Fault, FaultKind};
@@ -35,14 +37,27 @@ pub struct Reply<D> {
     fault: Option<Fault>,
     /// Whether any event has come.
     spoken: bool,
+    /// Runs while only the end of the body is missing.
+    linger: Option<Pin<Box<Sleep>>>,
 }
+
+/// How long the end of a body may come after its last event.
+const LINGER: Duration = Duration::from_millis(20);
 
 impl<D: Dialect> Reply<D> {
     /// A reply whose body begins here.
     pub fn new(chunks: Chunks, dialect: D) -> Self {
         // The head of an answer is a sign of life too.
         let ready = VecDeque::from([Delta { event: Event::Ping, raw: None }]);
-        Self { chunks: Some(chunks), decoder: Decoder::new(), dialect, ready, fault: None, spoken: false }
+        Self {
+            chunks: Some(chunks),
+            decoder: Decoder::new(),
+            dialect,
+            ready,
+            fault: None,
+            spoken: false,
+            linger: None,
+        }
     }
 
     /// Reads every event that has arrived whole, up to the end of the reply.
@@ -77,19 +92,32 @@ impl<D: Dialect> Reply<D> {
         self.ready.back().is_some_and(|delta| delta.event == Event::MessageStop)
     }
 
-    /// Hands the next event out. After the last one the connection is set free.
+    /// Hands the next event out.
     fn hand_out(&mut self) -> Option<Result<Delta, Fault>> {
         if let Some(delta) = self.ready.pop_front() {
-            if delta.event == Event::MessageStop
-                && let Some(chunks) = self.chunks.take()
-            {
-                chunks.finish();
-            }
             return Some(Ok(delta));
         }
         let fault = self.fault.take()?;
         self.chunks = None;
         Some(Err(fault))
+    }
+
+    /// Before the last event goes out the body is read to its end, so that the next request finds the connection free.
+    /// The end comes with the last event or never: whoever dawdles is left to be drained aside.
+    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(chunks) = &mut self.chunks else { return Poll::Ready(()) };
+        while let Poll::Ready(chunk) = Pin::new(&mut *chunks).poll_next(context) {
+            if !matches!(chunk, Some(Ok(_))) {
+                self.chunks = None;
+                return Poll::Ready(());
+            }
+        }
+        let linger = self.linger.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER)));
+        ready!(linger.as_mut().poll(context));
+        if let Some(chunks) = self.chunks.take() {
+            chunks.finish();
+        }
+        Poll::Ready(())
     }
 }
 
@@ -99,6 +127,9 @@ impl<D: Dialect> Stream for Reply<D> {
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         loop {
+            if this.ready.front().is_some_and(|delta| delta.event == Event::MessageStop) {
+                ready!(this.poll_end(context));
+            }
             if let Some(item) = this.hand_out() {
                 return Poll::Ready(Some(item));
             }

@@ -116,7 +116,8 @@ fn render(system: &[String], tools: &[ToolSpec]) -> String {
     if !system.is_empty() {
         let blocks = system.iter().enumerate().map(|(i, text)| {
             let mark = if i + 1 == system.len() { CACHE_MARK } else { "" };
-            format!(r#"{{"type":"text","text":{}{mark}}}"#, serde_json::Value::from(text.as_str()))
+            let text = serde_json::to_string(text).unwrap_or_default();
+            format!(r#"{{"type":"text","text":{text}{mark}}}"#)
         });
         json += &format!(r#""system":[{}],"#, blocks.collect::<Vec<_>>().join(","));
     }

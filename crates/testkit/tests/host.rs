@@ -87,3 +87,15 @@ async fn a_session_that_cannot_start_fails_like_a_program() {
     assert!(host.result().await.unwrap().is_error);
     assert_eq!(host.finish().await.unwrap().code, 1);
 }
+
+#[tokio::test]
+async fn one_connection_serves_all_turns_of_a_session() {
+    let read = || Reply::tool("Read", json!({"file_path": "a.txt"}));
+    let script = [read(), read(), read(), Reply::text("one"), Reply::text("two"), Reply::text("three")];
+    let mut host = Host::with(script).file("a.txt", "text").start().await.unwrap();
+    for _ in 0..3 {
+        host.run("Go.").await.unwrap();
+    }
+    assert_eq!(host.asked().len(), 6);
+    assert_eq!(host.api().unwrap().connections(), 1);
+}

@@ -1,6 +1,6 @@
 //! One session's transcript: an append-only tree of lines, each naming its parent. Nothing is ever edited.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -29,6 +29,8 @@ pub struct Log {
     identity: Identity,
     file: Option<Appender>,
     leaf: Option<String>,
+    /// The subagent whose branch this is.
+    agent_id: Option<String>,
     /// Set once a write has failed; told to the host once.
     lost: Option<std::io::Error>,
     told: bool,
@@ -52,6 +54,8 @@ pub struct Entry<'a> {
 struct Line<'a> {
     parent_uuid: Option<&'a str>,
     is_sidechain: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_id: Option<&'a str>,
     user_type: &'static str,
     cwd: &'a str,
     session_id: &'a str,
@@ -70,11 +74,17 @@ struct Line<'a> {
 impl Log {
     /// A transcript at `path`, made with its first line; none keeps nothing on disk.
     pub fn new(identity: Identity, path: Option<PathBuf>) -> Self {
-        Self { identity, file: path.map(Appender::new), leaf: None, lost: None, told: false }
+        Self { identity, file: path.map(Appender::new), leaf: None, agent_id: None, lost: None, told: false }
+    }
+
+    /// The transcript of a subagent, in a file of its own below `folder`; none keeps nothing on disk.
+    pub fn sidechain(identity: Identity, agent_id: &str, folder: Option<&Path>) -> Self {
+        let path = folder.map(|folder| folder.join(format!("agent-{agent_id}.jsonl")));
+        Self { agent_id: Some(agent_id.to_owned()), ..Self::new(identity, path) }
     }
 
     /// The file, if there is one.
-    pub fn path(&self) -> Option<&std::path::Path> {
+    pub fn path(&self) -> Option<&Path> {
         self.file.as_ref().map(Appender::path)
     }
 
@@ -83,7 +93,8 @@ impl Log {
         let leaf = self.leaf.replace(entry.uuid.to_owned());
         let line = Line {
             parent_uuid: leaf.as_deref(),
-            is_sidechain: false,
+            is_sidechain: self.agent_id.is_some(),
+            agent_id: self.agent_id.as_deref(),
             user_type: "external",
             cwd: &self.identity.cwd,
             session_id: &self.identity.session,

@@ -22,6 +22,11 @@ impl Place {
         self.folder.join(format!("{session}.jsonl"))
     }
 
+    /// The folder for the transcripts of a session's subagents.
+    pub fn subagents(&self, session: &str) -> PathBuf {
+        self.folder.join(session).join("subagents")
+    }
+
     /// The folder for a session's long tool output.
     pub fn tool_results(&self, session: &str) -> PathBuf {
         self.folder.join(session).join("tool-results")

@@ -9,6 +9,7 @@ use whimbrel_wire::options::{self, Options, PermissionPromptTool, SystemPrompt};
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::agent::Limits;
+use crate::agents::definition::{self, Definition};
 use crate::engine::Engine;
 use crate::files::{self, Kind};
 use crate::ids;
@@ -48,6 +49,8 @@ pub struct Setup {
     pub knobs: Knobs,
     /// The tools.
     pub toolbox: Arc<Toolbox>,
+    /// The kinds of subagent.
+    pub agents: Vec<Definition>,
     /// Tools allowed by name.
     pub allowed: Arc<[String]>,
     /// Tools denied by name.
@@ -111,6 +114,7 @@ impl Setup {
                 effort: effort(options),
             },
             toolbox: Arc::new(Toolbox::pick(engine.tools(), options.tools.as_ref(), &denied)),
+            agents: definition::built_in(),
             allowed: options.allowed_tools.clone().into(),
             denied,
             host_answers: match &options.permission_prompt_tool {

@@ -289,6 +289,7 @@ mod tests {
             workspace: Arc::new(workspace),
             tasks,
             consult: Consult::nobody(),
+            agents: None,
             cancel: cancel.clone(),
         };
         let begun = clock::monotonic();

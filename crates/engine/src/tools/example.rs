@@ -106,6 +106,7 @@ mod bench {
                     workspace,
                     tasks,
                     consult: Consult::nobody(),
+                    agents: None,
                     cancel: CancellationToken::new(),
                 },
                 folder,

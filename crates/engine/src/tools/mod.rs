@@ -3,6 +3,7 @@
 //! A leaf has an input type whose doc comments are what the model reads, a word on what it touches, `run`, and
 //! examples that are documentation and test at once. To add a tool: write the leaf, add it to [`all`].
 
+mod agent;
 mod bash;
 mod edit;
 mod encoding;
@@ -31,12 +32,16 @@ use whimbrel_models::ToolSpec;
 use whimbrel_wire::RawJson;
 use whimbrel_wire::content::ResultContent;
 
+use crate::agents::Agents;
 use crate::consult::Consult;
 use crate::tasks::Tasks;
 use crate::workspace::Workspace;
 
 pub use example::Example;
 pub use touches::Touches;
+
+/// The name of the tool that starts subagents.
+pub const AGENT: &str = "Agent";
 
 /// One tool.
 pub trait Tool: Send + Sync + 'static {
@@ -73,6 +78,8 @@ pub struct Call {
     pub tasks: Tasks,
     /// A small model to ask.
     pub consult: Consult,
+    /// Starts subagents; a subagent has none of its own.
+    pub agents: Option<Agents>,
     /// Fires when the turn is interrupted or the session ends.
     pub cancel: CancellationToken,
 }
@@ -226,6 +233,7 @@ fn read_input<T: Tool>(input: &Value) -> Result<T::Input, Trouble> {
 /// The list of built-in tools. One line each; the order is the order in which the model sees them.
 pub fn all() -> Vec<Arc<dyn AnyTool>> {
     vec![
+        Arc::new(agent::Agent),
         Arc::new(bash::Bash),
         Arc::new(read::Read),
         Arc::new(write::Write),

@@ -1,0 +1,99 @@
+//! Agent: hands an errand to a subagent and waits for its report.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use whimbrel_wire::Block;
+use whimbrel_wire::content::ResultContent;
+
+use super::{Call, Done, Example, Output, Tool, Touches, Trouble};
+use crate::agents::definition::GENERAL;
+use crate::agents::{Errand, Report};
+use crate::verdict::End;
+
+/// The tool.
+pub(super) struct Agent;
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Input {
+    /// The errand in 3-5 words
+    description: String,
+    /// The whole errand; the subagent knows nothing else
+    prompt: String,
+    /// The kind of subagent
+    subagent_type: Option<String>,
+    /// A model other than its own
+    model: Option<String>,
+}
+
+impl Tool for Agent {
+    type Input = Input;
+
+    const NAME: &'static str = super::AGENT;
+    const ALIASES: &'static [&'static str] = &["Task"];
+    const DESCRIPTION: &'static str = "Hands an errand to a subagent with a fresh context and returns its report. Good for broad searches and side work whose details you do not need. Several calls in one reply run side by side. Kinds: general-purpose (default).";
+
+    fn touches(_: &Input) -> Touches {
+        // What it does is judged call by call.
+        Touches::Nothing
+    }
+
+    async fn run(&self, input: Input, call: Call) -> Output {
+        let Some(agents) = call.agents.clone() else {
+            return Err(Trouble::Refused("A subagent cannot start another one.".into()));
+        };
+        let kind = input.subagent_type.unwrap_or_else(|| GENERAL.into());
+        let Some(definition) = agents.definitions().iter().find(|definition| definition.name == kind) else {
+            let known: Vec<&str> =
+                agents.definitions().iter().map(|definition| definition.name.as_str()).collect();
+            return Err(Trouble::Refused(format!(
+                "There is no agent type '{kind}'. There are: {}.",
+                known.join(", ")
+            )));
+        };
+        let errand =
+            Errand { kind, description: input.description, prompt: input.prompt, model: input.model };
+        let report = agents.run(definition, &errand, &Call { agents: None, ..call.clone() }).await;
+        answer(report, &errand)
+    }
+
+    fn examples() -> Vec<Example> {
+        vec![
+            Example::new(
+                "an unknown kind is refused",
+                json!({"description": "x", "prompt": "y", "subagent_type": "z"}),
+            )
+            .fails(&["subagent"]),
+        ]
+    }
+}
+
+fn answer(report: Report, errand: &Errand) -> Output {
+    let Report { agent_id, ending, usage, took } = report;
+    let text = if ending.text.is_empty() { "The subagent said nothing.".to_owned() } else { ending.text };
+    match ending.end {
+        End::Done => {}
+        End::AbortedStreaming | End::AbortedTools => {
+            return Err(Trouble::Failed("The subagent was interrupted.".into()));
+        }
+        End::MaxTurns | End::ApiFailure | End::Refused | End::OutputLimit => {
+            return Err(Trouble::Failed(format!("The subagent could not finish. Its last words: {text}")));
+        }
+    }
+    let total = usage.input_tokens
+        + usage.cache_creation_input_tokens
+        + usage.cache_read_input_tokens
+        + usage.output_tokens;
+    let meta: Value = json!({
+        "status": "completed",
+        "prompt": errand.prompt,
+        "agentId": agent_id,
+        "agentType": errand.kind,
+        "content": [{"type": "text", "text": text}],
+        "totalDurationMs": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        "totalTokens": total,
+        "totalToolUseCount": ending.num_turns.saturating_sub(1),
+        "usage": usage,
+    });
+    Ok(Done { content: ResultContent::Blocks(vec![Block::text(text)]), meta })
+}
