@@ -49,13 +49,10 @@ SILENTLY = {
     "skills": ({"skills": ["pdf"]}, "skills"),
     "an allow rule with a pattern": ({"allowed_tools": ["Bash(ls:*)"]}, "Bash(ls:*)"),
 }
-BROKEN_PIPE = pytest.mark.xfail(
-    strict=False, reason="the program may be gone before the SDK has written: see test_wire"
-)
 LEFT_OUT = pytest.mark.xfail(reason="it is silently left out")
 ROWS = [
     pytest.param(*row, id=name, marks=marks)
-    for rows, marks in ((BY_ANSWER, ()), (AT_ONCE, BROKEN_PIPE), (SILENTLY, LEFT_OUT))
+    for rows, marks in ((BY_ANSWER, ()), (AT_ONCE, ()), (SILENTLY, LEFT_OUT))
     for name, row in rows.items()
 ]
 

@@ -432,9 +432,6 @@ def test_the_end_of_background_work_gives_an_open_session_a_second_result(stage)
     assert (begun["description"], over["status"]) == ("wait for the gate", "completed")
 
 
-@pytest.mark.xfail(
-    reason="with a model that answers at once the news of a task waits until the turn has ended"
-)
 def test_the_start_of_background_work_is_told_before_the_result(stage):
     messages = ask(
         "go",

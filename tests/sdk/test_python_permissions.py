@@ -145,9 +145,6 @@ def test_with_nobody_to_ask_a_call_is_denied_and_the_caller_is_told(stage, mode)
     assert [one["tool_use_id"] for one in the_result(messages).permission_denials] == [denied.id]
 
 
-@pytest.mark.xfail(
-    reason="the question is cut to fit a line, the SDK sends it back as the input, and that is written"
-)
 def test_a_large_call_that_was_allowed_unchanged_is_made_whole(stage):
     content = "z" * 2_000_000
     _, messages, error = play(

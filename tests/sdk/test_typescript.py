@@ -306,13 +306,6 @@ MISSING = {
     "resume": "resuming a session",
     "structured output": "structured output",
 }
-GOES_ON = pytest.mark.xfail(
-    reason="a refused initialize does not end the session: it goes on without what was asked for"
-)
-BROKEN_PIPE = pytest.mark.xfail(
-    strict=False, reason="the program may be gone before the SDK has written: see test_wire"
-)
-
 
 def absent():
     """Every feature with every version, and what is known to be wrong."""
@@ -321,8 +314,7 @@ def absent():
             through_initialize = feature in ("hooks", "agents") or (
                 feature == "an MCP server in process" and version == NEW
             )
-            marks = GOES_ON if through_initialize else BROKEN_PIPE if version == OLD else ()
-            yield pytest.param(version, feature, marks=marks)
+            yield pytest.param(version, feature)
 
 
 @pytest.mark.parametrize("node, feature", absent(), indirect=["node"])

@@ -16,7 +16,7 @@ use whimbrel_wire::system::Status;
 use crate::agents::Definition;
 use crate::commands::{self, Command};
 use crate::serve::Session;
-use crate::setup::absent;
+use crate::setup::{SetupError, absent};
 use crate::tasks::TaskReport;
 
 /// Answers one request.
@@ -24,7 +24,10 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
     match request {
         Request::Initialize(initialize) => match begin(session, initialize) {
             Ok(reply) => ControlResponse::success(id, &reply),
-            Err(error) => ControlResponse::error(id, error),
+            Err(error) => {
+                session.refused = Some(SetupError::Absent(error.clone()));
+                ControlResponse::error(id, error)
+            }
         },
         Request::Interrupt(interrupt) => {
             let cancelled = interrupt.cancel_queued.unwrap_or(false).then(|| session.drop_queue());

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-use whimbrel_wire::control::CanUseTool;
+use serde_json::{Map, Value};
+use whimbrel_wire::Frame;
+use whimbrel_wire::codec::as_shortened;
+use whimbrel_wire::control::{CanUseTool, ControlRequest, Request};
 use whimbrel_wire::permission::PermissionResult;
 
 use crate::ask::{Ask, NoAnswer};
@@ -129,16 +131,18 @@ impl Gate {
             ..CanUseTool::default()
         };
         let waiting = self.state.requires_action().await;
-        let answer = ask.ask(question).await;
+        let answer = ask.ask(question.clone()).await;
         waiting.over().await;
-        read_answer(tool, input, answer)
+        read_answer(question, input, answer)
     }
 }
 
-fn read_answer(tool: &str, input: &Value, answer: Result<PermissionResult, NoAnswer>) -> Permit {
+fn read_answer(question: CanUseTool, input: &Value, answer: Result<PermissionResult, NoAnswer>) -> Permit {
+    let tool = question.tool_name.clone();
     match answer {
-        Ok(PermissionResult::Allow { updated_input, .. }) => {
-            Permit::Go(updated_input.map_or_else(|| input.clone(), Value::Object))
+        Ok(PermissionResult::Allow { updated_input: None, .. }) => Permit::Go(input.clone()),
+        Ok(PermissionResult::Allow { updated_input: Some(updated), .. }) => {
+            Permit::Go(take_back(question, input, updated))
         }
         Ok(PermissionResult::Deny { message, interrupt, .. }) => {
             let message =
@@ -150,5 +154,46 @@ fn read_answer(tool: &str, input: &Value, answer: Result<PermissionResult, NoAns
             stop: false,
             by: Refuser::NoAnswer,
         },
+    }
+}
+
+/// The input that the host gave back. Hosts often echo what they were shown; if that had been shortened to fit a line,
+/// the echo means the whole input, not the shortened one.
+fn take_back(question: CanUseTool, input: &Value, updated: Map<String, Value>) -> Value {
+    if Some(&updated) == input.as_object() {
+        return input.clone();
+    }
+    let asked = Frame::from(ControlRequest::new(String::new(), question));
+    match as_shortened(&asked) {
+        Some(Frame::ControlRequest(ControlRequest { request: Request::CanUseTool(shown), .. }))
+            if shown.input == updated =>
+        {
+            input.clone()
+        }
+        _ => Value::Object(updated),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_echo_of_a_shortened_question_means_the_whole_input() {
+        let input = json!({"file_path": "a", "content": "x".repeat(2_000_000)});
+        let object = input.as_object().cloned().unwrap();
+        let question = CanUseTool { input: object, tool_name: "Write".into(), ..CanUseTool::default() };
+        let asked = Frame::from(ControlRequest::new("id", question.clone()));
+        let Some(Frame::ControlRequest(ControlRequest { request: Request::CanUseTool(shown), .. })) =
+            as_shortened(&asked)
+        else {
+            panic!("not shortened")
+        };
+        assert_ne!(shown.input, question.input);
+        assert_eq!(take_back(question.clone(), &input, shown.input), input);
+        let changed = json!({"file_path": "b"}).as_object().cloned().unwrap();
+        assert_eq!(take_back(question, &input, changed.clone()), Value::Object(changed));
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::{ControlRequest, ControlResponse};
 use whimbrel_wire::message::{Origin, TurnResult, User};
-use whimbrel_wire::system::{Init, WireErrorNotice};
+use whimbrel_wire::system::{InformationLevel, Informational, Init, WireErrorNotice};
 use whimbrel_wire::{Frame, PROTOCOL_VERSION, Role, WireError};
 
 use crate::agent::Agent;
@@ -45,7 +45,10 @@ use crate::{clock, control, ids, task_news};
 const WIND_UP: Duration = Duration::from_millis(1500);
 
 /// How long background commands may go on after the input has finished and the last turn has ended.
-const BACKGROUND_GRACE: Duration = Duration::from_secs(5);
+const BACKGROUND_GRACE: Duration = Duration::from_secs(3);
+
+/// How long a host is heard whose session cannot begin.
+const HEAR_OUT: Duration = Duration::from_secs(1);
 
 /// How a session ended.
 #[derive(Debug, Clone, Default)]
@@ -60,12 +63,16 @@ pub struct Farewell {
 pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
     let setup = match Setup::resolve(&engine, &start) {
         Ok(setup) => setup,
-        Err(error) => return refuse(link, error).await,
+        Err(error) => return refuse(&mut link, error).await,
     };
     let (news_sender, mut news) = mpsc::unbounded_channel();
     let mut session = Session::new(engine, setup, &link, news_sender);
     let mut open = Open::default();
     loop {
+        if let Some(error) = session.refused.take() {
+            session.tasks.shutdown().await;
+            return refuse(&mut link, error).await;
+        }
         session.start_turn_if_due().await;
         if open.input_finished() && session.is_idle() && session.tasks.running() == 0 {
             break;
@@ -94,7 +101,13 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
                 session.ask.close();
             }
             Wake::Task(event) => session.task_news(event).await,
-            Wake::TurnEnded(ended) => session.end_turn(*ended).await,
+            Wake::TurnEnded(ended) => {
+                // What began in the turn is told before its result.
+                while let Ok(event) = news.try_recv() {
+                    session.task_news(event).await;
+                }
+                session.end_turn(*ended).await;
+            }
             Wake::GraceOver => session.tasks.shutdown().await,
             Wake::Stop => {
                 session.stop().await;
@@ -152,6 +165,8 @@ pub(crate) struct Session {
     queue: VecDeque<Due>,
     results: u32,
     last_result: Option<TurnResult>,
+    /// Set when `initialize` asked for something that cannot be had: the session must not go on without it.
+    pub(crate) refused: Option<SetupError>,
 }
 
 /// A turn under way.
@@ -178,11 +193,24 @@ async fn turn_end(running: &mut Option<Running>) -> (Agent, Ending) {
     }
 }
 
-/// Tells the host why there is no session.
-async fn refuse(link: Link, error: SetupError) -> Farewell {
+/// Tells the host why there is no session, and hears it out for a moment: a host that is still writing when its engine
+/// goes would see a broken pipe instead of the reason.
+async fn refuse(link: &mut Link, error: SetupError) -> Farewell {
     let result = report::not_started(error.to_string(), ids::uuid(), ids::uuid());
     // A host that is gone does not need the reason.
     let _ = link.outgoing.send(Frame::Result(result.clone())).await;
+    let hear_out = async {
+        while let Some(line) = link.incoming.recv().await {
+            if let Ok(Frame::ControlRequest(request)) = line {
+                let answer = ControlResponse::error(request.request_id, error.to_string());
+                let _ = link.outgoing.send(answer.into()).await;
+            }
+        }
+    };
+    tokio::select! {
+        _ = tokio::time::timeout(HEAR_OUT, hear_out) => {}
+        () = link.stop.cancelled() => {}
+    }
     Farewell { last_result: Some(result), not_started: Some(error) }
 }
 
@@ -199,6 +227,7 @@ impl Session {
             queue: VecDeque::new(),
             results: 0,
             last_result: None,
+            refused: None,
             outbox,
             setup,
             engine,
@@ -219,7 +248,7 @@ impl Session {
     async fn hear(&mut self, line: Result<Frame, WireError>) {
         match line {
             Ok(Frame::User(user)) if user.message.role == Role::User => {
-                self.queue.push_back(Due::Prompt(Box::new(user)))
+                self.queue.push_back(Due::Prompt(Box::new(user)));
             }
             Ok(Frame::User(_)) => self.complain("a \"user\" line must have the role \"user\"").await,
             Ok(Frame::ControlRequest(ControlRequest { request_id, request })) => {
@@ -262,6 +291,10 @@ impl Session {
         if asks {
             self.state.running().await;
             self.outbox.notify(self.init()).await;
+            if let Some(content) = self.setup.warning.take() {
+                let level = InformationLevel::Warning;
+                self.outbox.notify(Informational { content, level, ..Informational::default() }).await;
+            }
         }
         if let Some(changed) = changes::since_seen(&self.setup.workspace) {
             agent.conversation.brief(&changed);
@@ -371,9 +404,8 @@ impl Session {
     async fn stop(&mut self) {
         self.queue.clear();
         self.ask.close();
-        if let Some(running) = &self.running {
-            running.cancel.cancel();
-        }
+        let Some(running) = &self.running else { return };
+        running.cancel.cancel();
         if let Ok(ended) = tokio::time::timeout(WIND_UP, turn_end(&mut self.running)).await {
             // The host may have stopped reading.
             let _ = tokio::time::timeout(WIND_UP, self.end_turn(ended)).await;

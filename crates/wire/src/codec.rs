@@ -92,6 +92,13 @@ pub fn encode(frame: &Frame, line: &mut Vec<u8>) {
     line.push(b'\n');
 }
 
+/// The frame as the other side reads it, if its line had to be shortened.
+pub fn as_shortened(frame: &Frame) -> Option<Frame> {
+    let mut line = serde_json::to_vec(frame).ok().filter(|line| line.len() > MAX_LINE_OUT)?;
+    crate::fit::shorten(&mut line, 0, MAX_LINE_OUT);
+    decode(std::str::from_utf8(&line).ok()?).ok()
+}
+
 /// Reads a known kind from text that is known to be JSON. Only a failure pays for finding out which field was wrong.
 pub(crate) fn read<T: DeserializeOwned>(kind: &str, json: &str) -> Result<T, WireError> {
     serde_json::from_str(json).map_err(|error| {

@@ -1,6 +1,5 @@
 //! Who is measured: any program that speaks stream-json on its standard streams and takes the flags of the official one.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -55,10 +54,6 @@ pub(super) fn all(wish: &Wish, lab: &Lab) -> Result<Vec<Engine>> {
         let alike = engines.iter().filter(|engine| engine.name.starts_with(&stem)).count();
         let name = if alike == 0 { stem } else { format!("{stem} {}", alike + 1) };
         let home = lab.folder(&format!("home-{}", engines.len()))?;
-        let size = fs::metadata(program)
-            .with_context(|| format!("there is no engine at {}", program.display()))?
-            .len();
-        super::report::tell(&format!("{name}: {:.1} MB", size as f64 / 1e6));
         engines.push(Engine { name, program: program.clone(), home });
     }
     Ok(engines)

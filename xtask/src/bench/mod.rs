@@ -60,8 +60,13 @@ fn measure(wish: &Wish, swarm: Option<std::path::PathBuf>) -> Result<()> {
                     report.add(scenario.name, &engine.name, number, figures)?;
                 }
             }
-            for (name, figures) in (scenario.beside)(&lab)? {
-                report.add(scenario.name, &name, number, Ok(figures))?;
+            match (scenario.beside)(&lab) {
+                Ok(beside) => {
+                    for (name, figures) in beside {
+                        report.add(scenario.name, &name, number, Ok(figures))?;
+                    }
+                }
+                Err(error) => report.add(scenario.name, "beside", number, Err(error))?,
             }
         }
         report.show(scenario.name, scenario.about);

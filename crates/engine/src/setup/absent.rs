@@ -1,7 +1,11 @@
 //! What this version does not have yet. Asking for it is an error that says so: nothing is silently left out.
 
+use std::path::Path;
+
 use whimbrel_wire::control::Initialize;
-use whimbrel_wire::options::Options;
+use whimbrel_wire::options::{Options, SettingSource};
+
+use crate::files::{self, Kind};
 
 /// The first option that cannot be honoured, in words.
 pub fn in_options(options: &Options) -> Option<String> {
@@ -23,6 +27,12 @@ pub fn in_options(options: &Options) -> Option<String> {
         (options.agent.is_some() || !options.agents.is_empty(), "agent definitions (--agent, --agents)"),
         (!options.plugins.is_empty(), "plugins (--plugin-dir)"),
         (options.session_mirror, "a session mirror (--session-mirror)"),
+        (options.fallback_model.is_some(), "a fallback model (--fallback-model)"),
+        (options.enable_file_checkpointing, "file checkpoints"),
+        (options.skills.as_ref().is_some_and(|skills| !skills.is_empty()), "skills"),
+        (options.resume_drops_turn.is_some(), "dropping a turn (--resume-drops-turn)"),
+        (options.plan_mode_instructions.is_some(), "instructions for plan mode"),
+        (!options.tool_aliases.is_empty(), "aliases for tools"),
     ];
     let absent = rows.iter().find(|(asked, _)| *asked).map(|(_, what)| (*what).to_owned());
     absent
@@ -45,6 +55,27 @@ pub fn in_initialize(initialize: &Initialize) -> Option<String> {
         (initialize.plugins.as_ref().is_some_and(|plugins| !plugins.is_empty()), "plugins"),
     ];
     rows.iter().find(|(asked, _)| *asked).map(|(_, what)| sentence(what))
+}
+
+/// Settings and memory files that were asked for, by name or by default, and that this version does not read.
+pub fn unread_files(options: &Options, home: Option<&Path>, root: &Path) -> Option<String> {
+    let asked = |source| options.setting_sources.as_ref().is_none_or(|sources| sources.contains(&source));
+    let mut files = Vec::new();
+    if let (Some(home), true) = (home, asked(SettingSource::User)) {
+        files.extend([home.join("settings.json"), home.join("CLAUDE.md")]);
+    }
+    if asked(SettingSource::Project) {
+        files.extend([root.join(".claude/settings.json"), root.join(".mcp.json"), root.join("CLAUDE.md")]);
+    }
+    if asked(SettingSource::Local) {
+        files.push(root.join(".claude/settings.local.json"));
+    }
+    files.retain(|file| matches!(files::kind(file), Ok(Kind::File(_))));
+    let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        format!("This version of Whimbrel does not read settings and memory files yet. Rules, hooks and instructions in these are not in force: {names}")
+    })
 }
 
 fn sentence(what: &str) -> String {

@@ -71,6 +71,8 @@ pub struct Setup {
     pub replay_user_messages: bool,
     /// How the engine was started.
     pub entrypoint: String,
+    /// A warning for the host, told with the first turn.
+    pub warning: Option<String>,
 }
 
 /// Why a session cannot be started.
@@ -96,7 +98,12 @@ impl Setup {
         }
         let session = session_id(options)?;
         let root = working_directory(options)?;
-        let place = place(options, env, &root);
+        let config = config_folder(env);
+        let place = config
+            .as_deref()
+            .filter(|_| options.persist_session != Some(false))
+            .map(|at| Place::new(at, &root));
+        let warning = absent::unread_files(options, config.as_deref(), &root);
         let spill = spill(place.as_ref(), env, &session);
         let workspace = Workspace::new(root, spill, env.clone());
         for folder in &options.additional_directories {
@@ -135,6 +142,7 @@ impl Setup {
             state_wanted: state_wanted(env),
             replay_user_messages: options.replay_user_messages,
             entrypoint: env.get("CLAUDE_CODE_ENTRYPOINT").cloned().unwrap_or_else(|| "cli".into()),
+            warning,
             session,
             workspace: Arc::new(workspace),
             place,
@@ -176,15 +184,12 @@ fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
     Ok(folder)
 }
 
-fn place(options: &Options, env: &BTreeMap<String, String>, cwd: &Path) -> Option<Place> {
-    if options.persist_session == Some(false) {
-        return None;
+/// The folder of settings and transcripts.
+fn config_folder(env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    match env.get("CLAUDE_CONFIG_DIR") {
+        Some(folder) => Some(PathBuf::from(folder)),
+        None => Some(PathBuf::from(env.get("HOME")?).join(".claude")),
     }
-    let config = match env.get("CLAUDE_CONFIG_DIR") {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(env.get("HOME")?).join(".claude"),
-    };
-    Some(Place::new(&config, cwd))
 }
 
 /// Where long tool output goes: beside the transcript, or to the temporary folder when none is kept.

@@ -1,5 +1,7 @@
 //! A cold start: spawn, one short reply, exit.
 
+use std::fs;
+
 use anyhow::{Context, Result};
 
 use crate::bench::clock::ms;
@@ -21,5 +23,6 @@ pub(super) fn play(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
         ("spawn to result, ms", ms(whole.result - whole.began)),
         ("whole process, ms", whole.used.wall),
         ("first request, bytes", first.bytes as f64),
+        ("program file, MB", fs::metadata(&engine.program)?.len() as f64 / 1e6),
     ]))
 }
