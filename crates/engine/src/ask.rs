@@ -37,6 +37,20 @@ pub enum NoAnswer {
     Withdrawn,
 }
 
+/// Takes a question back when whoever asked no longer waits.
+struct Guard<'a> {
+    ask: &'a Ask,
+    request_id: String,
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if self.ask.open().waiting.remove(&self.request_id).is_some() {
+            self.ask.outbox.try_send(Cancel { request_id: std::mem::take(&mut self.request_id) });
+        }
+    }
+}
+
 impl Ask {
     /// No questions yet.
     pub fn new(outbox: Outbox) -> Self {
@@ -54,6 +68,7 @@ impl Ask {
             }
             open.waiting.insert(request_id.clone(), sender);
         }
+        let _guard = Guard { ask: self, request_id: request_id.clone() };
         self.outbox.send(ControlRequest::new(request_id, question)).await;
         match receiver.await {
             Ok(response) => Ok(response.reply::<Q>()?),

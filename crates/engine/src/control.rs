@@ -25,7 +25,10 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         Request::Initialize(initialize) => match begin(session, initialize) {
             Ok(reply) => ControlResponse::success(id, &reply),
             Err(error) => {
-                session.refused = Some(SetupError::Absent(error.clone()));
+                // A session that has begun goes on as it is.
+                if !session.has_begun() {
+                    session.refused = Some(SetupError::Absent(error.clone()));
+                }
                 ControlResponse::error(id, error)
             }
         },

@@ -24,6 +24,8 @@ pub struct Conversation {
     log: Log,
     outbox: Outbox,
     speaker: Speaker,
+    /// Thinking of the reply at hand that nothing has followed yet.
+    thoughts: Vec<Block>,
     last_assistant: Option<String>,
     /// Tokens of the last request and its reply, as the provider counted them.
     counted: u64,
@@ -77,7 +79,15 @@ pub struct ReplyHead {
 impl Conversation {
     /// An empty conversation.
     pub fn new(log: Log, outbox: Outbox, speaker: Speaker) -> Self {
-        Self { history: History::new(), log, outbox, speaker, last_assistant: None, counted: 0 }
+        Self {
+            history: History::new(),
+            log,
+            outbox,
+            speaker,
+            thoughts: Vec::new(),
+            last_assistant: None,
+            counted: 0,
+        }
     }
 
     /// The transcript's path, if one is kept.
@@ -94,17 +104,25 @@ impl Conversation {
 
     /// A prompt of the host.
     pub fn prompt(&mut self, uuid: &str, content: &Content, mode: &str) {
-        for block in content.clone().into_blocks() {
-            self.history.push(Role::User, &block);
-        }
+        self.push_said(content);
         self.write_user(uuid, content, vec![("permissionMode", mode.into())]);
+    }
+
+    /// Keeps what was said for the model. Providers refuse blank text.
+    fn push_said(&mut self, content: &Content) {
+        let mut blocks = content.clone().into_blocks();
+        blocks.retain(|block| !is_blank(block));
+        if blocks.is_empty() {
+            blocks.push(Block::text("(The message was empty.)"));
+        }
+        for block in &blocks {
+            self.history.push(Role::User, block);
+        }
     }
 
     /// The errand of a subagent: shown to the host as what it was told.
     pub async fn hear_errand(&mut self, content: &Content) {
-        for block in content.clone().into_blocks() {
-            self.history.push(Role::User, &block);
-        }
+        self.push_said(content);
         let uuid = ids::uuid();
         self.write_user(&uuid, content, Vec::new());
         let frame = self.user_frame(uuid, Content::Blocks(content.clone().into_blocks()));
@@ -123,7 +141,7 @@ impl Conversation {
 
     /// One block of the model's reply.
     pub async fn reply(&mut self, head: &ReplyHead, block: Block, aborted: bool) {
-        self.history.push(Role::Assistant, &block);
+        self.remember(&block);
         let heard = self.speaker.is_heard(&block);
         let reply = Reply {
             id: head.id.clone(),
@@ -140,6 +158,26 @@ impl Conversation {
         if heard {
             self.outbox.send(frame).await;
         }
+    }
+
+    /// Keeps a block of the reply for the model. Providers refuse blank text, and a message that ends in thinking: so
+    /// thinking waits until something follows it.
+    fn remember(&mut self, block: &Block) {
+        match block {
+            Block::Thinking { .. } | Block::RedactedThinking { .. } => self.thoughts.push(block.clone()),
+            block if is_blank(block) => {}
+            block => {
+                for thought in self.thoughts.drain(..) {
+                    self.history.push(Role::Assistant, &thought);
+                }
+                self.history.push(Role::Assistant, block);
+            }
+        }
+    }
+
+    /// The reply has ended, or will be given again: thoughts that led to nothing are dropped.
+    pub fn end_reply(&mut self) {
+        self.thoughts.clear();
     }
 
     /// The result of a tool call.
@@ -159,10 +197,7 @@ impl Conversation {
 
     /// Notes what the provider counted for the last request and its reply.
     pub fn note_usage(&mut self, usage: &Usage) {
-        self.counted = usage.input_tokens
-            + usage.cache_creation_input_tokens
-            + usage.cache_read_input_tokens
-            + usage.output_tokens;
+        self.counted = usage.total();
     }
 
     /// How many tokens the conversation has: as counted by the provider, else by a rule of thumb.
@@ -285,6 +320,11 @@ impl Conversation {
         }
         self.last_assistant = Some(frame.uuid.clone());
     }
+}
+
+/// Text without anything to read.
+fn is_blank(block: &Block) -> bool {
+    matches!(block, Block::Text { text, .. } if text.trim().is_empty())
 }
 
 /// Providers refuse an empty result.

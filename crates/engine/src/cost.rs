@@ -76,11 +76,11 @@ impl Spend {
             max_output_tokens: info.as_ref().map_or(0, |info| info.max_output_tokens),
             ..ModelUsage::default()
         });
-        entry.input_tokens += usage.input_tokens;
-        entry.output_tokens += usage.output_tokens;
-        entry.cache_read_input_tokens += usage.cache_read_input_tokens;
-        entry.cache_creation_input_tokens += usage.cache_creation_input_tokens;
-        entry.web_search_requests += usage.server_tool_use.web_search_requests;
+        add(&mut entry.input_tokens, usage.input_tokens);
+        add(&mut entry.output_tokens, usage.output_tokens);
+        add(&mut entry.cache_read_input_tokens, usage.cache_read_input_tokens);
+        add(&mut entry.cache_creation_input_tokens, usage.cache_creation_input_tokens);
+        add(&mut entry.web_search_requests, usage.server_tool_use.web_search_requests);
         match info {
             Some(info) => entry.cost_usd += info.price(usage),
             None => entry.cost_basis = Some("unknown".into()),
@@ -94,15 +94,20 @@ impl Spend {
     }
 }
 
+/// Figures come from outside: however large they are, they are no reason to break down.
+fn add(total: &mut u64, more: u64) {
+    *total = total.saturating_add(more);
+}
+
 fn sum(total: &mut Usage, more: &Usage) {
-    total.input_tokens += more.input_tokens;
-    total.output_tokens += more.output_tokens;
-    total.cache_creation_input_tokens += more.cache_creation_input_tokens;
-    total.cache_read_input_tokens += more.cache_read_input_tokens;
-    total.server_tool_use.web_search_requests += more.server_tool_use.web_search_requests;
-    total.server_tool_use.web_fetch_requests += more.server_tool_use.web_fetch_requests;
-    total.cache_creation.ephemeral_1h_input_tokens += more.cache_creation.ephemeral_1h_input_tokens;
-    total.cache_creation.ephemeral_5m_input_tokens += more.cache_creation.ephemeral_5m_input_tokens;
+    add(&mut total.input_tokens, more.input_tokens);
+    add(&mut total.output_tokens, more.output_tokens);
+    add(&mut total.cache_creation_input_tokens, more.cache_creation_input_tokens);
+    add(&mut total.cache_read_input_tokens, more.cache_read_input_tokens);
+    add(&mut total.server_tool_use.web_search_requests, more.server_tool_use.web_search_requests);
+    add(&mut total.server_tool_use.web_fetch_requests, more.server_tool_use.web_fetch_requests);
+    add(&mut total.cache_creation.ephemeral_1h_input_tokens, more.cache_creation.ephemeral_1h_input_tokens);
+    add(&mut total.cache_creation.ephemeral_5m_input_tokens, more.cache_creation.ephemeral_5m_input_tokens);
     if !more.service_tier.is_empty() {
         total.service_tier.clone_from(&more.service_tier);
     }

@@ -99,6 +99,11 @@ pub fn real_path(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok()
 }
 
+/// Where a symbolic link points, if the path is one. The target need not exist.
+pub fn link_target(path: &Path) -> Option<PathBuf> {
+    fs::read_link(path).ok()
+}
+
 /// The names in a folder, at most `limit` of them, in no order. Empty if the folder cannot be read.
 pub fn names(folder: &Path, limit: usize) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use whimbrel_wire::Frame;
-use whimbrel_wire::codec::as_shortened;
-use whimbrel_wire::control::{CanUseTool, ControlRequest, Request};
+use whimbrel_wire::codec::restore;
+use whimbrel_wire::control::CanUseTool;
 use whimbrel_wire::permission::PermissionResult;
 
 use crate::ask::{Ask, NoAnswer};
@@ -131,18 +130,17 @@ impl Gate {
             ..CanUseTool::default()
         };
         let waiting = self.state.requires_action().await;
-        let answer = ask.ask(question.clone()).await;
+        let answer = ask.ask(question).await;
         waiting.over().await;
-        read_answer(question, input, answer)
+        read_answer(tool, input, answer)
     }
 }
 
-fn read_answer(question: CanUseTool, input: &Value, answer: Result<PermissionResult, NoAnswer>) -> Permit {
-    let tool = question.tool_name.clone();
+fn read_answer(tool: &str, input: &Value, answer: Result<PermissionResult, NoAnswer>) -> Permit {
     match answer {
         Ok(PermissionResult::Allow { updated_input: None, .. }) => Permit::Go(input.clone()),
         Ok(PermissionResult::Allow { updated_input: Some(updated), .. }) => {
-            Permit::Go(take_back(question, input, updated))
+            Permit::Go(take_back(input, updated))
         }
         Ok(PermissionResult::Deny { message, interrupt, .. }) => {
             let message =
@@ -157,43 +155,10 @@ fn read_answer(question: CanUseTool, input: &Value, answer: Result<PermissionRes
     }
 }
 
-/// The input that the host gave back. Hosts often echo what they were shown; if that had been shortened to fit a line,
-/// the echo means the whole input, not the shortened one.
-fn take_back(question: CanUseTool, input: &Value, updated: Map<String, Value>) -> Value {
-    if Some(&updated) == input.as_object() {
-        return input.clone();
-    }
-    let asked = Frame::from(ControlRequest::new(String::new(), question));
-    match as_shortened(&asked) {
-        Some(Frame::ControlRequest(ControlRequest { request: Request::CanUseTool(shown), .. }))
-            if shown.input == updated =>
-        {
-            input.clone()
-        }
-        _ => Value::Object(updated),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn an_echo_of_a_shortened_question_means_the_whole_input() {
-        let input = json!({"file_path": "a", "content": "x".repeat(2_000_000)});
-        let object = input.as_object().cloned().unwrap();
-        let question = CanUseTool { input: object, tool_name: "Write".into(), ..CanUseTool::default() };
-        let asked = Frame::from(ControlRequest::new("id", question.clone()));
-        let Some(Frame::ControlRequest(ControlRequest { request: Request::CanUseTool(shown), .. })) =
-            as_shortened(&asked)
-        else {
-            panic!("not shortened")
-        };
-        assert_ne!(shown.input, question.input);
-        assert_eq!(take_back(question.clone(), &input, shown.input), input);
-        let changed = json!({"file_path": "b"}).as_object().cloned().unwrap();
-        assert_eq!(take_back(question, &input, changed.clone()), Value::Object(changed));
-    }
+/// The input that the host gave back. Hosts often echo what they were shown, and that may have been shortened to fit a
+/// line: what was cut then means the whole.
+fn take_back(input: &Value, updated: Map<String, Value>) -> Value {
+    let mut updated = Value::Object(updated);
+    restore(&mut updated, input);
+    updated
 }

@@ -28,11 +28,23 @@ impl Outbox {
         &self.session
     }
 
-    /// Sends a frame; waits while the host is slow.
+    /// Sends a frame; waits while the host is slow, but not once everything is to stop.
     pub async fn send(&self, frame: impl Into<Frame>) {
-        if self.frames.send(frame.into()).await.is_err() {
-            self.stop.cancel();
+        tokio::select! {
+            biased;
+            sent = self.frames.send(frame.into()) => {
+                if sent.is_err() {
+                    self.stop.cancel();
+                }
+            }
+            () = self.stop.cancelled() => {}
         }
+    }
+
+    /// Sends a frame if there is room for it right now.
+    pub fn try_send(&self, frame: impl Into<Frame>) {
+        // A host that is so far behind will not miss it.
+        let _ = self.frames.try_send(frame.into());
     }
 
     /// Sends a `system` notice.

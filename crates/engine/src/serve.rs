@@ -63,7 +63,7 @@ pub struct Farewell {
 pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
     let setup = match Setup::resolve(&engine, &start) {
         Ok(setup) => setup,
-        Err(error) => return refuse(&mut link, error).await,
+        Err(error) => return refuse(&mut link, error, ids::uuid()).await,
     };
     let (news_sender, mut news) = mpsc::unbounded_channel();
     let mut session = Session::new(engine, setup, &link, news_sender);
@@ -71,10 +71,10 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
     loop {
         if let Some(error) = session.refused.take() {
             session.tasks.shutdown().await;
-            return refuse(&mut link, error).await;
+            return refuse(&mut link, error, session.setup.session.clone()).await;
         }
         session.start_turn_if_due().await;
-        if open.input_finished() && session.is_idle() && session.tasks.running() == 0 {
+        if open.input_finished() && session.is_idle() && session.tasks.running() == 0 && news.is_empty() {
             break;
         }
         let waits_only_for_tasks = open.input_finished() && session.is_idle();
@@ -116,6 +116,9 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
         }
     }
     session.tasks.shutdown().await;
+    while let Ok(event) = news.try_recv() {
+        session.task_news(event).await;
+    }
     Farewell { last_result: session.last_result, not_started: None }
 }
 
@@ -195,8 +198,8 @@ async fn turn_end(running: &mut Option<Running>) -> (Agent, Ending) {
 
 /// Tells the host why there is no session, and hears it out for a moment: a host that is still writing when its engine
 /// goes would see a broken pipe instead of the reason.
-async fn refuse(link: &mut Link, error: SetupError) -> Farewell {
-    let result = report::not_started(error.to_string(), ids::uuid(), ids::uuid());
+async fn refuse(link: &mut Link, error: SetupError, session: String) -> Farewell {
+    let result = report::not_started(error.to_string(), session, ids::uuid());
     // A host that is gone does not need the reason.
     let _ = link.outgoing.send(Frame::Result(result.clone())).await;
     let hear_out = async {
@@ -210,6 +213,7 @@ async fn refuse(link: &mut Link, error: SetupError) -> Farewell {
     tokio::select! {
         _ = tokio::time::timeout(HEAR_OUT, hear_out) => {}
         () = link.stop.cancelled() => {}
+        () = link.finished.cancelled() => {}
     }
     Farewell { last_result: Some(result), not_started: Some(error) }
 }
@@ -371,7 +375,7 @@ impl Session {
         self.agent = Some(agent);
         self.outbox.send(result.clone()).await;
         self.last_result = Some(result);
-        if self.queue.is_empty() {
+        if !self.queue.iter().any(Due::asks) {
             self.state.idle().await;
         }
     }
@@ -384,9 +388,11 @@ impl Session {
         }
     }
 
-    /// Drops what waits for a turn; gives the ids of the messages.
+    /// Drops the messages that wait for a turn and gives their ids. News for the model stays.
     pub(crate) fn drop_queue(&mut self) -> Vec<String> {
-        self.queue.drain(..).filter_map(Due::uuid).collect()
+        let dropped = self.queued();
+        self.queue.retain(|due| matches!(due, Due::News(_)));
+        dropped
     }
 
     /// The ids of the messages that wait for a turn.
@@ -515,12 +521,5 @@ impl Due {
     /// Whether the model is to answer it.
     fn asks(&self) -> bool {
         !matches!(self, Self::Prompt(user) if user.should_query == Some(false))
-    }
-
-    fn uuid(self) -> Option<String> {
-        match self {
-            Self::Prompt(user) => user.uuid,
-            Self::News(_) => None,
-        }
     }
 }

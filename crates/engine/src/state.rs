@@ -44,10 +44,12 @@ impl StateSign {
 
     /// The session waits for the host until [`Waiting::over`] is called.
     pub async fn requires_action(&self) -> Waiting {
-        if self.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
+        let first = self.waiting.fetch_add(1, Ordering::Relaxed) == 0;
+        let waiting = Waiting(self.clone());
+        if first {
             self.show(SessionState::RequiresAction).await;
         }
-        Waiting(self.clone())
+        waiting
     }
 
     async fn show(&self, state: SessionState) {

@@ -53,7 +53,9 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
             Next::Ask | Next::Nudge(_) => {
                 if let Next::Nudge(nudge) = next {
                     now.recoveries += 1;
-                    agent.conversation.note(nudge_text(nudge)).await;
+                    if let Some(text) = nudge_text(nudge) {
+                        agent.conversation.note(text).await;
+                    }
                 }
                 workshop = Workshop::new(agent.bench.clone());
                 now.model_calls += 1;
@@ -65,6 +67,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
             Next::Act => {
                 let stop = act(agent, &mut workshop, &mut ending.num_turns, cancel).await;
                 now.event = Happened::Acted { stop };
+                now.recoveries = 0;
             }
             Next::End(end) => {
                 ending.end = end;
@@ -148,6 +151,7 @@ async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &Cancellatio
             }
             Some(Ok(Step::Retry(retry))) => {
                 assembly = Assembly::default();
+                agent.conversation.end_reply();
                 announce(agent, &retry).await;
             }
             Some(Ok(Step::Cut(fault))) => {
@@ -163,6 +167,7 @@ async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &Cancellatio
     {
         agent.conversation.reply(&head(&assembly), Block::text(text), true).await;
     }
+    agent.conversation.end_reply();
     if !assembly.id.is_empty() {
         agent.conversation.note_usage(&assembly.usage);
         agent.ledger.add(agent.engine.catalog(), &knobs.model, &assembly.usage, clock::monotonic() - began);
@@ -207,7 +212,6 @@ async fn record(
         }
         _ => {}
     }
-    // Providers refuse empty text when it is sent back.
     if text.as_deref() != Some("") {
         agent.conversation.reply(&head(assembly), block, false).await;
     }
@@ -331,13 +335,15 @@ fn failure_text(fault: &Fault) -> String {
     }
 }
 
-fn nudge_text(nudge: Nudge) -> &'static str {
-    match nudge {
+/// What the model is told, if anything.
+fn nudge_text(nudge: Nudge) -> Option<&'static str> {
+    Some(match nudge {
+        Nudge::Paused => return None,
         Nudge::OutputLimit => {
             "Your reply was cut off by the output limit. Go on exactly where it stopped, without repeating anything; do the rest in smaller pieces."
         }
         Nudge::Cut => {
             "The connection broke in the middle of your reply. Go on exactly where it stopped, without repeating anything."
         }
-    }
+    })
 }

@@ -5,6 +5,9 @@ use whimbrel_wire::StopReason;
 /// How often a reply that hit the output limit is continued within one turn.
 pub const MAX_RECOVERIES: u32 = 3;
 
+/// How often a provider may pause without anything being done in between.
+const MAX_PAUSES: u32 = 20;
+
 /// What has just happened, and what counts for deciding what comes next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Situation {
@@ -59,6 +62,8 @@ pub enum Nudge {
     OutputLimit,
     /// The connection cut the reply.
     Cut,
+    /// The provider paused; nothing needs to be said.
+    Paused,
 }
 
 /// How a turn ends.
@@ -100,7 +105,10 @@ pub fn next(now: &Situation) -> Next {
             Some(StopReason::MaxTokens) => Next::End(End::OutputLimit),
             None if now.recoveries < MAX_RECOVERIES => ask_again(Next::Nudge(Nudge::Cut)),
             None => Next::End(End::ApiFailure),
-            Some(StopReason::PauseTurn) => ask_again(Next::Ask),
+            Some(StopReason::PauseTurn) if now.recoveries < MAX_PAUSES => {
+                ask_again(Next::Nudge(Nudge::Paused))
+            }
+            Some(StopReason::PauseTurn) => Next::End(End::OutputLimit),
             Some(StopReason::Refusal) => Next::End(End::Refused),
             Some(
                 StopReason::EndTurn
@@ -181,7 +189,7 @@ mod tests {
                 tired(Happened::Replied { stop: None, calls: 0 }),
                 Next::End(End::ApiFailure),
             ),
-            ("a paused turn: ask again", now(replied(StopReason::PauseTurn, 0)), Next::Ask),
+            ("a paused turn: ask again", now(replied(StopReason::PauseTurn, 0)), Next::Nudge(Nudge::Paused)),
             ("a refusal: end", now(replied(StopReason::Refusal, 0)), Next::End(End::Refused)),
             ("a failed call: end", now(Happened::Failed), Next::End(End::ApiFailure)),
             (

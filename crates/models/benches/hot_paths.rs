@@ -17,7 +17,10 @@ const IN_A_PIECE: usize = 50;
 
 const START: &str = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
 
-const CASES: [(&str, fn(u64)); 8] = [
+/// A name, and what is done that often.
+type Case = (&'static str, fn(u64));
+
+const CASES: [Case; 8] = [
     ("delta: bytes to events", |times| deltas(times, |decoder, _| cut(decoder))),
     ("delta: bytes to meaning", |times| deltas(times, |decoder, _| meaning(decoder, Raw::Drop))),
     ("delta: bytes to meaning, raw kept", |times| deltas(times, |decoder, _| meaning(decoder, Raw::Keep))),

@@ -1,15 +1,17 @@
 //! The host's side of the wire: sorts what the engine says, answers its questions, and asks it things.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::{Ask, ControlRequest, ControlResponse, Request, Response};
 use whimbrel_wire::{Frame, WireError};
 
 use crate::agent::Agent;
-use crate::callback::Callbacks;
+use crate::callback::{Callbacks, complete};
 use crate::error::Error;
 use crate::transport::{Connection, Host, Incoming};
 
@@ -26,7 +28,14 @@ pub(crate) struct Client {
 }
 
 /// Questions to the engine that have no answer yet.
-type Waiting = Arc<Mutex<HashMap<String, oneshot::Sender<Response>>>>;
+type Waiting = Arc<Mutex<Pending>>;
+
+#[derive(Default)]
+struct Pending {
+    questions: HashMap<String, oneshot::Sender<Response>>,
+    /// The engine has ended: nobody will answer.
+    over: bool,
+}
 
 impl Client {
     /// Connects to an engine. Frames for the caller come out of the returned receiver.
@@ -63,10 +72,16 @@ impl Client {
     pub(crate) async fn call<A: Ask>(&self, ask: A) -> Result<A::Reply, Error> {
         let request_id = new_id();
         let (sender, receiver) = oneshot::channel();
-        open(&self.waiting).insert(request_id.clone(), sender);
+        {
+            let mut pending = open(&self.waiting);
+            if pending.over {
+                return Err(Error::Over);
+            }
+            pending.questions.insert(request_id.clone(), sender);
+        }
         let request = ControlRequest::new(request_id.clone(), ask);
         if self.sender.send(Ok(request.into())).await.is_err() {
-            open(&self.waiting).remove(&request_id);
+            open(&self.waiting).questions.remove(&request_id);
             return Err(Error::Over);
         }
         Ok(receiver.await.map_err(|_| Error::Over)?.reply::<A>()?)
@@ -96,13 +111,13 @@ async fn sort(mut incoming: Incoming, frames: mpsc::Sender<Result<Frame, Error>>
     while let Some(frame) = incoming.next().await {
         match frame {
             Ok(Frame::ControlResponse(ControlResponse { response })) => {
-                if let Some(waiting) = open(&desk.waiting).remove(response.request_id()) {
+                if let Some(waiting) = open(&desk.waiting).questions.remove(response.request_id()) {
                     // Whoever asked may have gone away.
                     let _ = waiting.send(response);
                 }
             }
             Ok(Frame::ControlRequest(ControlRequest { request_id, request })) => {
-                desk.answer(request_id, request)
+                desk.answer(request_id, request);
             }
             Ok(Frame::ControlCancel(_) | Frame::KeepAlive(_)) => {}
             other => {
@@ -113,8 +128,9 @@ async fn sort(mut incoming: Incoming, frames: mpsc::Sender<Result<Frame, Error>>
             }
         }
     }
-    // Nobody will answer any more.
-    open(&desk.waiting).clear();
+    let mut pending = open(&desk.waiting);
+    pending.over = true;
+    pending.questions.clear();
 }
 
 impl Desk {
@@ -128,10 +144,13 @@ impl Desk {
                 (Request::CanUseTool(asked), Some(callback)) => {
                     let input = asked.input.clone();
                     let answering = tokio::select! {
-                        answer = callback(asked) => answer,
+                        answer = AssertUnwindSafe(callback(asked)).catch_unwind() => answer,
                         () = stop.cancelled() => return,
                     };
-                    ControlResponse::success(id, &crate::callback::complete(answering, &input))
+                    match answering {
+                        Ok(answer) => ControlResponse::success(id, &complete(answer, &input)),
+                        Err(_) => ControlResponse::error(id, "the permission callback panicked"),
+                    }
                 }
                 (Request::CanUseTool(_), None) => {
                     ControlResponse::error(id, "there is no permission callback")

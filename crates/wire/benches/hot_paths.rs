@@ -16,7 +16,10 @@ const DELTA: &str = r#"{"type":"stream_event","event":{"type":"content_block_del
 /// A permission, given.
 const ALLOW: &str = r#"{"type":"control_response","response":{"subtype":"success","request_id":"req_1_abcd","response":{"behavior":"allow","updatedInput":{"command":"cargo build 2>&1 | tail -5","description":"Build the project"}}}}"#;
 
-const CASES: [(&str, fn(u64)); 6] = [
+/// A name, and what is done that often.
+type Case = (&'static str, fn(u64));
+
+const CASES: [Case; 6] = [
     ("read a user line", |times| reading(USER, times)),
     ("read a control_response line", |times| reading(ALLOW, times)),
     ("read an assistant line", |times| reading(ASSISTANT, times)),

@@ -71,11 +71,50 @@ pub fn decode(line: &str) -> Result<Frame, WireError> {
     if line.len() > MAX_LINE_IN {
         return Err(WireError::TooLong);
     }
+    // Only a failure pays for looking whether the line can be mended.
+    read_line(line).or_else(|error| mend(line).map_or(Err(error), |mended| read_line(&mended)))
+}
+
+fn read_line(line: &str) -> Result<Frame, WireError> {
     match serde_json::from_str::<Head<'_>>(line) {
         Ok(head) => Frame::read(&head, line),
         Err(error) if error.is_data() => Err(WireError::NoType { line: beginning(line) }),
         Err(error) => Err(WireError::not_json(line, &error)),
     }
+}
+
+/// JavaScript and Python write half a character as an escape when a text was cut inside it; it becomes the sign for
+/// what cannot be read. None if there is no such escape.
+fn mend(line: &str) -> Option<String> {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    let mut mended = false;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (kept, length) = match (surrogate(rest), rest.get(6..).and_then(surrogate)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (&rest[..12], 12),
+            (Some(_), _) => {
+                mended = true;
+                ("\\ufffd", 6)
+            }
+            // Any other escape: the backslash and what it escapes.
+            (None, _) => {
+                let length = 1 + rest[1..].chars().next().map_or(0, char::len_utf8);
+                (&rest[..length], length)
+            }
+        };
+        out.push_str(kept);
+        rest = &rest[length..];
+    }
+    out.push_str(rest);
+    mended.then_some(out)
+}
+
+/// The half of a character that an escape at the beginning stands for.
+fn surrogate(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u32::from_str_radix(digits, 16).ok().filter(|code| (0xD800..=0xDFFF).contains(code))
 }
 
 /// Writes one line, newline included. It stays below [`MAX_LINE_OUT`]: what is too long is shortened, and says so.
@@ -92,11 +131,10 @@ pub fn encode(frame: &Frame, line: &mut Vec<u8>) {
     line.push(b'\n');
 }
 
-/// The frame as the other side reads it, if its line had to be shortened.
-pub fn as_shortened(frame: &Frame) -> Option<Frame> {
-    let mut line = serde_json::to_vec(frame).ok().filter(|line| line.len() > MAX_LINE_OUT)?;
-    crate::fit::shorten(&mut line, 0, MAX_LINE_OUT);
-    decode(std::str::from_utf8(&line).ok()?).ok()
+/// Undoes what [`encode`] did to a value that the other side gives back: strings that were cut to fit a line become
+/// whole again if they are otherwise those of the original.
+pub fn restore(given_back: &mut serde_json::Value, original: &serde_json::Value) {
+    crate::fit::restore(given_back, original);
 }
 
 /// Reads a known kind from text that is known to be JSON. Only a failure pays for finding out which field was wrong.
@@ -123,6 +161,13 @@ fn beginning(line: &str) -> String {
 mod tests {
     use super::*;
     use crate::message::User;
+
+    #[test]
+    fn half_a_character_becomes_the_sign_for_what_cannot_be_read() {
+        let line = r#"{"type":"user","message":{"role":"user","content":"cut \ud83d, whole \ud83d\ude00, \\ud83d"}}"#;
+        let Ok(Frame::User(user)) = decode(line) else { panic!("not read") };
+        assert_eq!(user.message.content.joined_text(), "cut \u{fffd}, whole 😀, \\ud83d");
+    }
 
     #[test]
     fn an_unknown_kind_is_passed_on_as_it_came() {

@@ -303,6 +303,14 @@ pub struct Usage {
     pub cache_creation: CacheCreation,
 }
 
+impl Usage {
+    /// Everything that was read and written.
+    pub fn total(&self) -> u64 {
+        let read = self.input_tokens.saturating_add(self.cache_creation_input_tokens);
+        read.saturating_add(self.cache_read_input_tokens).saturating_add(self.output_tokens)
+    }
+}
+
 /// Calls of tools that run at the provider.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerToolUse {

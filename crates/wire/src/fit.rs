@@ -5,6 +5,10 @@
 
 use serde_json::{Map, Value, json};
 
+/// What stands where a string was cut, around the number of bytes.
+const NOTE_BEGINS: &str = " [... ";
+const NOTE_ENDS: &str = " bytes left out to keep the line short]";
+
 /// No string is cut below this many bytes: it would not gain much.
 const WORTH_CUTTING: usize = 128;
 
@@ -40,6 +44,32 @@ fn cut_strings(value: &mut Value, limit: usize) {
             *text = cut(text, kind, fitting);
         }
     });
+}
+
+/// Makes cut strings whole again where the beginning that is left fits the original.
+pub(crate) fn restore(given_back: &mut Value, original: &Value) {
+    match (given_back, original) {
+        (Value::String(text), Value::String(whole)) if is_cut_of(text, whole) => whole.clone_into(text),
+        (Value::Array(items), Value::Array(wholes)) => {
+            items.iter_mut().zip(wholes).for_each(|(item, whole)| restore(item, whole));
+        }
+        (Value::Object(fields), Value::Object(wholes)) => {
+            for (name, field) in fields {
+                if let Some(whole) = wholes.get(name) {
+                    restore(field, whole);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a text is the beginning of another with our note behind it.
+fn is_cut_of(text: &str, whole: &str) -> bool {
+    let Some((kept, _)) = text.rsplit_once(NOTE_BEGINS).filter(|_| text.ends_with(NOTE_ENDS)) else {
+        return false;
+    };
+    text.len() != whole.len() && whole.starts_with(kept)
 }
 
 /// What becomes of a string that is too long.
@@ -88,7 +118,7 @@ fn is_data(field: &str, text: &str) -> bool {
 }
 
 fn note(bytes: usize) -> String {
-    format!(" [... {bytes} bytes left out to keep the line short]")
+    format!("{NOTE_BEGINS}{bytes}{NOTE_ENDS}")
 }
 
 /// The string with at most `longest` bytes in JSON, the note included.
@@ -183,6 +213,20 @@ mod tests {
         assert!(line.starts_with(b"before\n"));
         assert!(line.len() - start < limit, "{} bytes", line.len() - start);
         serde_json::from_slice(&line[start..]).unwrap()
+    }
+
+    #[test]
+    fn what_was_cut_is_whole_again_when_it_is_given_back_and_changes_stay() {
+        let original = json!({"type": "x", "content": "z".repeat(5_000), "path": "a"});
+        let mut line = original.to_string().into_bytes();
+        shorten(&mut line, 0, 1_000);
+        let mut echo: Value = serde_json::from_slice(&line).unwrap();
+        assert_ne!(echo, original);
+        restore(&mut echo, &original);
+        assert_eq!(echo, original);
+        let mut changed = json!({"content": "something else", "path": "b"});
+        restore(&mut changed, &original);
+        assert_eq!(changed, json!({"content": "something else", "path": "b"}));
     }
 
     #[test]

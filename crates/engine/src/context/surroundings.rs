@@ -28,18 +28,18 @@ pub fn git_branch(cwd: &Path) -> Option<String> {
         .map(|folder| folder.join(".git"))
         .find(|git| !matches!(files::kind(git), Ok(Kind::Missing) | Err(_)))?;
     // In a worktree `.git` is a file that names the real folder.
-    let folder = match read_line(&git) {
-        Some(text) => cwd.join(text.strip_prefix("gitdir: ")?.trim()),
+    let folder = match read_text(&git) {
+        Some(text) => git.parent()?.join(text.strip_prefix("gitdir: ")?.trim()),
         None => git,
     };
-    let head = read_line(&folder.join("HEAD"))?;
+    let head = read_text(&folder.join("HEAD"))?;
     match head.trim().strip_prefix("ref: refs/heads/") {
         Some(branch) => Some(branch.to_owned()),
         None => Some(head.trim().chars().take(8).collect()),
     }
 }
 
-fn read_line(path: &Path) -> Option<String> {
+fn read_text(path: &Path) -> Option<String> {
     let (bytes, _) = files::read(path, 4096).ok()?;
     String::from_utf8(bytes).ok()
 }

@@ -4,10 +4,11 @@
 //! 1. a tool that is denied by name is denied, in every mode
 //! 2. `bypassPermissions` allows
 //! 3. what touches nothing, or only reads inside the workspace, is allowed
-//! 4. a tool that is allowed by name is allowed
-//! 5. `acceptEdits` allows writing inside the workspace
-//! 6. `plan` denies what writes or runs; `dontAsk` denies what would be asked
-//! 7. anything else is asked
+//! 4. `plan` denies what writes or runs, whatever is allowed by name
+//! 5. a tool that is allowed by name is allowed
+//! 6. `acceptEdits` allows writing inside the workspace
+//! 7. `dontAsk` denies what would be asked
+//! 8. anything else is asked
 
 use whimbrel_wire::permission::PermissionMode;
 
@@ -47,20 +48,25 @@ pub fn decide(question: &Question<'_>) -> Decision {
     if named(question.denied) {
         return Decision::Deny(format!("{} is not allowed in this session.", question.tool));
     }
-    if question.mode == PermissionMode::BypassPermissions || is_free(question) || named(question.allowed) {
+    if question.mode == PermissionMode::BypassPermissions || is_free(question) {
+        return Decision::Allow;
+    }
+    if question.mode == PermissionMode::Plan && matches!(question.touches, Touches::Writes(_) | Touches::Runs)
+    {
+        let text = "changes things, which plan mode does not allow. Present the plan first.";
+        return Decision::Deny(format!("{} {text}", question.tool));
+    }
+    if named(question.allowed) {
         return Decision::Allow;
     }
     match question.mode {
         PermissionMode::AcceptEdits if writes_inside(question) => Decision::Allow,
-        PermissionMode::Plan => Decision::Deny(format!(
-            "{} changes things, which plan mode does not allow. Present the plan first.",
-            question.tool
-        )),
         PermissionMode::DontAsk => Decision::Deny(format!(
             "{} needs a permission, and this session never asks for one.",
             question.tool
         )),
         PermissionMode::Default
+        | PermissionMode::Plan
         | PermissionMode::AcceptEdits
         | PermissionMode::Auto
         | PermissionMode::Delegate
@@ -91,7 +97,7 @@ mod tests {
         let writes = Touches::Writes(vec!["a".into()]);
         let denied = vec!["Denied".to_owned()];
         let allowed = vec!["Allowed".to_owned()];
-        let rows: [(&str, &str, &Touches, bool, PermissionMode, &str); 13] = [
+        let rows: [(&str, &str, &Touches, bool, PermissionMode, &str); 15] = [
             (
                 "a denied tool is denied even when all is bypassed",
                 "Denied",
@@ -111,6 +117,8 @@ mod tests {
             ("edits outside are asked", "X", &writes, false, AcceptEdits, "ask"),
             ("commands are asked though edits are accepted", "X", &Touches::Runs, true, AcceptEdits, "ask"),
             ("plan mode changes nothing", "X", &writes, true, Plan, "deny"),
+            ("plan mode changes nothing though the tool is allowed", "Allowed", &writes, true, Plan, "deny"),
+            ("reading outside is asked in plan mode too", "X", &reads, false, Plan, "ask"),
             ("what would be asked is denied when nobody may be", "X", &Touches::Runs, true, DontAsk, "deny"),
         ];
         for (name, tool, touches, inside, mode, expected) in rows {

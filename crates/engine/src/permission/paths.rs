@@ -4,8 +4,24 @@ use std::path::{Path, PathBuf};
 
 use crate::files;
 
-/// A path with every link in it followed. What does not exist yet is taken by name, below the part that does.
+/// How many links may follow each other, as in the kernel.
+const MAX_LINKS: usize = 40;
+
+/// A path with every link in it followed. What does not exist yet is taken by name, below the part that does; a link
+/// that leads nowhere yet is followed all the same.
 pub fn real(path: &Path) -> PathBuf {
+    let mut path = path.to_path_buf();
+    for _ in 0..MAX_LINKS {
+        let real = existing_part(&path);
+        match files::link_target(&real) {
+            Some(target) => path = real.parent().unwrap_or(Path::new("/")).join(target),
+            None => return real,
+        }
+    }
+    path
+}
+
+fn existing_part(path: &Path) -> PathBuf {
     let tidy = files::tidy(path);
     let mut missing = Vec::new();
     let mut existing = tidy.as_path();
@@ -36,5 +52,17 @@ mod tests {
         std::os::unix::fs::symlink(root.join("real"), root.join("link")).unwrap();
         assert_eq!(real(&root.join("link/new/file.txt")), root.join("real/new/file.txt"));
         assert_eq!(real(&root.join("link/../x")), root.join("x"));
+    }
+
+    #[test]
+    fn a_link_to_something_that_does_not_exist_yet_leads_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::os::unix::fs::symlink("/outside/new", root.join("one")).unwrap();
+        std::os::unix::fs::symlink("one", root.join("two")).unwrap();
+        std::os::unix::fs::symlink("loop", root.join("loop")).unwrap();
+        assert_eq!(real(&root.join("two")), Path::new("/outside/new"));
+        // Nothing can be written through it; all that counts is that this ends.
+        real(&root.join("loop"));
     }
 }

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 pub struct Appender {
     path: PathBuf,
     file: Option<File>,
+    torn: bool,
 }
 
 impl Appender {
     /// An appender for a path; nothing is touched yet.
     pub fn new(path: PathBuf) -> Self {
-        Self { path, file: None }
+        Self { path, file: None, torn: false }
     }
 
     /// The file's path.
@@ -29,15 +30,27 @@ impl Appender {
             Some(file) => file,
             none => none.insert(open(&self.path)?),
         };
-        file.write_all(bytes)
+        // A line that was written in part is ended first, so that it does not spoil this one.
+        let line = if self.torn { [b"\n", bytes].concat() } else { bytes.to_vec() };
+        let written = file.write_all(&line);
+        self.torn = written.is_err();
+        written
     }
 }
 
-/// Only the user can read transcripts; a link at the path is not followed.
+/// Only the user can read transcripts; a link at the path is not followed, and a pipe is not waited for.
 fn open(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    let no_follow = nix::fcntl::OFlag::O_NOFOLLOW.bits();
-    OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(no_follow).open(path)
+    let flags = nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK;
+    let file =
+        OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags.bits()).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the transcript's path is not a regular file",
+        ));
+    }
+    Ok(file)
 }

@@ -137,7 +137,7 @@ impl Log {
             file.append(&bytes)
         });
         if let Err(error) = written {
-            self.lost = Some(error);
+            self.lost.get_or_insert(error);
         }
     }
 

@@ -51,6 +51,7 @@ pub fn in_initialize(initialize: &Initialize) -> Option<String> {
             "in-process MCP servers",
         ),
         (initialize.json_schema.is_some(), "structured output"),
+        (initialize.skills.as_ref().is_some_and(|skills| !skills.is_empty()), "skills"),
         (initialize.agents.as_ref().is_some_and(|agents| !agents.is_empty()), "agent definitions"),
         (initialize.plugins.as_ref().is_some_and(|plugins| !plugins.is_empty()), "plugins"),
     ];

@@ -104,6 +104,13 @@ impl Setup {
             .filter(|_| options.persist_session != Some(false))
             .map(|at| Place::new(at, &root));
         let warning = absent::unread_files(options, config.as_deref(), &root);
+        if let Some(path) = place.as_ref().map(|place| place.transcript(&session))
+            && !matches!(files::kind(&path), Ok(Kind::Missing) | Err(_))
+        {
+            return Err(SetupError::Invalid(format!(
+                "The session {session} exists already. Choose another --session-id."
+            )));
+        }
         let spill = spill(place.as_ref(), env, &session);
         let workspace = Workspace::new(root, spill, env.clone());
         for folder in &options.additional_directories {
@@ -134,8 +141,8 @@ impl Setup {
                     return Err(SetupError::Absent(text));
                 }
             },
-            may_bypass: options.allow_dangerously_skip_permissions
-                || mode == PermissionMode::BypassPermissions,
+            may_bypass: mode == PermissionMode::BypassPermissions
+                || options.allow_dangerously_skip_permissions && !too_mighty(env),
             system_prompt: system_prompt(options)?,
             append_system_prompt: appended(options),
             limits: limits(options, env)?,
@@ -203,13 +210,17 @@ fn spill(place: Option<&Place>, env: &BTreeMap<String, String>, session: &str) -
 
 fn mode(options: &Options, env: &BTreeMap<String, String>) -> Result<PermissionMode, SetupError> {
     let mode = options.permission_mode.unwrap_or(PermissionMode::Default);
-    let as_root = nix::unistd::Uid::effective().is_root() && !env.contains_key("IS_SANDBOX");
-    if mode == PermissionMode::BypassPermissions && as_root {
+    if mode == PermissionMode::BypassPermissions && too_mighty(env) {
         return Err(SetupError::Invalid(
             "Permissions cannot be bypassed as root: a mistake would have the whole machine. Run as another user, or set IS_SANDBOX=1 where the machine is disposable.".into(),
         ));
     }
     Ok(mode)
+}
+
+/// Whether a mistake would have the whole machine.
+fn too_mighty(env: &BTreeMap<String, String>) -> bool {
+    nix::unistd::Uid::effective().is_root() && !env.contains_key("IS_SANDBOX")
 }
 
 fn default_model(engine: &Engine, options: &Options, env: &BTreeMap<String, String>) -> String {

@@ -80,10 +80,6 @@ fn answer(report: Report, errand: &Errand) -> Output {
             return Err(Trouble::Failed(format!("The subagent could not finish. Its last words: {text}")));
         }
     }
-    let total = usage.input_tokens
-        + usage.cache_creation_input_tokens
-        + usage.cache_read_input_tokens
-        + usage.output_tokens;
     let meta: Value = json!({
         "status": "completed",
         "prompt": errand.prompt,
@@ -91,7 +87,7 @@ fn answer(report: Report, errand: &Errand) -> Output {
         "agentType": errand.kind,
         "content": [{"type": "text", "text": text}],
         "totalDurationMs": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        "totalTokens": total,
+        "totalTokens": usage.total(),
         "totalToolUseCount": ending.num_turns.saturating_sub(1),
         "usage": usage,
     });

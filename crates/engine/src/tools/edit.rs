@@ -29,6 +29,9 @@ pub(super) struct Input {
     replace_all: bool,
 }
 
+/// How large a file may get by an edit.
+const LARGEST: usize = 64_000_000;
+
 impl Tool for Edit {
     type Input = Input;
 
@@ -112,6 +115,15 @@ fn edit(input: &Input, workspace: &Workspace) -> Output {
     }
     if places.is_empty() || (places.len() > 1 && !input.replace_all) {
         return Err(Trouble::Refused(unclear(&decoded.text, &input.old_string, &places, &path)));
+    }
+    let grown = places.len().saturating_mul(input.new_string.len()).saturating_add(decoded.text.len());
+    if grown > LARGEST {
+        let text = format!(
+            "{} would grow to more than {} MB. Write it with a command instead.",
+            path.display(),
+            LARGEST / 1_000_000
+        );
+        return Err(Trouble::Refused(text));
     }
     let new = replace(&decoded.text, &places, &input.new_string);
     let mut done = save(input, workspace, &path, decoded, &new, places.len())?;

@@ -19,6 +19,7 @@ mod task_output;
 mod task_stop;
 mod touches;
 mod walk;
+mod web_fetch;
 mod write;
 
 use std::pin::Pin;
@@ -243,5 +244,6 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
         Arc::new(notebook_edit::NotebookEdit),
         Arc::new(task_output::TaskOutput),
         Arc::new(task_stop::TaskStop),
+        Arc::new(web_fetch::WebFetch::default()),
     ]
 }

@@ -5,6 +5,8 @@ use std::pin::Pin;
 use futures::stream::{BoxStream, StreamExt};
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use whimbrel_wire::Block;
+
 use super::Timing;
 use crate::event::Event;
 use crate::fault::{Fault, FaultKind};
@@ -42,7 +44,7 @@ impl Attempt {
 
     /// Whether a block has been completed.
     pub(super) fn has_blocks(&self) -> bool {
-        self.course.finished > 0
+        self.course.solid
     }
 
     /// The next event that means something.
@@ -111,6 +113,10 @@ struct Course {
     begun: bool,
     open: Option<usize>,
     finished: usize,
+    /// Whether the open block is more than a thought.
+    open_is_solid: bool,
+    /// Whether a block is complete that stands by itself: thinking alone does not.
+    solid: bool,
     /// The model has given its reason to stop.
     stopped: bool,
 }
@@ -119,11 +125,14 @@ impl Course {
     fn take(&mut self, event: &Event) -> Result<(), Fault> {
         self.begun |= !matches!(event, Event::Ping);
         match event {
-            Event::BlockStart { index, .. } if self.open.is_none() && *index >= self.finished => {
+            Event::BlockStart { index, block } if self.open.is_none() && *index >= self.finished => {
                 self.open = Some(*index);
+                self.open_is_solid =
+                    !matches!(block, Block::Thinking { .. } | Block::RedactedThinking { .. });
             }
             Event::BlockStop { index } if self.open == Some(*index) => {
                 self.open = None;
+                self.solid |= self.open_is_solid;
                 self.finished = index + 1;
             }
             Event::BlockDelta { index, .. } if self.open == Some(*index) => {}

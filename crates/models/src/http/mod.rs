@@ -3,6 +3,7 @@
 //! Nothing is set up before it is needed: a process that only talks to an `http://` address never reads a root
 //! certificate, and one that never asks has no client at all.
 
+mod fetching;
 mod sending;
 mod trouble;
 
@@ -16,10 +17,12 @@ use ::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderValue};
 use bytes::{Bytes, BytesMut};
 use futures::stream::{Stream, StreamExt};
 use http_body::Body as _;
-use reqwest::{Client, ClientBuilder, NoProxy, Proxy, Url};
+use reqwest::{Client, ClientBuilder, NoProxy, Proxy};
 
 use crate::fault::{Fault, FaultKind};
 
+pub use fetching::{NotFetched, Permit};
+pub use reqwest::Url;
 pub use sending::Pieces;
 
 /// The way out, shared by all sessions of a process. Cloning shares the connections.
@@ -102,17 +105,16 @@ impl Door {
         Ok(Response::new(answer, host, self.inner.limits.decoded))
     }
 
-    /// The client for an address: without TLS where none is needed.
+    /// The client for an address, made once.
     fn client(&self, url: &Url) -> Result<&Client, Fault> {
         let Inner { route, limits, plain, secure } = &*self.inner;
         let cell = if route.needs_tls(url.scheme()) { secure } else { plain };
         if let Some(client) = cell.get() {
             return Ok(client);
         }
-        let builder = route.builder(limits)?;
-        let builder =
-            if route.needs_tls(url.scheme()) { route.trust(builder)? } else { without_tls(builder)? };
-        let client = builder.build().map_err(|error| trouble::setting_up(&error))?;
+        // Saves a thread for looking up what is known.
+        let known = [([127, 0, 0, 1], 0).into(), ([0, 0, 0, 0, 0, 0, 0, 1], 0).into()];
+        let client = route.client(url, route.builder(limits)?.resolve_to_addrs("localhost", &known))?;
         Ok(cell.get_or_init(|| client))
     }
 }
@@ -141,11 +143,6 @@ impl Route {
             // A redirect would carry the key to whoever is named there.
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(limits.connect)
-            // Saves a thread for looking up what is known.
-            .resolve_to_addrs(
-                "localhost",
-                &[([127, 0, 0, 1], 0).into(), ([0, 0, 0, 0, 0, 0, 0, 1], 0).into()],
-            )
             .http2_keep_alive_interval(Duration::from_secs(20))
             .http2_keep_alive_timeout(Duration::from_secs(20));
         // An address may hold a password, so it is not repeated.
@@ -158,6 +155,12 @@ impl Route {
             builder = builder.proxy(proxy?.no_proxy(NoProxy::from_string(&self.no_proxy)));
         }
         Ok(builder)
+    }
+
+    /// A client for an address: without TLS where none is needed.
+    fn client(&self, url: &Url, builder: ClientBuilder) -> Result<Client, Fault> {
+        let builder = if self.needs_tls(url.scheme()) { self.trust(builder)? } else { without_tls(builder)? };
+        builder.build().map_err(|error| trouble::setting_up(&error))
     }
 
     /// Trusts the roots of the system, and those of the extra file.
@@ -197,6 +200,12 @@ impl Response {
     fn new(answer: reqwest::Response, host: String, limit: u64) -> Self {
         let (head, body) = ::http::Response::<reqwest::Body>::from(answer).into_parts();
         Self { status: head.status.as_u16(), headers: head.headers, body: Chunks { body, host, left: limit } }
+    }
+
+    /// What the status is called.
+    pub fn status_text(&self) -> &'static str {
+        let status = ::http::StatusCode::from_u16(self.status).ok();
+        status.and_then(|status| status.canonical_reason()).unwrap_or_default()
     }
 
     /// A header as text.

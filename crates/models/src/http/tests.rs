@@ -189,3 +189,33 @@ async fn a_bomb_is_not_let_in() {
     assert_eq!((fault.kind, fault.should_retry), (FaultKind::Protocol, Some(false)));
     assert!((1..=1 << 20).contains(&size), "{size}");
 }
+
+#[tokio::test]
+async fn only_permitted_addresses_are_fetched_from_by_name_or_by_number() {
+    let server = Server::start([answer(200, "", "hello"), answer(404, "", "")]).await;
+    let named = server.url.replace("127.0.0.1", "localhost");
+    for url in [&server.url, &named] {
+        let url = Url::parse(url).unwrap();
+        let barred = door(&[]).get(&url, "*/*", |address| !address.is_loopback()).await.err();
+        assert!(matches!(barred, Some(NotFetched::Forbidden(_))), "{url}: {barred:?}");
+    }
+    assert_eq!(server.connections(), 0);
+    let found = door(&[]).get(&Url::parse(&named).unwrap(), "text/html", |_| true).await.unwrap();
+    assert_eq!((found.status, found.status_text()), (200, "OK"));
+    assert_eq!(found.whole(5).await.unwrap(), "hello");
+    assert_eq!(server.seen()[0].header("accept"), Some("text/html"));
+    let missing = door(&[]).get(&Url::parse(&server.url).unwrap(), "*/*", |_| true).await.unwrap();
+    assert_eq!((missing.status, missing.status_text()), (404, "Not Found"));
+}
+
+#[tokio::test]
+async fn a_proxy_may_be_anywhere_but_not_what_is_fetched_past_it() {
+    let proxy = Server::start([answer(200, "", "")]).await;
+    let proxy_url = proxy.url.replace("127.0.0.1", "localhost");
+    let door = door(&[("HTTP_PROXY", &proxy_url)]);
+    let get = async |url: &str| door.get(&Url::parse(url).unwrap(), "*/*", |ip| !ip.is_loopback()).await;
+    assert_eq!(get("http://far.invalid/x").await.unwrap().status, 200);
+    for near in ["http://localhost:9/", "http://127.0.0.1:9/", "http://[::1]:9/"] {
+        assert!(matches!(get(near).await, Err(NotFetched::Forbidden(_))), "{near}");
+    }
+}

@@ -1,7 +1,9 @@
 //! What went wrong on the line, told as a fault: by what can be done about it, and without addresses or keys.
 
 use std::error::Error;
+use std::net::IpAddr;
 
+use super::fetching::NotFetched;
 use crate::fault::{Fault, FaultKind};
 
 /// The request did not reach the server, or no answer began.
@@ -22,6 +24,14 @@ pub(super) fn sending(host: &str, error: &reqwest::Error) -> Fault {
     };
     let kind = if error.is_builder() { FaultKind::InvalidRequest } else { FaultKind::Connection };
     Fault::new(kind, message)
+}
+
+/// The address that was not permitted, if that is what went wrong.
+pub(super) fn forbidden(error: &reqwest::Error) -> Option<IpAddr> {
+    chain(error).find_map(|error| match error.downcast_ref::<NotFetched>()? {
+        NotFetched::Forbidden(address) => Some(*address),
+        NotFetched::Failed(_) => None,
+    })
 }
 
 /// The answer broke off.

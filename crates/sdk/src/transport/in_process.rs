@@ -1,6 +1,7 @@
 //! The engine in this process: a task, and no JSON on the way.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use whimbrel_engine::{Engine, Start, link, serve};
@@ -12,7 +13,9 @@ use crate::transport::{Connection, Incoming};
 
 /// Starts a session of an engine; of one of its own, if none is given.
 pub(super) fn connect(engine: Option<&Engine>, options: &Options) -> Connection {
-    let mut env: BTreeMap<String, String> = std::env::vars().collect();
+    let text =
+        |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    let mut env: BTreeMap<String, String> = std::env::vars_os().filter_map(text).collect();
     env.extend(options.env.clone());
     let engine = engine.cloned().unwrap_or_else(|| engine_for(&env));
     let (engine_end, host_end) = link::pair();

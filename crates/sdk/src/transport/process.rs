@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::codec::MAX_LINE_IN;
 use whimbrel_wire::options::Options;
@@ -39,8 +39,7 @@ pub(crate) enum Host {
 struct Reading {
     lines: mpsc::Sender<Result<Frame, Error>>,
     stop: CancellationToken,
-    finished: CancellationToken,
-    over: CancellationToken,
+    idle: watch::Sender<bool>,
     tail: Arc<Mutex<VecDeque<u8>>>,
 }
 
@@ -72,21 +71,22 @@ pub(super) fn connect(program: &Path, options: &Options, host: Host) -> Result<C
     let (sender, lines_out) = mpsc::channel(DEPTH);
     let (lines_in, receiver) = mpsc::channel(DEPTH);
     let (stop, finished) = (CancellationToken::new(), CancellationToken::new());
-    let over = CancellationToken::new();
+    let idle = watch::Sender::new(true);
     let tail = Arc::new(Mutex::new(VecDeque::new()));
-    let closing = closing_time(host, finished.clone(), over.clone());
-    tokio::spawn(write(stdin, lines_out, stop.clone(), closing));
+    let closing = closing_time(host, finished.clone(), idle.subscribe());
+    tokio::spawn(write(stdin, lines_out, stop.clone(), idle.clone(), closing));
     tokio::spawn(keep_tail(stderr, Arc::clone(&tail)));
-    let reading = Reading { lines: lines_in, stop: stop.clone(), finished: finished.clone(), over, tail };
+    let reading = Reading { lines: lines_in, stop: stop.clone(), idle, tail };
     tokio::spawn(run(child, stdout, reading));
     Ok(Connection { sender, incoming: Incoming::Lines(receiver), finished, stop, wants_initialize: true })
 }
 
 /// Resolves when the engine's input may be closed.
-async fn closing_time(host: Host, finished: CancellationToken, over: CancellationToken) {
+async fn closing_time(host: Host, finished: CancellationToken, mut idle: watch::Receiver<bool>) {
     finished.cancelled().await;
     if host == Host::Answers {
-        over.cancelled().await;
+        // The sender lives as long as the tasks that read and write.
+        let _ = idle.wait_for(|idle| *idle).await;
     }
 }
 
@@ -95,6 +95,7 @@ async fn write(
     mut stdin: ChildStdin,
     mut lines: mpsc::Receiver<Result<Frame, WireError>>,
     stop: CancellationToken,
+    idle: watch::Sender<bool>,
     closing: impl Future<Output = ()>,
 ) {
     let mut closing = std::pin::pin!(closing);
@@ -108,6 +109,9 @@ async fn write(
             () = &mut closing => None,
         };
         let Some(Ok(frame)) = line else { return };
+        if matches!(frame, Frame::User(_)) {
+            idle.send_replace(false);
+        }
         buffer.clear();
         encode(&frame, &mut buffer);
         if stdin.write_all(&buffer).await.is_err() {
@@ -118,8 +122,8 @@ async fn write(
 
 /// Reads lines until the engine ends, then sees to it that it really has.
 async fn run(mut child: Child, stdout: ChildStdout, reading: Reading) {
-    let Reading { lines, stop, finished, over, tail } = reading;
-    let mut tells_state = false;
+    let Reading { lines, stop, idle, tail } = reading;
+    let (mut tells_state, mut turn_failed) = (false, false);
     let mut reader = BufReader::new(stdout);
     let mut line = Vec::new();
     loop {
@@ -137,15 +141,20 @@ async fn run(mut child: Child, stdout: ChildStdout, reading: Reading) {
             continue;
         }
         let frame = decode(text.trim_end()).map_err(Error::from);
-        if let Ok(frame) = &frame
-            && is_over(frame, &mut tells_state)
-            && finished.is_cancelled()
-        {
-            over.cancel();
+        if let Ok(frame) = &frame {
+            if is_over(frame, &mut tells_state) {
+                idle.send_replace(true);
+            }
+            if let Frame::Result(result) = frame {
+                turn_failed = result.is_error;
+            }
         }
         if lines.send(frame).await.is_err() {
             break;
         }
+    }
+    if stop.is_cancelled() {
+        ask_to_end(&child);
     }
     let status = match tokio::time::timeout(GRACE, child.wait()).await {
         Ok(status) => status,
@@ -155,13 +164,23 @@ async fn run(mut child: Child, stdout: ChildStdout, reading: Reading) {
             child.wait().await
         }
     };
+    // An engine also leaves with a failure when its last turn failed; the result has told that already.
     if let Ok(status) = status
         && !status.success()
+        && !turn_failed
         && !stop.is_cancelled()
     {
         let kept: Vec<u8> = tail.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
         let stderr = String::from_utf8_lossy(&kept).into_owned();
         let _ = lines.send(Err(Error::Engine { status, stderr })).await;
+    }
+}
+
+/// Tells the engine to stop: closing its input would only finish it.
+fn ask_to_end(child: &Child) {
+    if let Some(id) = child.id().and_then(|id| i32::try_from(id).ok()) {
+        // It may have ended by itself meanwhile.
+        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(id), nix::sys::signal::Signal::SIGTERM);
     }
 }
 

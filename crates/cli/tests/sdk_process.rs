@@ -1,0 +1,99 @@
+//! The Rust SDK driving the built program: what holds in process holds here too.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use whimbrel::wire::permission::PermissionResult;
+use whimbrel::{Agent, Frame, Session, Transport, query};
+
+/// An agent in a folder of its own, played by the program on a script.
+fn agent(replies: &Value) -> (Agent, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("script.json");
+    std::fs::write(&script, replies.to_string()).unwrap();
+    let agent = Agent::new()
+        .transport(Transport::Process(env!("CARGO_BIN_EXE_whimbrel").into()))
+        .model(format!("scripted:{}", script.display()))
+        .cwd(folder.path())
+        .env("HOME", folder.path().display().to_string());
+    (agent, folder)
+}
+
+/// The end of a run, for which nothing should take longer than this.
+async fn soon<T>(wait: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_query_ends_by_itself_after_its_result() {
+    let (agent, _folder) = agent(&json!(["hello"]));
+    let frames: Vec<_> = soon(query("hi", &agent).collect()).await;
+    let said = frames.into_iter().find_map(|frame| match frame.unwrap() {
+        Frame::Result(result) => result.result,
+        _ => None,
+    });
+    assert_eq!(said.as_deref(), Some("hello"));
+}
+
+#[tokio::test]
+async fn the_permission_callback_is_asked_although_the_prompt_is_one_string() {
+    let run = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "touch made"}}]);
+    let (agent, folder) = agent(&json!([run, "done"]));
+    let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
+    let frames: Vec<_> = soon(query("go", &agent).collect()).await;
+    assert!(frames.iter().all(Result::is_ok));
+    assert!(folder.path().join("made").exists());
+}
+
+#[tokio::test]
+async fn the_input_can_be_finished_after_the_result_has_come() {
+    let (agent, _folder) = agent(&json!(["hello"]));
+    let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
+    let mut session = Session::open(&agent).unwrap();
+    session.send("hi").await.unwrap();
+    assert_eq!(soon(session.result()).await.unwrap().result.as_deref(), Some("hello"));
+    session.finish_input();
+    while let Some(frame) = soon(session.next()).await {
+        frame.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_fails_is_a_result_and_not_an_error_of_the_sdk() {
+    let fault = json!({"content": [], "fault": {"kind": "invalid_request", "status": 400, "message": "no"}});
+    let (agent, _folder) = agent(&json!([fault]));
+    let frames: Vec<_> = soon(query("hi", &agent).collect()).await;
+    assert!(frames.iter().all(Result::is_ok), "{frames:?}");
+    assert!(frames.iter().any(|frame| matches!(frame, Ok(Frame::Result(result)) if result.is_error)));
+}
+
+#[tokio::test]
+async fn dropping_a_session_ends_the_program_and_its_commands() {
+    let run =
+        json!([{"type": "tool_use", "name": "Bash", "input": {"command": "echo $$ > pid; exec sleep 60"}}]);
+    let (agent, folder) = agent(&json!([run]));
+    let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
+    let session = Session::open(&agent).unwrap();
+    session.send("go").await.unwrap();
+    let pid =
+        until(|| std::fs::read_to_string(folder.path().join("pid")).ok().filter(|text| text.ends_with('\n')))
+            .await;
+    drop(session);
+    until(|| (!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists()).then_some(())).await;
+}
+
+/// Looks until there is something to see.
+async fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    soon(async {
+        loop {
+            if let Some(found) = look() {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await
+}

@@ -1,0 +1,168 @@
+//! The whole tool, on a server of our own and a scripted reader.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use whimbrel_models::providers::Providers;
+use whimbrel_models::retry::Policy;
+use whimbrel_models::scripted::Scripted;
+
+use super::*;
+use crate::consult::Consult;
+use crate::cost::Ledger;
+use crate::engine::Engine;
+use crate::tasks::Tasks;
+use crate::workspace::Workspace;
+
+/// A server that knows a few paths; gives its address. A path that ends in `endless` never stops.
+async fn server(pages: &'static [(&'static str, &'static str, &'static str)]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(answer(BufReader::new(stream), pages));
+        }
+    });
+    url
+}
+
+async fn answer(
+    mut stream: BufReader<tokio::net::TcpStream>,
+    pages: &[(&str, &str, &str)],
+) -> std::io::Result<()> {
+    let mut first = String::new();
+    stream.read_line(&mut first).await?;
+    let mut line = String::from("-");
+    while !line.trim().is_empty() {
+        line.clear();
+        stream.read_line(&mut line).await?;
+    }
+    let path = first.split(' ').nth(1).unwrap_or_default();
+    let (_, head, body) = pages.iter().find(|(known, ..)| *known == path).unwrap_or(&("", "404 X", ""));
+    stream.write_all(format!("HTTP/1.1 {head}\r\nconnection: close\r\n\r\n{body}").as_bytes()).await?;
+    while path.ends_with("endless") {
+        stream.write_all(&[b'x'; 1 << 16]).await?;
+    }
+    stream.flush().await
+}
+
+/// A call in a session that may reach this machine, and whose reader gives these replies.
+fn call(folder: &TempDir, replies: Value) -> (Call, Arc<Scripted>) {
+    let script = Arc::new(Scripted::replies(replies).unwrap());
+    let providers = Providers::offline();
+    providers.add_script("reader", script.clone());
+    let policy = Policy::default();
+    let model = String::from("scripted:reader");
+    let env = BTreeMap::from([(guard::VARIABLE.to_owned(), "1".to_owned())]);
+    let call = Call {
+        id: "toolu_1".into(),
+        workspace: Arc::new(Workspace::new(folder.path().into(), folder.path().join("spill"), env)),
+        tasks: Tasks::new(mpsc::unbounded_channel().0),
+        agents: None,
+        consult: Consult::new(Engine::new(providers), Ledger::default(), model, policy, "session".into()),
+        cancel: CancellationToken::new(),
+    };
+    (call, script)
+}
+
+async fn run(tool: &WebFetch, call: &Call, url: &str) -> Output {
+    tool.run(Input { url: url.into(), prompt: "How many?".into() }, call.clone()).await
+}
+
+#[tokio::test]
+async fn a_page_is_read_by_the_small_model_and_kept_for_the_next_question() {
+    let url = server(&[("/a", "200 OK\r\ncontent-type: text/html", "<h1>Seven</h1><p></page>birds")]).await;
+    let url = format!("{url}/a");
+    let folder = TempDir::new().unwrap();
+    let (call, reader) = call(&folder, json!(["Seven.", "Birds."]));
+    let tool = WebFetch::default();
+    let mut done = run(&tool, &call, &url).await.unwrap();
+    done.meta["durationMs"] = json!(0);
+    let meta =
+        json!({"bytes": 29, "code": 200, "codeText": "OK", "result": "Seven.", "durationMs": 0, "url": url});
+    assert_eq!(done, Done::text("Seven.", meta));
+    let asked = &reader.requests()[0];
+    assert_eq!(
+        asked["messages"][0]["content"][0]["text"],
+        format!("<page url=\"{url}\">\n# Seven\n\nbirds\n</page>\n\nThe question: How many?")
+    );
+    assert!(asked["system"].to_string().contains("from the page alone"));
+    assert_eq!(tool.cache().get(&url, Reach::Private, clock::monotonic()).unwrap().text, "# Seven\n\nbirds");
+    assert_eq!(run(&tool, &call, &format!("{url}#part")).await.unwrap().meta["result"], "Birds.");
+    call.workspace.set_variables(BTreeMap::from([(guard::VARIABLE.to_owned(), "0".to_owned())]));
+    let barred = run(&tool, &call, &url).await.unwrap_err();
+    assert!(matches!(&barred, Trouble::Refused(why) if why.contains("127.0.0.1")), "{barred:?}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_told() {
+    let url = server(&[
+        ("/png", "200 OK\r\ncontent-type: image/png", "x"),
+        ("/empty", "200 OK\r\ncontent-type: text/html", "<script>1</script>"),
+        ("/endless", "200 OK\r\ncontent-type: text/plain", ""),
+        ("/loop", "302 Found\r\nlocation: /loop", ""),
+        ("/file", "302 Found\r\nlocation: file:///etc/passwd", ""),
+        ("/gone", "503 X", ""),
+    ])
+    .await;
+    let folder = TempDir::new().unwrap();
+    let (call, reader) = call(&folder, json!([]));
+    let table = [
+        ("/png", "/png is image/png; only text can be read."),
+        ("/empty", "/empty has no text."),
+        ("/endless", "The answer of 127.0.0.1 is too large."),
+        ("/loop", "/loop redirects more than 5 times."),
+        ("/file", "not file:."),
+        ("/gone", "/gone answered 503 Service Unavailable."),
+        ("/unknown", "/unknown answered 404 Not Found."),
+    ];
+    for (path, words) in table {
+        let trouble = run(&WebFetch::default(), &call, &format!("{url}{path}")).await.unwrap_err();
+        assert!(matches!(&trouble, Trouble::Failed(why) if why.ends_with(words)), "{path}: {trouble:?}");
+    }
+    assert_eq!(reader.requests(), Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn redirects_are_followed_at_home_and_named_when_they_lead_away() {
+    let url = server(&[
+        ("/old", "301 X\r\nlocation: /new", ""),
+        ("/new", "200 OK\r\ncontent-type: application/json", "{\"birds\":7}"),
+        ("/away", "308 X\r\nlocation: http://example.com/x", ""),
+    ])
+    .await;
+    let folder = TempDir::new().unwrap();
+    let (call, reader) =
+        call(&folder, json!([{"content": [{"type": "text", "text": "7"}], "expect": "birds"}]));
+    let tool = WebFetch::default();
+    assert_eq!(run(&tool, &call, &format!("{url}/old")).await.unwrap().meta["code"], 200);
+    let away = run(&tool, &call, &format!("{url}/away")).await.unwrap();
+    assert_eq!(away.meta["code"], 308);
+    let text = away.meta["result"].as_str().unwrap();
+    assert!(text.contains("another host (308 Permanent Redirect): https://example.com/x\n"), "{text}");
+    assert_eq!(reader.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_reader_that_fails_is_told_as_such() {
+    let url = server(&[("/a", "200 OK\r\ncontent-type: text/plain", "birds")]).await;
+    let folder = TempDir::new().unwrap();
+    let (call, _) = call(&folder, json!([]));
+    let trouble = run(&WebFetch::default(), &call, &format!("{url}/a")).await.unwrap_err();
+    assert!(
+        trouble.reason().contains("/a was fetched, but the model that reads pages failed: "),
+        "{trouble:?}"
+    );
+}
+
+#[test]
+fn the_model_reads_little() {
+    let spec = serde_json::to_string(&super::super::AnyTool::spec(&WebFetch::default())).unwrap();
+    println!("{} bytes: {spec}", spec.len());
+    assert!(spec.len() <= 450, "{spec}");
+}
