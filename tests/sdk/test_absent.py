@@ -19,6 +19,7 @@ async def add(arguments):
 # Refused by the answer to `initialize`.
 BY_ANSWER = {
     "hooks": ({"hooks": {"PreToolUse": [HookMatcher(hooks=[nothing])]}}, "hooks"),
+    "skills": ({"skills": ["pdf"]}, "skills"),
     "agents": ({"agents": {"reviewer": AgentDefinition(description="d", prompt="p")}}, "agent definitions"),
 }
 # Refused before anything is read.

@@ -307,17 +307,9 @@ MISSING = {
     "structured output": "structured output",
 }
 
-def absent():
-    """Every feature with every version, and what is known to be wrong."""
-    for version in (OLD, NEW):
-        for feature in MISSING:
-            through_initialize = feature in ("hooks", "agents") or (
-                feature == "an MCP server in process" and version == NEW
-            )
-            yield pytest.param(version, feature)
 
-
-@pytest.mark.parametrize("node, feature", absent(), indirect=["node"])
+@pytest.mark.parametrize("feature", MISSING)
+@pytest.mark.parametrize("node", [OLD, NEW], indirect=True)
 def test_what_is_not_there_yet_is_refused_and_nothing_is_done(node, feature):
     played = node.play("absent", "never said", feature=feature)
     assert played.said == ""

@@ -2,7 +2,7 @@
 //!
 //! The rooms:
 //! - [`wish`]: what was asked for on the command line; [`prepare`]: builds what is needed and enters a network of our own
-//! - [`lab`]: what all runs share; [`engine`]: who is measured; [`run`]: one engine process that is talked to
+//! - [`lab`]: what all runs share; [`engine`]: who is measured; [`run`](mod@run): one engine process that is talked to
 //! - [`meter`]: a process that starts an engine and counts what it and its children used; [`memory`]: what a process holds now
 //! - [`server`], [`script`]: the model; [`http`]: what the server reads
 //! - [`scenarios`]: what is measured, one file each; [`tree`]: the files that the tools search
