@@ -3,7 +3,7 @@
 //! It knows no terminal, no stdin and no flags: whoever holds the other end of the [`link`] is the host.
 //!
 //! The rooms, along the way of one prompt:
-//! - front door: [`link`] (a pair of channels), [`serve`](mod@serve) (the owner of a session), [`control`] (requests of the
+//! - front door: [`link`] (a pair of channels), [`serve()`] (the owner of a session), `control` (requests of the
 //!   host), [`ask`] (questions to the host), [`outbox`] (the way out), [`state`] (running, waiting, idle)
 //! - the turn: [`turn`] (the loop), [`verdict`] (pure: what next), [`gate`] and [`permission`] (may it?), [`workshop`] (which
 //!   calls run side by side), [`cost`], [`report`](mod@report) (pure: the result frame), [`consult`] (a question beside the conversation)
