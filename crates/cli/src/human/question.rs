@@ -2,7 +2,8 @@
 
 use std::io::{self, BufRead, Write};
 
-use serde_json::Value;
+use rustix::termios::{QueueSelector, tcflush};
+use serde_json::{Map, Value};
 use whimbrel_wire::control::CanUseTool;
 use whimbrel_wire::permission::PermissionResult;
 
@@ -35,7 +36,7 @@ impl Judge {
                 Some(format!("  ? {call}  → allowed by the demo: there is no terminal to ask at")),
             ),
             Self::Person => {
-                let line = prompt(&call, question.decision_reason.as_deref());
+                let line = prompt(&question.tool_name, &question.input, question.decision_reason.as_deref());
                 // Only a read that cannot be made counts as silence, and silence is no.
                 let typed = tokio::task::spawn_blocking(move || ask(&line)).await.ok().flatten();
                 match typed.as_deref().map(is_yes) {
@@ -47,9 +48,30 @@ impl Judge {
     }
 }
 
-fn prompt(call: &str, reason: Option<&str>) -> String {
+/// How many lines of one field are shown.
+const SHOWN: usize = 200;
+
+/// The whole call, so that nothing is approved unseen: every field of its input, line by line.
+fn prompt(tool: &str, input: &Map<String, Value>, reason: Option<&str>) -> String {
     let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
-    clean(&format!("  ? {call}{reason}  allow? [y/N] "), Rendering::Line)
+    let mut shown = clean(&format!("  ? {tool}{reason}"), Rendering::Line) + "\n";
+    for (name, value) in input {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        shown += &format!("    {}:", clean(name, Rendering::Line));
+        if value.contains('\n') {
+            for line in value.lines().take(SHOWN) {
+                shown += &format!("\n      | {}", clean(line, Rendering::Line));
+            }
+            let more = value.lines().count().saturating_sub(SHOWN);
+            if more > 0 {
+                shown += &format!("\n      ({more} more lines are not shown here)");
+            }
+            shown.push('\n');
+        } else {
+            shown += &format!(" {}\n", clean(&value, Rendering::Line));
+        }
+    }
+    shown + "    allow? [y/N] "
 }
 
 fn is_yes(typed: &str) -> bool {
@@ -58,6 +80,8 @@ fn is_yes(typed: &str) -> bool {
 
 /// Asks at the terminal and waits for a line, as long as it takes.
 fn ask(prompt: &str) -> Option<String> {
+    // What was typed before the question was there is no answer to it.
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     let mut stderr = io::stderr().lock();
     stderr.write_all(prompt.as_bytes()).and_then(|()| stderr.flush()).ok()?;
     let mut line = String::new();
@@ -67,6 +91,8 @@ fn ask(prompt: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -85,7 +111,10 @@ mod tests {
     }
 
     #[test]
-    fn a_question_cannot_forge_another_line() {
-        assert!(!prompt("Bash  a\u{1b}[A", Some("b\nc")).contains(['\n', '\u{1b}']));
+    fn a_question_shows_the_whole_call_and_nothing_that_lies() {
+        let input = json!({"command": "echo ok\n\n\u{1b}[2Arm -rf ~\u{202e}", "timeout": 5});
+        let shown = prompt("Bash", input.as_object().unwrap(), Some("b\nc"));
+        let expected = "  ? Bash (b c)\n    command:\n      | echo ok\n      | \n      | \u{fffd}[2Arm -rf ~\u{fffd}\n    timeout: 5\n    allow? [y/N] ";
+        assert_eq!(shown, expected);
     }
 }
