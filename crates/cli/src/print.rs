@@ -59,7 +59,7 @@ pub(crate) fn print(
         Shown::Answer | Shown::Json => Audience::Nobody,
     };
     let ended = converse(Session::new(options, env), prompt, audience, judge)?;
-    show_end(&ended, shown);
+    show_end(&ended, shown)?;
     Ok(ended)
 }
 
@@ -81,18 +81,19 @@ pub(crate) fn converse<T: io::Write, M: io::Write>(
 }
 
 /// Prints what is printed at the end. A story has told it already.
-fn show_end(ended: &Ended, shown: Shown) {
-    let Some(result) = &ended.farewell.last_result else { return };
+fn show_end(ended: &Ended, shown: Shown) -> io::Result<()> {
+    let Some(result) = &ended.farewell.last_result else { return Ok(()) };
     match shown {
         Shown::Story => {}
         Shown::Json => {
             let mut line = Vec::new();
             encode(&Frame::Result(result.clone()), &mut line);
-            stdio::print(&String::from_utf8_lossy(&line));
+            stdio::print(&String::from_utf8_lossy(&line))?;
         }
         // Why a session never began is said in any case, later.
         Shown::Answer if ended.farewell.not_started.is_some() => {}
         Shown::Answer if result.is_error => stdio::note(&failure(result)),
-        Shown::Answer => stdio::print(&format!("{}\n", result.result.as_deref().unwrap_or_default())),
+        Shown::Answer => stdio::print(&format!("{}\n", result.result.as_deref().unwrap_or_default()))?,
     }
+    Ok(())
 }

@@ -120,13 +120,15 @@ fn code(ended: io::Result<Ended>, host: Host) -> i32 {
             }
             exit::code(why, &farewell, host)
         }
-        Err(error) => fail(&format!("This machine does not let us run: {error}.")),
+        Err(error) => fail(&format!("The machine did not let us finish: {error}.")),
     }
 }
 
 fn say(text: &str) -> i32 {
-    stdio::print(text);
-    0
+    match stdio::print(text) {
+        Ok(()) => 0,
+        Err(error) => fail(&format!("The output could not be written: {error}.")),
+    }
 }
 
 fn fail(text: &str) -> i32 {

@@ -56,8 +56,11 @@ pub(crate) fn write(receiver: mpsc::Receiver<Frame>, cut: Cut) -> io::Result<Joi
     Builder::new().name("stdout".into()).spawn(move || writer::write(receiver, io::stdout().lock(), &cut))
 }
 
-/// Prints a text as it is. That nobody reads it is no reason to fail.
-pub(crate) fn print(text: &str) {
+/// Prints a text as it is. That nobody reads it is no reason to fail; that it could not be written is.
+pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
 }
