@@ -20,7 +20,9 @@ impl Toolbox {
             None | Some(ToolSet::Default) => true,
             Some(ToolSet::List(names)) => names.iter().any(|name| answers_to(tool.as_ref(), name)),
         };
-        let refused = |tool: &Arc<dyn AnyTool>| denied.iter().any(|name| answers_to(tool.as_ref(), name));
+        let refused = |tool: &Arc<dyn AnyTool>| {
+            denied.iter().any(|name| name == "*" || answers_to(tool.as_ref(), name))
+        };
         Self { tools: all.iter().filter(|tool| asked_for(tool) && !refused(tool)).cloned().collect() }
     }
 
@@ -33,6 +35,14 @@ impl Toolbox {
                 })
         };
         Self { tools: self.tools.iter().filter(kept).cloned().collect() }
+    }
+
+    /// Names in a list that no tool answers to. Tools of servers come later and are not missed.
+    pub fn strangers(all: &[Arc<dyn AnyTool>], names: &[String]) -> Vec<String> {
+        let known = |name: &String| {
+            name == "*" || name.starts_with("mcp__") || all.iter().any(|tool| answers_to(tool.as_ref(), name))
+        };
+        names.iter().filter(|name| !known(name)).cloned().collect()
     }
 
     /// Finds a tool by its name or an older one.

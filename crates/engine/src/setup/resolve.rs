@@ -103,7 +103,7 @@ impl Setup {
             .as_deref()
             .filter(|_| options.persist_session != Some(false))
             .map(|at| Place::new(at, &root));
-        let warning = absent::unread_files(options, config.as_deref(), &root);
+        let warning = warnings(engine, options, config.as_deref(), &root);
         if let Some(path) = place.as_ref().map(|place| place.transcript(&session))
             && !matches!(files::kind(&path), Ok(Kind::Missing) | Err(_))
         {
@@ -189,6 +189,17 @@ fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
         )));
     }
     Ok(folder)
+}
+
+/// What the host should know before the first turn.
+fn warnings(engine: &Engine, options: &Options, config: Option<&Path>, root: &Path) -> Option<String> {
+    let mut warnings = Vec::from_iter(absent::unread_files(options, config, root));
+    let strangers = Toolbox::strangers(engine.tools(), &options.disallowed_tools);
+    if !strangers.is_empty() {
+        warnings
+            .push(format!("No tool has this name, so denying it has no effect: {}", strangers.join(", ")));
+    }
+    (!warnings.is_empty()).then(|| warnings.join("\n"))
 }
 
 /// The folder of settings and transcripts.
