@@ -8,7 +8,7 @@ use super::*;
 /// What a person reads of these frames: the text and, marked, the margin.
 fn told(frames: &[Value]) -> (String, String) {
     let (mut text, mut margin) = (Vec::new(), Vec::new());
-    let mut story = Story::new(&mut text, &mut margin, Path::new("/work"), Paint::Plain, None);
+    let mut story = Story::new(&mut text, &mut margin, Path::new("/place"), Paint::Plain, None);
     for frame in frames {
         story.tell(&decode(&frame.to_string()).unwrap()).unwrap();
     }
@@ -43,7 +43,9 @@ fn each_call_is_one_line_with_a_mark() {
         piece("I look."),
         assistant(&json!({"type": "text", "text": "I look."})),
         assistant(&json!({"type": "tool_use", "id": "a", "name": "Bash", "input": {"command": "ls"}})),
-        assistant(&json!({"type": "tool_use", "id": "b", "name": "Read", "input": {"file_path": "/work/x"}})),
+        assistant(
+            &json!({"type": "tool_use", "id": "b", "name": "Read", "input": {"file_path": "/place/x"}}),
+        ),
         answered("b", "no such file", true),
         answered("a", "one\ntwo", false),
         assistant(&json!({"type": "text", "text": "Done."})),

@@ -16,8 +16,8 @@ use crate::bench::script::{Call, Script};
 
 const TURNS: usize = 5;
 
-/// How often memory is looked at; looking costs time that the engines lack.
-const LOOK: Duration = Duration::from_millis(100);
+/// The least time between two looks at memory.
+const LOOK: Duration = Duration::from_millis(5);
 
 pub(super) fn eight(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
     many(lab, engine, 8).map(Some)
@@ -74,6 +74,7 @@ fn finish(mut runs: Vec<Run>) -> Result<(f64, std::time::Instant)> {
 fn watch(processes: &[u32], over: &AtomicBool) -> Memory {
     let mut most = Memory::default();
     while !over.load(Ordering::Relaxed) {
+        let began = clock::now();
         let mut sum = Memory::default();
         // A process that has ended holds nothing.
         for memory in processes.iter().filter_map(|process| memory::of(*process).ok()) {
@@ -82,7 +83,8 @@ fn watch(processes: &[u32], over: &AtomicBool) -> Memory {
         }
         most.proportional = most.proportional.max(sum.proportional);
         most.anonymous = most.anonymous.max(sum.anonymous);
-        clock::pause(LOOK);
+        // Looking costs time that the engines lack: at most a fifth of one processor goes into it.
+        clock::pause(LOOK.max(4 * began.elapsed()));
     }
     most
 }
