@@ -105,8 +105,9 @@ fn requests(messages: usize, times: u64) {
 
 fn adding(times: u64) {
     let mut history = tool_loop(9);
-    for number in 0..times as usize {
-        history.push(Role::User, black_box(&result(number)));
+    let result = result(0);
+    for _ in 0..times {
+        history.push(Role::User, black_box(&result));
     }
     black_box(history.size());
 }

@@ -15,8 +15,12 @@ pub(super) struct Memory {
     pub(super) anonymous: f64,
 }
 
-/// What a process holds.
-pub(super) fn of(process: u32) -> Result<Memory> {
+/// What the engine below a meter holds.
+pub(super) fn below(meter: u32) -> Result<Memory> {
+    of(child_of(meter)?)
+}
+
+fn of(process: u32) -> Result<Memory> {
     let text =
         fs::read_to_string(format!("/proc/{process}/smaps_rollup")).context("the process has ended")?;
     let field = |name: &str| {

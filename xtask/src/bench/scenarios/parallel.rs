@@ -38,9 +38,9 @@ fn many(lab: &Lab, engine: &Engine, count: usize) -> Result<Figures> {
     }
     let over = AtomicBool::new(false);
     let (ended, most) = thread::scope(|scope| {
-        let processes: Vec<u32> = runs.iter().filter_map(|run| run.process().ok()).collect();
+        let meters: Vec<u32> = runs.iter().map(Run::meter).collect();
         let over = &over;
-        let watching = scope.spawn(move || watch(&processes, over));
+        let watching = scope.spawn(move || watch(&meters, over));
         let ended = finish(runs);
         over.store(true, Ordering::Relaxed);
         (ended, watching.join().unwrap_or_default())
@@ -71,13 +71,13 @@ fn finish(mut runs: Vec<Run>) -> Result<(f64, std::time::Instant)> {
 }
 
 /// The most that the engines held together, their children not counted.
-fn watch(processes: &[u32], over: &AtomicBool) -> Memory {
+fn watch(meters: &[u32], over: &AtomicBool) -> Memory {
     let mut most = Memory::default();
     while !over.load(Ordering::Relaxed) {
         let began = clock::now();
         let mut sum = Memory::default();
-        // A process that has ended holds nothing.
-        for memory in processes.iter().filter_map(|process| memory::of(*process).ok()) {
+        // One that has ended, or not yet begun, holds nothing.
+        for memory in meters.iter().filter_map(|meter| memory::below(*meter).ok()) {
             sum.proportional += memory.proportional;
             sum.anonymous += memory.anonymous;
         }

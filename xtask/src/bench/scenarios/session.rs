@@ -31,7 +31,7 @@ pub(super) fn play(lab: &Lab, engine: &Engine) -> Result<Option<Figures>> {
         times.push(ms(run.result()?.at - sent));
         if number == 1 || number == MESSAGES {
             clock::pause(SETTLE);
-            memories.push(memory::of(run.process()?)?);
+            memories.push(memory::below(run.meter())?);
         }
     }
     let used = run.finish()?;
