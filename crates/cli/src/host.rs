@@ -67,7 +67,7 @@ pub(crate) async fn attend<T: Write, M: Write>(
         audience.hear(&frame).inspect_err(|_| stop.cancel())?;
         if let Frame::ControlRequest(question) = frame {
             let answer = tokio::select! {
-                answer = answer(question, judge, &mut audience) => Some(answer?),
+                answer = answer(*question, judge, &mut audience) => Some(answer?),
                 () = over.cancelled() => None,
             };
             match answer {

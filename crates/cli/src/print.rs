@@ -3,8 +3,8 @@
 use std::io;
 
 use whimbrel_engine::link::pair;
+use whimbrel_wire::encode;
 use whimbrel_wire::options::PermissionPromptTool;
-use whimbrel_wire::{Frame, encode};
 
 use crate::exit::{Cut, Why};
 use crate::flags::Args;
@@ -87,7 +87,7 @@ fn show_end(ended: &Ended, shown: Shown) -> io::Result<()> {
         Shown::Story => {}
         Shown::Json => {
             let mut line = Vec::new();
-            encode(&Frame::Result(result.clone()), &mut line);
+            encode(&result.clone().into(), &mut line);
             stdio::print(&String::from_utf8_lossy(&line))?;
         }
         // Why a session never began is said in any case, later.

@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use serde_json::Map;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use whimbrel_wire::control::{ControlRequest, ControlResponse};
+use whimbrel_wire::control::ControlResponse;
 use whimbrel_wire::message::{Origin, TurnResult, User};
 use whimbrel_wire::system::{InformationLevel, Informational, Init, WireErrorNotice};
 use whimbrel_wire::{Frame, PROTOCOL_VERSION, Role, WireError};
@@ -201,7 +201,7 @@ async fn turn_end(running: &mut Option<Running>) -> (Agent, Ending) {
 async fn refuse(link: &mut Link, error: SetupError, session: String) -> Farewell {
     let result = report::not_started(error.to_string(), session, ids::uuid());
     // A host that is gone does not need the reason.
-    let _ = link.outgoing.send(Frame::Result(result.clone())).await;
+    let _ = link.outgoing.send(result.clone().into()).await;
     let hear_out = async {
         while let Some(line) = link.incoming.recv().await {
             if let Ok(Frame::ControlRequest(request)) = line {
@@ -252,14 +252,14 @@ impl Session {
     async fn hear(&mut self, line: Result<Frame, WireError>) {
         match line {
             Ok(Frame::User(user)) if user.message.role == Role::User => {
-                self.queue.push_back(Due::Prompt(Box::new(user)));
+                self.queue.push_back(Due::Prompt(user));
             }
             Ok(Frame::User(_)) => self.complain("a \"user\" line must have the role \"user\"").await,
-            Ok(Frame::ControlRequest(ControlRequest { request_id, request })) => {
-                let response = control::answer(self, request_id, request).await;
+            Ok(Frame::ControlRequest(asked)) => {
+                let response = control::answer(self, asked.request_id, asked.request).await;
                 self.outbox.send(response).await;
             }
-            Ok(Frame::ControlResponse(ControlResponse { response })) => self.ask.answered(response),
+            Ok(Frame::ControlResponse(answer)) => self.ask.answered(answer.response),
             Ok(Frame::EnvironmentUpdate(update)) => self.setup.workspace.set_variables(update.variables),
             Ok(Frame::KeepAlive(_) | Frame::ControlCancel(_) | Frame::Unknown(_)) => {}
             Ok(other) => self.complain(&format!("a \"{}\" line is not for the engine", other.kind())).await,

@@ -110,15 +110,14 @@ struct Desk {
 async fn sort(mut incoming: Incoming, frames: mpsc::Sender<Result<Frame, Error>>, desk: Desk) {
     while let Some(frame) = incoming.next().await {
         match frame {
-            Ok(Frame::ControlResponse(ControlResponse { response })) => {
+            Ok(Frame::ControlResponse(answer)) => {
+                let response = answer.response;
                 if let Some(waiting) = open(&desk.waiting).questions.remove(response.request_id()) {
                     // Whoever asked may have gone away.
                     let _ = waiting.send(response);
                 }
             }
-            Ok(Frame::ControlRequest(ControlRequest { request_id, request })) => {
-                desk.answer(request_id, request);
-            }
+            Ok(Frame::ControlRequest(asked)) => desk.answer(asked.request_id, asked.request),
             Ok(Frame::ControlCancel(_) | Frame::KeepAlive(_)) => {}
             other => {
                 if frames.send(other).await.is_err() {

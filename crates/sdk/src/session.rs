@@ -71,7 +71,7 @@ impl Session {
     pub async fn result(&mut self) -> Result<TurnResult, Error> {
         loop {
             match self.next().await {
-                Some(Ok(Frame::Result(result))) => return Ok(result),
+                Some(Ok(Frame::Result(result))) => return Ok(*result),
                 Some(Ok(_)) => {}
                 Some(Err(error)) => return Err(error),
                 None => return Err(Error::Over),

@@ -26,11 +26,11 @@ macro_rules! body {
 /// Lists the kinds of frame once: tag on the wire, variant, type. Everything that goes by kind is made from this list.
 macro_rules! frames {
     ($($tag:literal => $variant:ident($body:ty) $(by $reader:path)?,)*) => {
-        /// One line of the wire.
+        /// One line of the wire. Small wherever it waits: what it holds is on the heap.
         #[derive(Debug, Clone, PartialEq)]
         #[expect(missing_docs, reason = "each variant is documented at the type it holds")]
         pub enum Frame {
-            $($variant($body),)*
+            $($variant(Box<$body>),)*
             /// A kind that we do not know, kept as it came and passed on.
             Unknown(RawJson),
         }
@@ -49,7 +49,7 @@ macro_rules! frames {
 
             pub(crate) fn read(head: &Head<'_>, line: &str) -> Result<Self, WireError> {
                 match head.kind.as_ref() {
-                    $($tag => body!($tag, $body, line $(, $reader)?).map(Self::$variant),)*
+                    $($tag => body!($tag, $body, line $(, $reader)?).map(|body| Self::$variant(Box::new(body))),)*
                     _ => RawJson::parse(line).map(Self::Unknown).map_err(|error| WireError::not_json(line, &error)),
                 }
             }
@@ -58,8 +58,8 @@ macro_rules! frames {
         impl Serialize for Frame {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 match self {
-                    Self::System(System { event: SystemEvent::Other(raw), .. }) => raw.serialize(serializer),
-                    $(Self::$variant(body) => Tagged { kind: $tag, body }.serialize(serializer),)*
+                    Self::System(system) if let SystemEvent::Other(raw) = &system.event => raw.serialize(serializer),
+                    $(Self::$variant(body) => Tagged { kind: $tag, body: &**body }.serialize(serializer),)*
                     Self::Unknown(raw) => raw.serialize(serializer),
                 }
             }
@@ -67,7 +67,7 @@ macro_rules! frames {
 
         $(impl From<$body> for Frame {
             fn from(body: $body) -> Self {
-                Self::$variant(body)
+                Self::$variant(Box::new(body))
             }
         })*
 

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use whimbrel_wire::Frame;
 use whimbrel_wire::content::{Block, Content};
 use whimbrel_wire::message::{Assistant, StreamEvent, TurnResult, User};
-use whimbrel_wire::system::{System, SystemEvent};
+use whimbrel_wire::system::SystemEvent;
 
 pub(crate) use label::failure;
 use label::{Mark, Rendering, call_label, clean, closing, gist};
@@ -80,7 +80,7 @@ impl<T: Write, M: Write> Story<T, M> {
             Frame::StreamEvent(event) => self.piece(event),
             Frame::Assistant(assistant) => self.block(assistant),
             Frame::User(user) => self.results(user),
-            Frame::System(System { event, .. }) => self.notice(event),
+            Frame::System(system) => self.notice(&system.event),
             Frame::Result(result) => self.end(result),
             _ => Ok(()),
         }

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::codec::MAX_LINE_IN;
 use whimbrel_wire::options::Options;
-use whimbrel_wire::system::{SessionState, System, SystemEvent};
+use whimbrel_wire::system::{SessionState, SystemEvent};
 use whimbrel_wire::{Frame, WireError, decode, encode};
 
 use crate::error::Error;
@@ -188,7 +188,7 @@ fn ask_to_end(child: &Child) {
 /// is all there is.
 fn is_over(frame: &Frame, tells_state: &mut bool) -> bool {
     match frame {
-        Frame::System(System { event: SystemEvent::SessionStateChanged(changed), .. }) => {
+        Frame::System(system) if let SystemEvent::SessionStateChanged(changed) = &system.event => {
             *tells_state = true;
             changed.state == SessionState::Idle
         }

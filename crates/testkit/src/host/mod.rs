@@ -26,7 +26,7 @@ use anyhow::{Context, anyhow, bail};
 use serde_json::{Value, json};
 use whimbrel_wire::Frame;
 use whimbrel_wire::content::Content;
-use whimbrel_wire::control::{Ask, ControlRequest, Response};
+use whimbrel_wire::control::{Ask, Response};
 use whimbrel_wire::message::{TurnResult, User};
 
 use crate::http_mock::MockApi;
@@ -146,7 +146,7 @@ impl Host {
     /// The next result.
     pub async fn result(&mut self) -> anyhow::Result<TurnResult> {
         match self.next(|frame| matches!(frame, Frame::Result(_))).await? {
-            Frame::Result(result) => Ok(result.clone()),
+            Frame::Result(result) => Ok((**result).clone()),
             other => Err(anyhow!("a {} is no result", other.kind())),
         }
     }
@@ -236,9 +236,7 @@ impl Host {
             return Ok(false);
         };
         let response = match &heard.frame {
-            Frame::ControlRequest(ControlRequest { request_id, request }) => {
-                (self.parts.answers)(request).response(request_id)
-            }
+            Frame::ControlRequest(asked) => (self.parts.answers)(&asked.request).response(&asked.request_id),
             _ => None,
         };
         self.heard.push(heard);

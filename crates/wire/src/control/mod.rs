@@ -263,9 +263,7 @@ mod tests {
 
     fn request(line: &serde_json::Value) -> Request {
         match crate::decode(&line.to_string()) {
-            Ok(Frame::ControlRequest(ControlRequest { request_id, request })) if request_id == "r1" => {
-                request
-            }
+            Ok(Frame::ControlRequest(asked)) if asked.request_id == "r1" => asked.request,
             other => panic!("{other:?}"),
         }
     }

@@ -194,10 +194,9 @@ mod tests {
     fn an_unknown_subtype_is_written_back_byte_for_byte() {
         let line = r#"{"uuid":"u","type":"system","n":1.50,"subtype":"brand_new","session_id":"s","z":null}"#;
         let frame = decode(line).unwrap();
-        let Frame::System(System { event: SystemEvent::Other(_), uuid, session_id }) = &frame else {
-            panic!()
-        };
-        assert_eq!((uuid.as_str(), session_id.as_str()), ("u", "s"));
+        let Frame::System(system) = &frame else { panic!() };
+        assert!(matches!(system.event, SystemEvent::Other(_)));
+        assert_eq!((system.uuid.as_str(), system.session_id.as_str()), ("u", "s"));
         let mut out = Vec::new();
         encode(&frame, &mut out);
         assert_eq!(String::from_utf8(out).unwrap(), format!("{line}\n"));
@@ -213,9 +212,8 @@ mod tests {
     #[test]
     fn a_fraction_where_a_count_is_expected_is_taken() {
         let line = r#"{"type":"system","subtype":"api_retry","attempt":1,"max_retries":3,"retry_delay_ms":523.7,"error_status":null,"error":"new_kind"}"#;
-        let Ok(Frame::System(System { event: SystemEvent::ApiRetry(retry), .. })) = decode(line) else {
-            panic!()
-        };
+        let Ok(Frame::System(system)) = decode(line) else { panic!() };
+        let SystemEvent::ApiRetry(retry) = system.event else { panic!() };
         assert_eq!(retry.retry_delay_ms, 523);
     }
 }
