@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use whimbrel_models::Preamble;
 use whimbrel_models::retry::Policy;
-use whimbrel_wire::message::Denial;
 
+use crate::context::surroundings;
 use crate::conversation::Conversation;
 use crate::cost::Ledger;
+use crate::denials::Denials;
 use crate::engine::Engine;
 use crate::knobs::KnobsReader;
 use crate::outbox::Outbox;
@@ -31,8 +32,18 @@ pub struct Agent {
     pub limits: Limits,
     /// What is spent.
     pub ledger: Ledger,
-    /// Calls that were not permitted in the turn at hand.
-    pub denials: Vec<Denial>,
+    /// Calls of the tree that were not permitted in the turn at hand.
+    pub denials: Denials,
+}
+
+impl Agent {
+    /// Tells the model where it is. What it was told before is forgotten with a compaction.
+    pub fn orient(&mut self) {
+        let root = self.bench.call.workspace.root();
+        let branch = surroundings::git_branch(root);
+        let text = surroundings::describe(root, &self.knobs.borrow().model, branch.as_deref());
+        self.conversation.brief(&text);
+    }
 }
 
 /// Limits and switches that stay the same over a session.

@@ -33,11 +33,11 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
             }
         },
         Request::Interrupt(interrupt) => {
-            let cancelled = interrupt.cancel_queued.unwrap_or(false).then(|| session.drop_queue());
+            let cancelled = interrupt.cancel_queued.unwrap_or(false).then(|| session.queue.drop_prompts());
             session.interrupt().await;
             ControlResponse::success(
                 id,
-                &InterruptReply { still_queued: session.queued(), cancelled: cancelled.map(Into::into) },
+                &InterruptReply { still_queued: session.queue.ids(), cancelled: cancelled.map(Into::into) },
             )
         }
         Request::SetPermissionMode(set) => set_mode(session, id, set.mode).await,

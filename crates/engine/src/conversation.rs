@@ -29,6 +29,8 @@ pub struct Conversation {
     last_assistant: Option<String>,
     /// Tokens of the last request and its reply, as the provider counted them.
     counted: u64,
+    /// Whether anything was said yet.
+    begun: bool,
 }
 
 /// Who speaks in a conversation.
@@ -87,6 +89,7 @@ impl Conversation {
             thoughts: Vec::new(),
             last_assistant: None,
             counted: 0,
+            begun: false,
         }
     }
 
@@ -110,6 +113,7 @@ impl Conversation {
 
     /// Keeps what was said for the model. Providers refuse blank text.
     fn push_said(&mut self, content: &Content) {
+        self.begun = true;
         let mut blocks = content.clone().into_blocks();
         blocks.retain(|block| !is_blank(block));
         if blocks.is_empty() {
@@ -131,10 +135,14 @@ impl Conversation {
 
     /// Something that the engine says to the model in the user's place, and shows to the host.
     pub async fn note(&mut self, text: &str) {
+        self.tell(text, Vec::new()).await;
+    }
+
+    async fn tell(&mut self, text: &str, more: Vec<(&'static str, Value)>) {
         let uuid = ids::uuid();
         let content = Content::Blocks(vec![Block::text(text)]);
         self.history.push(Role::User, &Block::text(text));
-        self.write_user(&uuid, &content, Vec::new());
+        self.write_user(&uuid, &content, more);
         let frame = User { is_synthetic: Some(true), ..self.user_frame(uuid, content) };
         self.outbox.send(frame).await;
     }
@@ -195,6 +203,11 @@ impl Conversation {
         self.outbox.send(frame).await;
     }
 
+    /// Whether anything was said yet. What the engine itself tells the model does not count.
+    pub fn has_begun(&self) -> bool {
+        self.begun
+    }
+
     /// Notes what the provider counted for the last request and its reply.
     pub fn note_usage(&mut self, usage: &Usage) {
         self.counted = usage.total();
@@ -205,17 +218,25 @@ impl Conversation {
         if self.counted > 0 { self.counted } else { self.history.size() as u64 / 4 }
     }
 
-    /// Puts a summary in the place of everything said so far. The transcript keeps it all.
-    pub async fn replace_by_summary(&mut self, summary: &str, boundary: CompactBoundary) {
+    /// Lets the model forget everything said so far. The transcript keeps it all.
+    pub async fn forget(&mut self, boundary: CompactBoundary) {
         self.history = History::new();
         self.counted = 0;
-        self.log.boundary(&ids::uuid(), &boundary);
-        self.outbox.notify(boundary).await;
         let uuid = ids::uuid();
-        let content = Content::Blocks(vec![Block::text(summary)]);
-        self.history.push(Role::User, &Block::text(summary));
-        self.write_user(&uuid, &content, vec![("isCompactSummary", true.into())]);
-        let frame = User { is_synthetic: Some(true), ..self.user_frame(uuid, content) };
+        self.log.boundary(&uuid, &boundary);
+        self.outbox.notify_as(uuid, boundary).await;
+    }
+
+    /// A summary of what was forgotten.
+    pub async fn summary(&mut self, text: &str) {
+        self.tell(text, vec![("isCompactSummary", true.into())]).await;
+    }
+
+    /// A command that the engine answered itself, and what it says for it. The model sees neither.
+    pub async fn command(&mut self, command: &str, answer: &str) {
+        self.log.command(&ids::uuid(), command);
+        let content = Content::Text(format!("<local-command-stdout>{answer}</local-command-stdout>"));
+        let frame = User { is_replay: Some(true), ..self.user_frame(ids::uuid(), content) };
         self.outbox.send(frame).await;
     }
 

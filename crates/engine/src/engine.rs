@@ -6,7 +6,8 @@ use whimbrel_models::catalog::Catalog;
 use whimbrel_models::providers::Providers;
 use whimbrel_models::{Preamble, ToolSpec};
 
-use crate::tools::{self, AnyTool};
+use crate::toolbox::Listed;
+use crate::tools;
 
 /// The shared part of an engine. Cheap to clone; one serves any number of sessions.
 #[derive(Clone)]
@@ -17,7 +18,7 @@ pub struct Engine {
 struct Shared {
     providers: Providers,
     catalog: Catalog,
-    tools: Vec<Arc<dyn AnyTool>>,
+    tools: Vec<Arc<Listed>>,
     /// Preambles in use, so that sessions with the same prompt and tools share one.
     preambles: Mutex<Vec<Weak<Preamble>>>,
 }
@@ -28,7 +29,7 @@ impl Engine {
         let shared = Shared {
             providers,
             catalog: Catalog::default(),
-            tools: tools::all(),
+            tools: tools::all().into_iter().map(|tool| Arc::new(Listed::new(tool))).collect(),
             preambles: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
@@ -45,18 +46,18 @@ impl Engine {
     }
 
     /// The built-in tools.
-    pub fn tools(&self) -> &[Arc<dyn AnyTool>] {
+    pub fn tools(&self) -> &[Arc<Listed>] {
         &self.shared.tools
     }
 
     /// A preamble with this prompt and these tools; one that another session uses already, if it is the same.
-    pub fn preamble(&self, system: Vec<String>, tools: Vec<ToolSpec>) -> Arc<Preamble> {
-        let fresh = Preamble::new(system, tools);
+    pub fn preamble(&self, system: Vec<String>, tools: Vec<Arc<ToolSpec>>) -> Arc<Preamble> {
         let mut known = self.shared.preambles.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|preamble| preamble.strong_count() > 0);
-        let same = known.iter().filter_map(Weak::upgrade).find(|preamble| preamble.json() == fresh.json());
+        let same =
+            known.iter().filter_map(Weak::upgrade).find(|preamble| preamble.is_made_of(&system, &tools));
         same.unwrap_or_else(|| {
-            let fresh = Arc::new(fresh);
+            let fresh = Arc::new(Preamble::new(system, tools));
             known.push(Arc::downgrade(&fresh));
             fresh
         })

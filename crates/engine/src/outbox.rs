@@ -49,7 +49,11 @@ impl Outbox {
 
     /// Sends a `system` notice.
     pub async fn notify(&self, event: impl Into<SystemEvent>) {
-        self.send(System { event: event.into(), uuid: ids::uuid(), session_id: self.session.to_string() })
-            .await;
+        self.notify_as(ids::uuid(), event).await;
+    }
+
+    /// Sends a `system` notice that is known by this id elsewhere too.
+    pub async fn notify_as(&self, uuid: String, event: impl Into<SystemEvent>) {
+        self.send(System { event: event.into(), uuid, session_id: self.session.to_string() }).await;
     }
 }

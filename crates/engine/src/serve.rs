@@ -3,7 +3,6 @@
 //! "Input finished" and "stop" are different facts. When the host finishes its input the session goes on until nothing
 //! runs and nothing is queued; only the link's stop token ends it at once.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,28 +16,24 @@ use whimbrel_wire::system::{InformationLevel, Informational, Init, WireErrorNoti
 use whimbrel_wire::{Frame, PROTOCOL_VERSION, Role, WireError};
 
 use crate::agent::Agent;
-use crate::agents::Agents;
-use crate::agents::spawn::Home;
+use crate::agents::{Agents, Home};
 use crate::ask::Ask;
 use crate::commands::{self, Action, Command, compact};
-use crate::consult::Consult;
 use crate::context::{changes, prompt, surroundings};
-use crate::conversation::{Conversation, Speaker};
 use crate::cost::Ledger;
+use crate::denials::Denials;
 use crate::engine::Engine;
 use crate::gate::{Asks, Gate};
 use crate::knobs::KnobsWriter;
 use crate::link::Link;
 use crate::outbox::Outbox;
+use crate::queue::{Batch, Due, Queue};
 use crate::report::{self, Report, report};
-use crate::session::Log;
 use crate::session::log::Identity;
 use crate::setup::{Setup, SetupError, Start};
 use crate::state::StateSign;
 use crate::tasks::{TaskEvent, Tasks};
-use crate::tools::Call;
 use crate::turn::{self, Ending};
-use crate::workshop::Bench;
 use crate::{clock, control, ids, task_news};
 
 /// How long an interrupted turn may take to wind up when the session is stopped.
@@ -67,25 +62,25 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
     };
     let (news_sender, mut news) = mpsc::unbounded_channel();
     let mut session = Session::new(engine, setup, &link, news_sender);
-    let mut open = Open::default();
+    let mut input = Input::Open;
     loop {
         if let Some(error) = session.refused.take() {
             session.tasks.shutdown().await;
             return refuse(&mut link, error, session.setup.session.clone()).await;
         }
         session.start_turn_if_due().await;
-        if open.input_finished() && session.is_idle() && session.tasks.running() == 0 && news.is_empty() {
+        let nothing_due = input != Input::Open && session.is_idle();
+        if nothing_due && session.tasks.running() == 0 && news.is_empty() {
             break;
         }
-        let waits_only_for_tasks = open.input_finished() && session.is_idle();
         let wake = tokio::select! {
             biased;
             () = link.stop.cancelled() => Wake::Stop,
-            line = link.incoming.recv(), if open.hears => line.map_or(Wake::HostGone, |line| Wake::Host(Box::new(line))),
-            () = link.finished.cancelled(), if open.expects => Wake::InputFinished,
+            line = link.incoming.recv(), if input != Input::Gone => line.map_or(Wake::HostGone, |line| Wake::Host(Box::new(line))),
+            () = link.finished.cancelled(), if input == Input::Open => Wake::InputFinished,
             Some(event) = news.recv() => Wake::Task(event),
             ended = turn_end(&mut session.running) => Wake::TurnEnded(Box::new(ended)),
-            () = tokio::time::sleep(BACKGROUND_GRACE), if waits_only_for_tasks => Wake::GraceOver,
+            () = tokio::time::sleep(BACKGROUND_GRACE), if nothing_due => Wake::GraceOver,
         };
         match wake {
             Wake::Host(line) => {
@@ -95,9 +90,9 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
                     session.hear(line).await;
                 }
             }
-            Wake::InputFinished => open.expects = false,
+            Wake::InputFinished => input = Input::Finished,
             Wake::HostGone => {
-                open.hears = false;
+                input = Input::Gone;
                 session.ask.close();
             }
             Wake::Task(event) => session.task_news(event).await,
@@ -123,23 +118,14 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
 }
 
 /// What can still come from the host.
-struct Open {
-    /// It can still be heard, be it only to answer questions.
-    hears: bool,
-    /// It may still send prompts.
-    expects: bool,
-}
-
-impl Default for Open {
-    fn default() -> Self {
-        Self { hears: true, expects: true }
-    }
-}
-
-impl Open {
-    fn input_finished(&self) -> bool {
-        !self.hears || !self.expects
-    }
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Input {
+    /// Prompts, requests and answers.
+    Open,
+    /// No prompts any more, but answers to questions.
+    Finished,
+    /// Nothing.
+    Gone,
 }
 
 /// Whatever can wake a session.
@@ -165,7 +151,7 @@ pub(crate) struct Session {
     /// The agent, while no turn owns it. Made with the first turn, so that `initialize` can still shape it.
     agent: Option<Agent>,
     running: Option<Running>,
-    queue: VecDeque<Due>,
+    pub(crate) queue: Queue,
     results: u32,
     last_result: Option<TurnResult>,
     /// Set when `initialize` asked for something that cannot be had: the session must not go on without it.
@@ -180,12 +166,12 @@ struct Running {
     origin: Option<Origin>,
 }
 
-/// Something that is due for a turn.
-pub(crate) enum Due {
-    /// The host said something.
-    Prompt(Box<User>),
-    /// Something happened that the model should know of.
-    News(String),
+/// What a turn does.
+enum Work {
+    /// The model answers.
+    Turn,
+    /// The conversation is summarised.
+    Compact(Box<compact::Wish>),
 }
 
 /// Ends when the turn under way ends; never, if there is none.
@@ -228,7 +214,7 @@ impl Session {
             state: StateSign::new(outbox.clone(), setup.state_wanted),
             agent: None,
             running: None,
-            queue: VecDeque::new(),
+            queue: Queue::default(),
             results: 0,
             last_result: None,
             refused: None,
@@ -252,7 +238,7 @@ impl Session {
     async fn hear(&mut self, line: Result<Frame, WireError>) {
         match line {
             Ok(Frame::User(user)) if user.message.role == Role::User => {
-                self.queue.push_back(Due::Prompt(user));
+                self.queue.push(Due::Prompt(user));
             }
             Ok(Frame::User(_)) => self.complain("a \"user\" line must have the role \"user\"").await,
             Ok(Frame::ControlRequest(asked)) => {
@@ -276,94 +262,108 @@ impl Session {
             self.outbox.notify(notice).await;
         }
         if let Some(text) = task_news::for_model(&event) {
-            self.queue.push_back(Due::News(text));
+            self.queue.push(Due::News(text));
         }
     }
 
     /// Starts a turn if none runs and something is due. Everything that waits becomes one turn.
     async fn start_turn_if_due(&mut self) {
-        if self.running.is_some() || self.queue.is_empty() {
+        if self.running.is_some() {
             return;
         }
-        let (due, command) = self.take_due();
+        let Some(batch) = self.queue.take() else { return };
         let mut agent = match self.agent.take() {
             Some(agent) => agent,
-            None => self.new_agent(),
+            None => self.agents().main(self.system()),
         };
-        let only_news = command.is_none() && due.iter().all(|due| matches!(due, Due::News(_)));
-        let asks = command.is_some() || due.iter().any(Due::asks);
-        if asks {
-            self.state.running().await;
-            self.outbox.notify(self.init()).await;
-            if let Some(content) = self.setup.warning.take() {
-                let level = InformationLevel::Warning;
-                self.outbox.notify(Informational { content, level, ..Informational::default() }).await;
-            }
-        }
         if let Some(changed) = changes::since_seen(&self.setup.workspace) {
             agent.conversation.brief(&changed);
         }
-        for due in due {
-            self.say(&mut agent, due).await;
+        match batch {
+            Batch::Said(dues) => self.start_turn(agent, dues).await,
+            Batch::Command { command: Command { action: Action::Compact, .. }, rest, prompt } => {
+                self.start_compact(agent, rest, *prompt).await;
+            }
+        }
+    }
+
+    async fn start_turn(&mut self, mut agent: Agent, dues: Vec<Due>) {
+        let asks = dues.iter().any(Due::asks);
+        let only_news = dues.iter().all(|due| matches!(due, Due::News(_)));
+        if asks {
+            self.announce().await;
+        }
+        for due in dues {
+            match due {
+                Due::News(text) => agent.conversation.note(&text).await,
+                Due::Prompt(user) => self.say(&mut agent, *user).await,
+            }
         }
         if !asks {
             self.agent = Some(agent);
             return;
         }
+        let origin = only_news.then(|| Origin { kind: "task-notification".into(), details: Map::new() });
+        self.run(agent, Work::Turn, origin);
+    }
+
+    async fn start_compact(&mut self, agent: Agent, keep: String, prompt: User) {
+        self.state.running().await;
+        let command = self.echo(prompt).await.message.content.joined_text();
+        let wish = compact::Wish { keep, command, init: self.init() };
+        self.run(agent, Work::Compact(Box::new(wish)), None);
+    }
+
+    /// Runs a turn, or what a command does in its place, beside everything else.
+    fn run(&mut self, mut agent: Agent, work: Work, origin: Option<Origin>) {
         agent.ledger.begin_turn();
-        agent.denials.clear();
         let cancel = CancellationToken::new();
         agent.bench.call.cancel = cancel.clone();
         let token = cancel.clone();
-        self.running = Some(Running {
-            turn: Box::pin(async move {
-                let ending = match command {
-                    Some((Command { action: Action::Compact, .. }, rest)) => {
-                        compact::run(&mut agent, &rest, &token).await
-                    }
-                    None => turn::run(&mut agent, &token).await,
-                };
-                (agent, ending)
-            }),
-            cancel,
-            started: clock::monotonic(),
-            origin: only_news.then(|| Origin { kind: "task-notification".into(), details: Map::new() }),
+        let turn = Box::pin(async move {
+            let ending = match work {
+                Work::Turn => turn::run(&mut agent, &token).await,
+                Work::Compact(wish) => compact::run(&mut agent, *wish, &token).await,
+            };
+            (agent, ending)
         });
+        self.running = Some(Running { turn, cancel, started: clock::monotonic(), origin });
     }
 
-    /// What the next turn is about: a command alone, or everything that waits before one.
-    fn take_due(&mut self) -> (Vec<Due>, Option<(Command, String)>) {
-        if let Some(command) = self.queue.front().and_then(Due::command) {
-            self.queue.pop_front();
-            return (Vec::new(), Some(command));
+    /// Tells the host that a turn begins.
+    async fn announce(&mut self) {
+        self.state.running().await;
+        self.outbox.notify(self.init()).await;
+        if let Some(content) = self.setup.warning.take() {
+            let level = InformationLevel::Warning;
+            self.outbox.notify(Informational { content, level, ..Informational::default() }).await;
         }
-        let prompts = self.queue.iter().take_while(|due| due.command().is_none()).count();
-        (self.queue.drain(..prompts).collect(), None)
     }
 
-    async fn say(&mut self, agent: &mut Agent, due: Due) {
-        match due {
-            Due::News(text) => agent.conversation.note(&text).await,
-            Due::Prompt(mut user) => {
-                let uuid = user.uuid.get_or_insert_with(ids::uuid).clone();
-                let mode = self.knobs.borrow().mode.to_string();
-                agent.conversation.prompt(&uuid, &user.message.content, &mode);
-                if self.setup.replay_user_messages {
-                    user.is_replay = Some(true);
-                    user.session_id = self.outbox.session().to_owned();
-                    self.outbox.send(*user).await;
-                }
-            }
+    /// Puts a prompt into the conversation.
+    async fn say(&mut self, agent: &mut Agent, user: User) {
+        let user = self.echo(user).await;
+        let mode = self.knobs.borrow().mode.to_string();
+        agent.conversation.prompt(user.uuid.as_deref().unwrap_or_default(), &user.message.content, &mode);
+    }
+
+    /// Gives a prompt an id if it has none, and shows it to the host if the host wants that.
+    async fn echo(&mut self, mut user: User) -> User {
+        user.uuid.get_or_insert_with(ids::uuid);
+        if self.setup.replay_user_messages {
+            let session_id = self.outbox.session().to_owned();
+            self.outbox.send(User { is_replay: Some(true), session_id, ..user.clone() }).await;
         }
+        user
     }
 
     /// Ends a turn with its result.
-    async fn end_turn(&mut self, (mut agent, ending): (Agent, Ending)) {
+    async fn end_turn(&mut self, (agent, ending): (Agent, Ending)) {
         let Some(running) = self.running.take() else { return };
         let result = report(Report {
             ending,
             spend: &agent.ledger.read(),
-            denials: std::mem::take(&mut agent.denials),
+            denials: agent.denials.take(),
             took: clock::monotonic() - running.started,
             origin: running.origin,
             max_turns: agent.limits.max_turns,
@@ -375,7 +375,7 @@ impl Session {
         self.agent = Some(agent);
         self.outbox.send(result.clone()).await;
         self.last_result = Some(result);
-        if !self.queue.iter().any(Due::asks) {
+        if !self.queue.asks() {
             self.state.idle().await;
         }
     }
@@ -386,24 +386,6 @@ impl Session {
             running.cancel.cancel();
             self.ask.withdraw_all().await;
         }
-    }
-
-    /// Drops the messages that wait for a turn and gives their ids. News for the model stays.
-    pub(crate) fn drop_queue(&mut self) -> Vec<String> {
-        let dropped = self.queued();
-        self.queue.retain(|due| matches!(due, Due::News(_)));
-        dropped
-    }
-
-    /// The ids of the messages that wait for a turn.
-    pub(crate) fn queued(&self) -> Vec<String> {
-        self.queue
-            .iter()
-            .filter_map(|due| match due {
-                Due::Prompt(user) => user.uuid.clone(),
-                Due::News(_) => None,
-            })
-            .collect()
     }
 
     /// Stops at once: the turn winds up, its result goes out if the host still listens.
@@ -435,64 +417,34 @@ impl Session {
         }
     }
 
-    fn new_agent(&self) -> Agent {
-        let Setup { workspace, place, session, toolbox, .. } = &self.setup;
-        let branch = surroundings::git_branch(workspace.root());
-        let identity = Identity {
-            session: session.clone(),
-            cwd: workspace.root().display().to_string(),
-            git_branch: branch.clone().unwrap_or_default(),
-            entrypoint: self.setup.entrypoint.clone(),
-        };
-        let log = Log::new(identity.clone(), place.as_ref().map(|place| place.transcript(session)));
-        let mut conversation = Conversation::new(log, self.outbox.clone(), Speaker::main());
-        let model = self.knobs.borrow().model.clone();
-        conversation.brief(&surroundings::describe(workspace.root(), &model, branch.as_deref()));
-        let system =
-            prompt::system(self.setup.system_prompt.as_ref(), self.setup.append_system_prompt.as_deref());
-        let ledger = Ledger::default();
-        Agent {
-            engine: self.engine.clone(),
-            conversation,
-            preamble: self.engine.preamble(system, toolbox.specs()),
-            bench: self.bench(identity, &ledger),
-            knobs: self.knobs.subscribe(),
-            outbox: self.outbox.clone(),
-            limits: self.setup.limits.clone(),
-            ledger,
-            denials: Vec::new(),
-        }
+    fn system(&self) -> Vec<String> {
+        prompt::system(self.setup.system_prompt.as_ref(), self.setup.append_system_prompt.as_deref())
     }
 
-    fn bench(&self, identity: Identity, ledger: &Ledger) -> Bench {
-        let Setup { workspace, place, session, toolbox, limits, small_model, .. } = &self.setup;
-        let (engine, policy) = (self.engine.clone(), limits.policy());
-        let consult =
-            Consult::new(engine, ledger.clone(), small_model.clone(), policy, session.as_str().into());
-        let agents = Agents::new(Home {
+    /// What makes the session's agents.
+    fn agents(&self) -> Agents {
+        let Setup { workspace, place, session, toolbox, limits, small_model, agents, .. } = &self.setup;
+        Agents::new(Home {
             engine: self.engine.clone(),
             outbox: self.outbox.clone(),
             knobs: self.knobs.subscribe(),
             toolbox: Arc::clone(toolbox),
             gate: self.gate(),
             limits: limits.clone(),
-            ledger: ledger.clone(),
-            identity,
-            transcripts: place.as_ref().map(|place| place.subagents(session)),
-            definitions: self.setup.agents.clone(),
-        });
-        Bench {
-            toolbox: Arc::clone(toolbox),
-            gate: self.gate(),
-            call: Call {
-                id: String::new(),
-                workspace: Arc::clone(workspace),
-                tasks: self.tasks.clone(),
-                consult,
-                agents: Some(agents),
-                cancel: CancellationToken::new(),
+            ledger: Ledger::default(),
+            denials: Denials::default(),
+            identity: Identity {
+                session: session.clone(),
+                cwd: workspace.root().display().to_string(),
+                git_branch: surroundings::git_branch(workspace.root()).unwrap_or_default(),
+                entrypoint: self.setup.entrypoint.clone(),
             },
-        }
+            place: place.clone(),
+            definitions: agents.clone(),
+            workspace: Arc::clone(workspace),
+            tasks: self.tasks.clone(),
+            small_model: small_model.clone(),
+        })
     }
 
     fn gate(&self) -> Gate {
@@ -505,21 +457,5 @@ impl Session {
             state: self.state.clone(),
             agent_id: None,
         }
-    }
-}
-
-impl Due {
-    /// The command that it calls, if it does, and what follows it.
-    fn command(&self) -> Option<(Command, String)> {
-        match self {
-            Self::Prompt(user) => commands::called(&user.message.content.joined_text())
-                .map(|(command, rest)| (command, rest.to_owned())),
-            Self::News(_) => None,
-        }
-    }
-
-    /// Whether the model is to answer it.
-    fn asks(&self) -> bool {
-        !matches!(self, Self::Prompt(user) if user.should_query == Some(false))
     }
 }

@@ -245,10 +245,9 @@ async fn act(
 
 /// Records one result; says whether it stops the turn.
 async fn settle(agent: &mut Agent, made: Made) -> bool {
-    let mut stop = false;
+    let stop = made.stop;
     if let Some(refused) = &made.denial {
-        stop = refused.stop;
-        agent.denials.push(refused.denial.clone());
+        agent.denials.add(refused.denial.clone());
         if refused.by != Refuser::Host {
             let notice = PermissionDenied {
                 tool_name: refused.denial.tool_name.clone(),

@@ -42,6 +42,8 @@ pub struct Made {
     pub failed: bool,
     /// Set when the call was not permitted.
     pub denial: Option<Refused>,
+    /// Whether the whole turn stops.
+    pub stop: bool,
 }
 
 /// A call that was not permitted.
@@ -53,8 +55,6 @@ pub struct Refused {
     pub message: String,
     /// Who refused.
     pub by: Refuser,
-    /// Whether the whole turn stops.
-    pub stop: bool,
 }
 
 /// What every call of a session needs. Cheap to clone.
@@ -218,7 +218,7 @@ async fn work(tool: &dyn AnyTool, call: &Call, id: &str, input: Value) -> Made {
     // A tool that panics, say in a library on a hostile file, has failed; the session goes on.
     match AssertUnwindSafe(tool.run(input, call)).catch_unwind().await {
         Ok(Ok(Done { content, meta })) => {
-            Made { id: id.to_owned(), content, meta, failed: false, denial: None }
+            Made { id: id.to_owned(), content, meta, failed: false, denial: None, stop: false }
         }
         Ok(Err(trouble)) => failed(id, &trouble),
         Err(_) => failed(
@@ -235,13 +235,14 @@ fn failed(id: &str, trouble: &Trouble) -> Made {
         meta: Value::String(format!("Error: {}", trouble.reason())),
         failed: true,
         denial: None,
+        stop: matches!(trouble, Trouble::Stopped(_)),
     }
 }
 
 fn denied(wanted: Wanted, message: String, stop: bool, by: Refuser) -> Made {
     let made = failed(&wanted.id, &Trouble::Failed(message.clone()));
     let denial = Denial { tool_name: wanted.tool, tool_use_id: wanted.id, tool_input: wanted.input };
-    Made { denial: Some(Refused { denial, message, by, stop }), ..made }
+    Made { denial: Some(Refused { denial, message, by }), stop, ..made }
 }
 
 /// The result of a call that was stopped before it had one.

@@ -36,7 +36,7 @@ pub struct Preamble {
     /// The system prompt, in blocks.
     pub system: Vec<String>,
     /// The tools.
-    pub tools: Vec<ToolSpec>,
+    pub tools: Vec<Arc<ToolSpec>>,
     json: String,
 }
 
@@ -96,10 +96,17 @@ impl Request {
 
 impl Preamble {
     /// Writes system prompt and tools once. Empty system blocks are left out: providers refuse them.
-    pub fn new(mut system: Vec<String>, tools: Vec<ToolSpec>) -> Self {
+    pub fn new(mut system: Vec<String>, tools: Vec<Arc<ToolSpec>>) -> Self {
         system.retain(|text| !text.is_empty());
         let json = render(&system, &tools);
         Self { system, tools, json }
+    }
+
+    /// Whether it has this prompt and these very tools.
+    pub fn is_made_of(&self, system: &[String], tools: &[Arc<ToolSpec>]) -> bool {
+        self.system == system
+            && self.tools.len() == tools.len()
+            && self.tools.iter().zip(tools).all(|(own, other)| Arc::ptr_eq(own, other))
     }
 
     /// `"system":[..],"tools":[..],`, each part only if it is not empty; the last block carries a cache mark.
@@ -111,7 +118,7 @@ impl Preamble {
 /// The mark that asks the provider to cache everything up to its block.
 pub(crate) const CACHE_MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
-fn render(system: &[String], tools: &[ToolSpec]) -> String {
+fn render(system: &[String], tools: &[Arc<ToolSpec>]) -> String {
     let mut json = String::new();
     if !system.is_empty() {
         let blocks = system.iter().enumerate().map(|(i, text)| {
@@ -122,7 +129,7 @@ fn render(system: &[String], tools: &[ToolSpec]) -> String {
         json += &format!(r#""system":[{}],"#, blocks.collect::<Vec<_>>().join(","));
     }
     if !tools.is_empty() {
-        let specs = tools.iter().filter_map(|tool| serde_json::to_string(tool).ok());
+        let specs = tools.iter().filter_map(|tool| serde_json::to_string(tool.as_ref()).ok());
         json += &format!(r#""tools":[{}],"#, specs.collect::<Vec<_>>().join(","));
     }
     json

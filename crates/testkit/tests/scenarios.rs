@@ -39,6 +39,8 @@ macro_rules! scenarios {
 
 scenarios! {
     api_error => "api-error",
+    compact => "compact",
+    compact_nothing => "compact-nothing",
     interrupt_mid_stream => "interrupt-mid-stream",
     interrupt_mid_tool => "interrupt-mid-tool",
     max_turns => "max-turns",
@@ -49,5 +51,6 @@ scenarios! {
     plain_text => "plain-text",
     prompts_joined => "prompts-joined",
     retry_announced => "retry-announced",
+    subagent_denied_interrupt => "subagent-denied-interrupt",
     tool_loop => "tool-loop",
 }

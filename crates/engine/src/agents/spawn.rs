@@ -1,6 +1,5 @@
 //! Runs a subagent: an agent of its own, on a branch of its own, for one errand.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,51 +9,15 @@ use whimbrel_wire::Usage;
 use whimbrel_wire::content::Content;
 
 use crate::agent::{Agent, Limits};
-use crate::agents::Definition;
-use crate::context::surroundings;
-use crate::conversation::{Conversation, Speaker};
-use crate::cost::Ledger;
-use crate::engine::Engine;
+use crate::agents::home::Own;
+use crate::agents::{Agents, Definition};
+use crate::conversation::Speaker;
 use crate::gate::Gate;
 use crate::knobs::KnobsReader;
-use crate::outbox::Outbox;
 use crate::session::Log;
-use crate::session::log::Identity;
-use crate::toolbox::Toolbox;
 use crate::tools::{AGENT, Call};
 use crate::turn::{self, Ending};
-use crate::workshop::Bench;
 use crate::{clock, ids};
-
-/// Starts subagents of a session. Cheap to clone.
-#[derive(Clone)]
-pub struct Agents {
-    home: Arc<Home>,
-}
-
-/// What a session gives to its subagents.
-pub struct Home {
-    /// What all sessions share.
-    pub engine: Engine,
-    /// The way to the host.
-    pub outbox: Outbox,
-    /// What the host can turn; a subagent without a model of its own follows.
-    pub knobs: KnobsReader,
-    /// The tools of the parent.
-    pub toolbox: Arc<Toolbox>,
-    /// One gate for the whole tree.
-    pub gate: Gate,
-    /// Limits of the parent.
-    pub limits: Limits,
-    /// One ledger for the whole tree.
-    pub ledger: Ledger,
-    /// Who the session is, for the transcript.
-    pub identity: Identity,
-    /// Where transcripts of subagents are kept; none keeps nothing.
-    pub transcripts: Option<PathBuf>,
-    /// The kinds there are.
-    pub definitions: Vec<Definition>,
-}
 
 /// What a subagent is asked to do.
 #[derive(Debug, Clone)]
@@ -83,16 +46,6 @@ pub struct Report {
 }
 
 impl Agents {
-    /// Subagents for a session.
-    pub fn new(home: Home) -> Self {
-        Self { home: Arc::new(home) }
-    }
-
-    /// The kinds there are.
-    pub fn definitions(&self) -> &[Definition] {
-        &self.home.definitions
-    }
-
     /// Runs a subagent to its end, inside the call that asked for it.
     pub async fn run(&self, definition: &Definition, errand: &Errand, call: &Call) -> Report {
         let began = clock::monotonic();
@@ -117,28 +70,18 @@ impl Agents {
         let wanted = errand.model.as_ref().or(definition.model.as_ref());
         let knobs = follow(&home.knobs, wanted.map(|name| home.engine.catalog().resolve_alias(name)));
         let toolbox = Arc::new(home.toolbox.narrowed(definition.tools.as_deref(), AGENT));
-        let ledger = home.ledger.branch();
-        let log = Log::sidechain(home.identity.clone(), agent_id, home.transcripts.as_deref());
-        let speaker = Speaker::subagent(&call.id, agent_id, &definition.name, &errand.description);
-        let mut conversation = Conversation::new(log, home.outbox.clone(), speaker);
-        let model = knobs.borrow().model.clone();
-        let root = call.workspace.root();
-        conversation.brief(&surroundings::describe(root, &model, surroundings::git_branch(root).as_deref()));
-        Agent {
-            engine: home.engine.clone(),
-            conversation,
-            preamble: home.engine.preamble(vec![definition.prompt.clone()], toolbox.specs()),
-            bench: Bench {
-                toolbox,
-                gate: Gate { agent_id: Some(agent_id.into()), ..home.gate.clone() },
-                call: Call { id: String::new(), cancel, ..call.clone() },
-            },
+        let transcripts = home.place.as_ref().map(|place| place.subagents(&home.identity.session));
+        home.agent(Own {
+            log: Log::sidechain(home.identity.clone(), agent_id, transcripts.as_deref()),
+            speaker: Speaker::subagent(&call.id, agent_id, &definition.name, &errand.description),
+            system: vec![definition.prompt.clone()],
+            toolbox,
+            gate: Gate { agent_id: Some(agent_id.into()), ..home.gate.clone() },
+            call: Call { id: String::new(), agents: None, cancel, ..call.clone() },
             knobs,
-            outbox: home.outbox.clone(),
             limits: Limits { max_turns: None, partial_messages: false, ..home.limits.clone() },
-            ledger,
-            denials: Vec::new(),
-        }
+            ledger: home.ledger.branch(),
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! `/compact`: replaces the conversation by a summary of it.
 
 use tokio_util::sync::CancellationToken;
-use whimbrel_wire::system::CompactTrigger;
+use whimbrel_wire::system::{CompactTrigger, Init};
 
 use crate::agent::Agent;
 use crate::commands::{Action, Command};
@@ -17,16 +17,39 @@ pub const COMMAND: Command = Command {
     action: Action::Compact,
 };
 
+/// What was asked for.
+pub struct Wish {
+    /// What the summary should keep.
+    pub keep: String,
+    /// The prompt that asked for it.
+    pub command: String,
+    /// The notice that hosts expect between the work and its outcome.
+    pub init: Init,
+}
+
 /// Runs it in place of a turn.
-pub async fn run(agent: &mut Agent, keep: &str, cancel: &CancellationToken) -> Ending {
-    match compact::compact(agent, CompactTrigger::Manual, keep, cancel).await {
-        Ok(()) => Ending::new(End::Done),
-        Err(Failed::Nothing) => {
-            Ending { text: "There is nothing to summarise yet.".into(), ..Ending::new(End::Done) }
+pub async fn run(agent: &mut Agent, wish: Wish, cancel: &CancellationToken) -> Ending {
+    let summary = compact::summarise(agent, &wish.keep, cancel).await;
+    agent.outbox.notify(wish.init).await;
+    let done = Ending::new(End::Done);
+    match summary {
+        Ok(summary) => {
+            compact::replace(agent, CompactTrigger::Manual, summary).await;
+            agent.conversation.command(&wish.command, "Compacted.").await;
+            done
         }
-        Err(Failed::Interrupted) => Ending::new(End::AbortedStreaming),
+        Err(Failed::Nothing) => {
+            let text = "There is nothing to summarise yet.";
+            agent.conversation.command(&wish.command, text).await;
+            Ending { text: text.into(), ..done }
+        }
+        Err(Failed::Interrupted) => {
+            agent.conversation.command(&wish.command, "Interrupted.").await;
+            Ending::new(End::AbortedStreaming)
+        }
         Err(Failed::Model(fault)) => {
             let text = format!("The conversation could not be summarised: {}", fault.message);
+            agent.conversation.command(&wish.command, &text).await;
             agent.conversation.failure(&text, fault.failure(), Some(&fault)).await;
             Ending { text, fault: Some(fault), ..Ending::new(End::ApiFailure) }
         }

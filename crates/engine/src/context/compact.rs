@@ -1,5 +1,7 @@
 //! Compaction: the model summarises the conversation, and the summary takes its place.
 
+use std::time::Duration;
+
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::{Fault, Request, Thinking};
 use whimbrel_wire::system::{
@@ -31,40 +33,46 @@ pub enum Failed {
     Model(Fault),
 }
 
-/// Replaces the conversation by a summary; `keep` says what the person wants kept.
-pub async fn compact(
-    agent: &mut Agent,
-    trigger: CompactTrigger,
-    keep: &str,
-    cancel: &CancellationToken,
-) -> Result<(), Failed> {
-    if agent.conversation.history.is_empty() {
+/// A summary that can take the place of the conversation.
+#[derive(Debug)]
+pub struct Summary {
+    text: String,
+    took: Duration,
+}
+
+/// Has the conversation summarised; `keep` says what the person wants kept. Nothing is replaced yet.
+pub async fn summarise(agent: &mut Agent, keep: &str, cancel: &CancellationToken) -> Result<Summary, Failed> {
+    if !agent.conversation.has_begun() {
         return Err(Failed::Nothing);
     }
     let began = clock::monotonic();
     agent.outbox.notify(Status { status: Some(StatusKind::Compacting), ..Status::default() }).await;
-    let summary = match cancel.run_until_cancelled(summarise(agent, keep)).await {
-        Some(Ok(summary)) => Ok(summary),
+    let summary = match cancel.run_until_cancelled(ask(agent, keep)).await {
+        Some(Ok(text)) => Ok(Summary { text, took: clock::monotonic() - began }),
         Some(Err(fault)) => Err(Failed::Model(fault)),
         None => Err(Failed::Interrupted),
     };
     let compact_result = Some(if summary.is_ok() { CompactResult::Success } else { CompactResult::Failed });
     agent.outbox.notify(Status { compact_result, ..Status::default() }).await;
-    let metadata = CompactMetadata {
+    summary
+}
+
+/// Puts a summary in the place of the conversation.
+pub async fn replace(agent: &mut Agent, trigger: CompactTrigger, summary: Summary) {
+    let compact_metadata = CompactMetadata {
         trigger,
         pre_tokens: agent.conversation.tokens(),
-        duration_ms: u64::try_from((clock::monotonic() - began).as_millis()).ok(),
+        duration_ms: u64::try_from(summary.took.as_millis()).ok(),
         ..CompactMetadata::default()
     };
-    agent
-        .conversation
-        .replace_by_summary(&frame(&summary?), CompactBoundary { compact_metadata: metadata })
-        .await;
-    Ok(())
+    let boundary = CompactBoundary { compact_metadata };
+    agent.conversation.forget(boundary).await;
+    agent.orient();
+    agent.conversation.summary(&frame(&summary.text)).await;
 }
 
 /// Asks for the summary. Nothing of the exchange is recorded.
-async fn summarise(agent: &mut Agent, keep: &str) -> Result<String, Fault> {
+async fn ask(agent: &mut Agent, keep: &str) -> Result<String, Fault> {
     let model = agent.knobs.borrow().model.clone();
     let (provider, name) = agent.engine.providers().resolve(&model)?;
     let mut history = agent.conversation.history.clone();

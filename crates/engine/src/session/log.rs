@@ -114,18 +114,34 @@ impl Log {
     /// Marks that the model goes on from a summary: what follows has no parent in the tree.
     pub fn boundary(&mut self, uuid: &str, boundary: &CompactBoundary) {
         let line = json!({
-            "parentUuid": null,
             "logicalParentUuid": self.leaf,
-            "isSidechain": false,
+            "compactMetadata": { "trigger": boundary.compact_metadata.trigger, "preTokens": boundary.compact_metadata.pre_tokens },
+        });
+        self.system(uuid, "compact_boundary", None, line);
+    }
+
+    /// A command that the engine answers itself.
+    pub fn command(&mut self, uuid: &str, text: &str) {
+        let parent = self.leaf.clone();
+        self.system(uuid, "local_command", parent.as_deref(), json!({"content": text}));
+    }
+
+    /// Appends a line that is no part of what the model is sent.
+    fn system(&mut self, uuid: &str, subtype: &str, parent: Option<&str>, more: Value) {
+        let mut line = json!({
+            "parentUuid": parent,
+            "isSidechain": self.agent_id.is_some(),
             "type": "system",
-            "subtype": "compact_boundary",
+            "subtype": subtype,
             "cwd": self.identity.cwd,
             "sessionId": self.identity.session,
             "version": PROTOCOL_VERSION,
             "uuid": uuid,
             "timestamp": clock::timestamp(),
-            "compactMetadata": { "trigger": boundary.compact_metadata.trigger, "preTokens": boundary.compact_metadata.pre_tokens },
         });
+        if let (Value::Object(line), Value::Object(more)) = (&mut line, more) {
+            line.extend(more);
+        }
         self.write(serde_json::to_vec(&line));
         self.leaf = Some(uuid.to_owned());
     }

@@ -53,8 +53,8 @@ impl Tool for Agent {
         };
         let errand =
             Errand { kind, description: input.description, prompt: input.prompt, model: input.model };
-        let report = agents.run(definition, &errand, &Call { agents: None, ..call.clone() }).await;
-        answer(report, &errand)
+        let report = agents.run(definition, &errand, &call).await;
+        answer(report, &errand, call.cancel.is_cancelled())
     }
 
     fn examples() -> Vec<Example> {
@@ -68,11 +68,16 @@ impl Tool for Agent {
     }
 }
 
-fn answer(report: Report, errand: &Errand) -> Output {
+fn answer(report: Report, errand: &Errand, interrupted: bool) -> Output {
     let Report { agent_id, ending, usage, took } = report;
     let text = if ending.text.is_empty() { "The subagent said nothing.".to_owned() } else { ending.text };
     match ending.end {
         End::Done => {}
+        End::AbortedTools if !interrupted => {
+            return Err(Trouble::Stopped(
+                "The user refused a call of the subagent and stopped the work.".into(),
+            ));
+        }
         End::AbortedStreaming | End::AbortedTools => {
             return Err(Trouble::Failed("The subagent was interrupted.".into()));
         }

@@ -104,6 +104,8 @@ pub enum Trouble {
     Refused(String),
     /// The work was begun and failed.
     Failed(String),
+    /// Somebody ended the whole turn from within the call.
+    Stopped(String),
 }
 
 impl Done {
@@ -118,14 +120,14 @@ impl Trouble {
     pub fn for_model(&self) -> String {
         match self {
             Self::Refused(text) => format!("<tool_use_error>{text}</tool_use_error>"),
-            Self::Failed(text) => text.clone(),
+            Self::Failed(text) | Self::Stopped(text) => text.clone(),
         }
     }
 
     /// The bare text.
     pub fn reason(&self) -> &str {
         match self {
-            Self::Refused(text) | Self::Failed(text) => text,
+            Self::Refused(text) | Self::Failed(text) | Self::Stopped(text) => text,
         }
     }
 }

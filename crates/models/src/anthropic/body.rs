@@ -103,7 +103,7 @@ mod tests {
 
     fn request(history: &mut History) -> Request {
         let input_schema = RawJson::parse(r#"{"type":"object"}"#).unwrap();
-        let tools = vec![ToolSpec { name: "Bash".into(), description: "runs".into(), input_schema }];
+        let tools = vec![ToolSpec { name: "Bash".into(), description: "runs".into(), input_schema }.into()];
         Request {
             max_tokens: 32_000,
             session_id: "s1".into(),

@@ -25,7 +25,7 @@ pub(super) fn body(request: &Request, messages: &[Message]) -> serde_json::Resul
         max_tokens: limit.filter(|_| !new_limit),
         max_completion_tokens: limit.filter(|_| new_limit),
         reasoning_effort: request.effort.and_then(|effort| reasoning_effort(&request.model, effort)),
-        tools: request.preamble.tools.iter().map(tool).collect(),
+        tools: request.preamble.tools.iter().map(|spec| tool(spec)).collect(),
         messages: opening
             .into_iter()
             .chain(messages.iter().flat_map(|message| said(message, reasoning)))

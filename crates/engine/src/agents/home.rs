@@ -1,0 +1,137 @@
+//! What the agents of one session have in common, and how an agent is made of it: the main one and every subagent alike.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Agent, Limits};
+use crate::agents::Definition;
+use crate::consult::Consult;
+use crate::conversation::{Conversation, Speaker};
+use crate::cost::Ledger;
+use crate::denials::Denials;
+use crate::engine::Engine;
+use crate::gate::Gate;
+use crate::knobs::KnobsReader;
+use crate::outbox::Outbox;
+use crate::session::log::Identity;
+use crate::session::{Log, Place};
+use crate::tasks::Tasks;
+use crate::toolbox::Toolbox;
+use crate::tools::Call;
+use crate::workshop::Bench;
+use crate::workspace::Workspace;
+
+/// Makes the agents of a session. Cheap to clone.
+#[derive(Clone)]
+pub struct Agents {
+    pub(super) home: Arc<Home>,
+}
+
+/// What the agents of a session have in common.
+pub struct Home {
+    /// What all sessions share.
+    pub engine: Engine,
+    /// The way to the host.
+    pub outbox: Outbox,
+    /// What the host can turn.
+    pub knobs: KnobsReader,
+    /// The tools of the session.
+    pub toolbox: Arc<Toolbox>,
+    /// One gate for the whole tree.
+    pub gate: Gate,
+    /// Limits of the main agent.
+    pub limits: Limits,
+    /// One ledger for the whole tree.
+    pub ledger: Ledger,
+    /// One list of what was refused, for the whole tree.
+    pub denials: Denials,
+    /// Who the session is, for the transcript.
+    pub identity: Identity,
+    /// Where transcripts are kept; none keeps nothing.
+    pub place: Option<Place>,
+    /// The kinds of subagent.
+    pub definitions: Vec<Definition>,
+    /// Where the session works.
+    pub workspace: Arc<Workspace>,
+    /// Its background work.
+    pub tasks: Tasks,
+    /// The model for small jobs.
+    pub small_model: String,
+}
+
+/// What is an agent's own.
+pub(super) struct Own {
+    pub(super) log: Log,
+    pub(super) speaker: Speaker,
+    pub(super) system: Vec<String>,
+    pub(super) toolbox: Arc<Toolbox>,
+    pub(super) gate: Gate,
+    pub(super) call: Call,
+    pub(super) knobs: KnobsReader,
+    pub(super) limits: Limits,
+    pub(super) ledger: Ledger,
+}
+
+impl Agents {
+    /// Agents for a session.
+    pub fn new(home: Home) -> Self {
+        Self { home: Arc::new(home) }
+    }
+
+    /// The kinds of subagent.
+    pub fn definitions(&self) -> &[Definition] {
+        &self.home.definitions
+    }
+
+    /// Makes the main agent, with this system prompt.
+    pub fn main(&self, system: Vec<String>) -> Agent {
+        let home = &self.home;
+        let Identity { session, .. } = &home.identity;
+        let consult = Consult::new(
+            home.engine.clone(),
+            home.ledger.clone(),
+            home.small_model.clone(),
+            home.limits.policy(),
+            session.as_str().into(),
+        );
+        home.agent(Own {
+            log: Log::new(home.identity.clone(), home.place.as_ref().map(|place| place.transcript(session))),
+            speaker: Speaker::main(),
+            system,
+            toolbox: Arc::clone(&home.toolbox),
+            gate: home.gate.clone(),
+            call: Call {
+                id: String::new(),
+                workspace: Arc::clone(&home.workspace),
+                tasks: home.tasks.clone(),
+                consult,
+                agents: Some(self.clone()),
+                cancel: CancellationToken::new(),
+            },
+            knobs: home.knobs.clone(),
+            limits: home.limits.clone(),
+            ledger: home.ledger.clone(),
+        })
+    }
+}
+
+impl Home {
+    /// Makes an agent that knows where it is and has heard nothing yet.
+    pub(super) fn agent(&self, own: Own) -> Agent {
+        let Own { log, speaker, system, toolbox, gate, call, knobs, limits, ledger } = own;
+        let mut agent = Agent {
+            engine: self.engine.clone(),
+            conversation: Conversation::new(log, self.outbox.clone(), speaker),
+            preamble: self.engine.preamble(system, toolbox.specs()),
+            bench: Bench { toolbox, gate, call },
+            knobs,
+            outbox: self.outbox.clone(),
+            limits,
+            ledger,
+            denials: self.denials.clone(),
+        };
+        agent.orient();
+        agent
+    }
+}

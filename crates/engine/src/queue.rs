@@ -1,0 +1,146 @@
+//! What waits for a turn: messages of the host and news for the model.
+
+use std::collections::VecDeque;
+
+use whimbrel_wire::message::User;
+
+use crate::commands::{self, Command};
+
+/// Something that is due for a turn.
+pub(crate) enum Due {
+    /// The host said something.
+    Prompt(Box<User>),
+    /// Something happened that the model should know of.
+    News(String),
+}
+
+/// What one turn is about.
+pub(crate) enum Batch {
+    /// A prompt that the engine answers itself.
+    Command {
+        /// The command.
+        command: Command,
+        /// What follows its name.
+        rest: String,
+        /// The prompt.
+        prompt: Box<User>,
+    },
+    /// Everything that waited before the next command.
+    Said(Vec<Due>),
+}
+
+/// What waits, in order.
+#[derive(Default)]
+pub(crate) struct Queue(VecDeque<Due>);
+
+impl Queue {
+    /// Puts something at the end.
+    pub(crate) fn push(&mut self, due: Due) {
+        self.0.push_back(due);
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Whether something waits that the model is to answer.
+    pub(crate) fn asks(&self) -> bool {
+        self.0.iter().any(Due::asks)
+    }
+
+    /// The ids of the messages that wait.
+    pub(crate) fn ids(&self) -> Vec<String> {
+        let prompts = self.0.iter().filter_map(|due| match due {
+            Due::Prompt(user) => user.uuid.clone(),
+            Due::News(_) => None,
+        });
+        prompts.collect()
+    }
+
+    /// Drops the messages that wait and gives their ids. News for the model stays.
+    pub(crate) fn drop_prompts(&mut self) -> Vec<String> {
+        let dropped = self.ids();
+        self.0.retain(|due| matches!(due, Due::News(_)));
+        dropped
+    }
+
+    /// What the next turn is about: a command alone, or everything that waits before one.
+    pub(crate) fn take(&mut self) -> Option<Batch> {
+        match self.0.pop_front()? {
+            Due::Prompt(prompt) if let Some((command, rest)) = called(&prompt) => {
+                Some(Batch::Command { command, rest, prompt })
+            }
+            first => {
+                let more = self.0.iter().take_while(|due| !due.is_command()).count();
+                Some(Batch::Said(std::iter::once(first).chain(self.0.drain(..more)).collect()))
+            }
+        }
+    }
+}
+
+impl Due {
+    /// Whether the model is to answer it.
+    pub(crate) fn asks(&self) -> bool {
+        !matches!(self, Self::Prompt(user) if user.should_query == Some(false))
+    }
+
+    fn is_command(&self) -> bool {
+        matches!(self, Self::Prompt(user) if called(user).is_some())
+    }
+}
+
+/// The command that a prompt calls, if it does, and what follows it.
+fn called(prompt: &User) -> Option<(Command, String)> {
+    let text = prompt.message.content.joined_text();
+    commands::called(&text).map(|(command, rest)| (command, rest.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prompt(text: &str) -> Due {
+        Due::Prompt(Box::new(User { uuid: Some(text.into()), ..User::prompt(text) }))
+    }
+
+    fn queue(dues: impl IntoIterator<Item = Due>) -> Queue {
+        Queue(dues.into_iter().collect())
+    }
+
+    #[test]
+    fn what_waits_is_one_turn_and_a_command_is_a_turn_of_its_own() {
+        let mut queue =
+            queue([prompt("a"), Due::News("n".into()), prompt("b"), prompt("/compact x"), prompt("c")]);
+        let mut turns = Vec::new();
+        while let Some(batch) = queue.take() {
+            turns.push(match batch {
+                Batch::Said(dues) => dues.len().to_string(),
+                Batch::Command { command, rest, .. } => format!("{}:{rest}", command.name),
+            });
+        }
+        assert_eq!(turns, ["3", "compact:x", "1"]);
+    }
+
+    #[test]
+    fn dropping_the_prompts_keeps_the_news() {
+        let mut queue = queue([prompt("a"), Due::News("n".into())]);
+        assert_eq!(queue.drop_prompts(), ["a"]);
+        assert!(matches!(queue.take(), Some(Batch::Said(dues)) if dues.len() == 1));
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn a_remark_asks_for_nothing() {
+        let remark = User { should_query: Some(false), ..User::prompt("by the way") };
+        let mut queue = queue([Due::Prompt(Box::new(remark))]);
+        assert!(!queue.asks());
+        queue.push(prompt("a"));
+        assert!(queue.asks());
+    }
+}
