@@ -13,19 +13,16 @@ const BY_THE_SYSTEM: &[u8] = b"security.selinux";
 /// The longest list of names, and the longest value, as the kernel has them.
 const LONGEST: usize = 64 * 1024;
 
-/// Gives a new file what the old one has. False if the system does not let us.
+/// Gives a new file what the old one has. False if the system does not let us give it all.
 pub(super) fn keep(old: &Path, facts: &Metadata, new: &File) -> io::Result<bool> {
     let now = new.metadata()?;
-    if (now.uid(), now.gid()) != (facts.uid(), facts.gid())
-        && fchown(new, Some(facts.uid()), Some(facts.gid())).is_err()
-    {
-        return Ok(false);
-    }
-    if !keep_attributes(old, new) {
-        return Ok(false);
-    }
-    new.set_permissions(Permissions::from_mode(facts.mode() & 0o7777))?;
-    Ok(true)
+    let same_owner = (now.uid(), now.gid()) == (facts.uid(), facts.gid())
+        || fchown(new, Some(facts.uid()), Some(facts.gid())).is_ok();
+    let same_attributes = keep_attributes(old, new);
+    // A program that runs as its owner must not do so as another.
+    let mode = if same_owner { facts.mode() & 0o7777 } else { facts.mode() & 0o777 };
+    new.set_permissions(Permissions::from_mode(mode))?;
+    Ok(same_owner && same_attributes)
 }
 
 /// Copies the extended attributes; false if one could not be copied. A file system without them has none.

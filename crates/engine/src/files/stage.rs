@@ -1,9 +1,9 @@
 //! A finished file beside the one whose place it takes, and the traces of those that never did.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -38,28 +38,15 @@ pub(super) fn stage(target: &Path, bytes: &[u8], reader: Reader) -> io::Result<N
         Reader::Owner => 0o600,
     };
     let folder = folder_of(target);
-    let mut staged = tempfile::Builder::new()
-        .prefix(BEGIN)
-        .suffix(END)
-        .rand_bytes(RANDOM)
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(folder)
-        .map_err(bare)?;
+    let open = |path: &Path| OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path);
+    let mut staged =
+        tempfile::Builder::new().prefix(BEGIN).suffix(END).rand_bytes(RANDOM).make_in(folder, open)?;
     sweep(folder, &staged.as_file().metadata()?);
     staged.as_file_mut().write_all(bytes)?;
     if may_lose_bytes(staged.as_file()) {
         staged.as_file().sync_data()?;
     }
     Ok(staged)
-}
-
-/// The error as the system gave it, without the words that were put around it.
-fn bare(error: io::Error) -> io::Error {
-    let code = error.raw_os_error().or_else(|| {
-        let inner = error.get_ref().and_then(|inner| inner.source());
-        inner.and_then(|inner| inner.downcast_ref::<io::Error>()).and_then(io::Error::raw_os_error)
-    });
-    code.map_or(error, io::Error::from_raw_os_error)
 }
 
 /// Removes what a killed process left behind: staged files of the same user that are much older than ours.

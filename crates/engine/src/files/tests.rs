@@ -223,3 +223,71 @@ fn what_stands_in_the_way_of_a_path_is_named() {
     assert_eq!(blocker(&folder.path().join("none/b")), None);
     assert_eq!(create(&file.join("a/b"), b"").unwrap_err().kind(), io::ErrorKind::NotADirectory);
 }
+
+/// Does something as a user who owns nothing. Whoever runs the tests without being root is one already, more or less.
+fn as_a_stranger<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let stranger = scope.spawn(|| {
+            // Counts for this thread alone, and takes root's privileges over files away.
+            nix::unistd::setfsuid(nix::unistd::Uid::from_raw(65_534));
+            work()
+        });
+        stranger.join().unwrap()
+    })
+}
+
+fn with_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_file_that_the_user_may_not_write_is_left_alone() {
+    let folder = folder();
+    let path = folder.path().join("f");
+    fs::write(&path, "old").unwrap();
+    with_mode(&path, 0o444);
+    with_mode(folder.path(), 0o777);
+    assert_eq!(as_a_stranger(|| replace(&path, b"new")).unwrap_err().raw_os_error(), Some(13));
+    with_mode(&path, 0o644);
+    if nix::unistd::geteuid().is_root() {
+        assert_eq!(as_a_stranger(|| replace(&path, b"new")).unwrap_err().raw_os_error(), Some(13));
+    }
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+    assert_eq!(names(folder.path(), 9), ["f"]);
+}
+
+#[test]
+fn a_file_in_a_folder_where_nothing_can_be_made_is_written_in_place() {
+    let folder = folder();
+    let path = folder.path().join("f");
+    fs::write(&path, "old").unwrap();
+    with_mode(&path, 0o666);
+    with_mode(folder.path(), 0o555);
+    let replaced = as_a_stranger(|| replace(&path, b"newer"));
+    let created = as_a_stranger(|| create(&folder.path().join("g"), b"x"));
+    with_mode(folder.path(), 0o755);
+    assert_eq!(kind(&path).unwrap(), Kind::File(replaced.unwrap()));
+    assert_eq!(fs::read(&path).unwrap(), b"newer");
+    assert_eq!(created.unwrap_err().raw_os_error(), Some(13));
+}
+
+#[test]
+fn a_file_of_somebody_else_stays_theirs() {
+    if !nix::unistd::geteuid().is_root() {
+        return; // Only root can make a file of somebody else.
+    }
+    let folder = folder();
+    let path = folder.path().join("f");
+    fs::write(&path, "old").unwrap();
+    with_mode(&path, 0o666);
+    with_mode(folder.path(), 0o777);
+    let before = fs::metadata(&path).unwrap();
+    as_a_stranger(|| replace(&path, b"new")).unwrap();
+    let after = fs::metadata(&path).unwrap();
+    assert_eq!((after.uid(), after.mode(), after.ino()), (before.uid(), before.mode(), before.ino()));
+    std::os::unix::fs::chown(&path, Some(65_534), Some(65_534)).unwrap();
+    replace(&path, b"by root").unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().uid(), 65_534);
+    assert_eq!(fs::read(&path).unwrap(), b"by root");
+    assert_eq!(names(folder.path(), 9), ["f"]);
+}

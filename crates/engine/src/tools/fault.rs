@@ -1,6 +1,7 @@
 //! What went wrong on disk, in words for the model: the path, the cause and the remedy.
 
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use nix::errno::Errno;
@@ -67,7 +68,7 @@ fn describe(path: &Path, deed: Deed, error: &io::Error) -> String {
     };
     let shown = path.display();
     let Some(code) = error.raw_os_error().map(Errno::from_raw) else {
-        return format!("{shown} cannot be {done}: {}", uncoded(error));
+        return format!("{shown} cannot be {done}: {}", uncoded(path, error));
     };
     if let (Errno::ENOTDIR, Some(file)) = (code, files::blocker(path)) {
         let file = file.display();
@@ -81,14 +82,12 @@ fn describe(path: &Path, deed: Deed, error: &io::Error) -> String {
     format!("{shown} cannot be {done}: {cause} ({code:?}). {remedy}")
 }
 
-/// Errors that we or the library found before the system did.
-fn uncoded(error: &io::Error) -> String {
+/// Errors that were found before the system was asked.
+fn uncoded(path: &Path, error: &io::Error) -> String {
+    if path.as_os_str().as_bytes().contains(&0) {
+        return "the path has a NUL byte in it. Leave it out.".into();
+    }
     match error.kind() {
-        io::ErrorKind::InvalidInput
-            if error.to_string().contains("NUL") || error.to_string().contains("nul") =>
-        {
-            "the path has a NUL byte in it. Leave it out.".into()
-        }
         io::ErrorKind::FileTooLarge => "it is too large. Use a command on it.".into(),
         _ => format!("{error}."),
     }

@@ -229,6 +229,17 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_program_that_is_running_can_be_replaced() {
+        let bench = Bench::new(&[]);
+        let start = "cp \"$(command -v sleep)\" sleep; chmod 755 sleep; ./sleep 60 & \
+                     until [ /proc/$!/exe -ef sleep ]; do :; done";
+        bench.call("Bash", json!({ "command": start })).await.unwrap();
+        bench.call("Read", json!({"file_path": "sleep"})).await.unwrap_err();
+        bench.call("Write", json!({"file_path": "sleep", "content": "#!/bin/sh\n"})).await.unwrap();
+        assert_eq!(bench.says("Bash", json!({"command": "./sleep; stat -c %a sleep"})).await, "755");
+    }
+
+    #[tokio::test]
     async fn each_tool_names_path_cause_and_remedy() {
         let bench = Bench::new(&[("file", "x")]);
         symlink("round", bench.path("round")).unwrap();

@@ -21,10 +21,6 @@ const IN_ALL: u64 = 2 * 1024 * 1024;
 /// How many left out files are named.
 const NAMED: usize = 3;
 
-/// Where git keeps its settings for all repositories of a user.
-const GIT_SETTINGS: [(&str, &str); 3] =
-    [("HOME", ".gitconfig"), ("HOME", ".config/git/config"), ("XDG_CONFIG_HOME", "git/config")];
-
 /// What ignore files say about the files below one folder.
 pub(super) struct Ignored {
     /// Where the walk begins, as it is named and as it really lies.
@@ -66,7 +62,7 @@ impl Ignored {
         for folder in above.into_iter().rev() {
             rules = rules.enter(folder, &reader);
         }
-        let for_all = reader.for_all(root);
+        let for_all = reader.for_all(root, git_settings(), ignore::gitignore::gitconfig_excludes_path);
         let folders = RwLock::new(HashMap::from([(root.to_path_buf(), rules)]));
         Self { root: root.to_path_buf(), real, folders, for_all, reader }
     }
@@ -75,7 +71,7 @@ impl Ignored {
     pub(super) fn word(&self, path: &Path, is_folder: bool) -> Word {
         let rules = path.parent().and_then(|folder| self.of(folder));
         let own = rules.map_or(Word::Nothing, |rules| rules.word(&self.really(path), is_folder));
-        own.or(|| Word::of(self.for_all.matched(path, is_folder)))
+        own.or(|| Word::of(&self.for_all.matched(path, is_folder)))
     }
 
     /// Reads the rules of a folder that the walk goes into.
@@ -117,7 +113,8 @@ impl Rules {
     /// What the nearest rule says: of all `.ignore` files, then of all `.gitignore` files, then of the others.
     fn word(&self, path: &Path, is_folder: bool) -> Word {
         let first = |pick: fn(&Self) -> Option<&Gitignore>| {
-            let words = self.upwards().filter_map(pick).map(|rules| Word::of(rules.matched(path, is_folder)));
+            let words =
+                self.upwards().filter_map(pick).map(|rules| Word::of(&rules.matched(path, is_folder)));
             words.into_iter().find(|word| *word != Word::Nothing).unwrap_or(Word::Nothing)
         };
         first(|rules| rules.ignore.as_ref())
@@ -131,7 +128,7 @@ impl Rules {
 }
 
 impl Word {
-    fn of<T>(found: Match<T>) -> Self {
+    fn of<T>(found: &Match<T>) -> Self {
         match found {
             Match::None => Self::Nothing,
             Match::Ignore(_) => Self::Ignored,
@@ -177,25 +174,36 @@ impl Reader {
         read.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The rules that the user has for all repositories. Which file holds them is said by git's own settings.
-    fn for_all(&self, root: &Path) -> Gitignore {
-        let settings = GIT_SETTINGS.iter().filter_map(|(variable, name)| {
-            std::env::var_os(variable).map(|folder| PathBuf::from(folder).join(name))
-        });
-        let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].iter().filter_map(std::env::var_os);
-        let system = [PathBuf::from("/etc/gitconfig")];
-        for file in settings.chain(named.map(PathBuf::from)).chain(system) {
-            // The library reads them all, and to the end.
-            if !matches!(files::kind(&file), Ok(Kind::Missing))
-                && !matches!(files::kind(&file), Ok(Kind::File(stamp)) if stamp.size <= LARGEST)
-            {
-                self.left_out.lock().unwrap_or_else(PoisonError::into_inner).push(file);
-                return Gitignore::empty();
-            }
+    /// The rules that the user has for all repositories. `which` reads git's own settings to find the file that holds
+    /// them, and reads them to the end: it is asked only if all of them are files of a sensible size.
+    fn for_all(
+        &self,
+        root: &Path,
+        settings: Vec<PathBuf>,
+        which: impl FnOnce() -> Option<PathBuf>,
+    ) -> Gitignore {
+        let is_sane = |file: &PathBuf| match files::kind(file) {
+            Ok(Kind::Missing) => true,
+            Ok(Kind::File(stamp)) => stamp.size <= LARGEST,
+            Ok(Kind::Folder | Kind::Pipe | Kind::Socket | Kind::Device) | Err(_) => false,
+        };
+        if let Some(odd) = settings.into_iter().find(|file| !is_sane(file)) {
+            self.left_out.lock().unwrap_or_else(PoisonError::into_inner).push(odd);
+            return Gitignore::empty();
         }
-        let file = ignore::gitignore::gitconfig_excludes_path();
-        file.and_then(|file| self.read(root, &file)).unwrap_or_else(Gitignore::empty)
+        which().and_then(|file| self.read(root, &file)).unwrap_or_else(Gitignore::empty)
     }
+}
+
+/// Where git's settings lie that are not of one repository, whether they exist or not.
+fn git_settings() -> Vec<PathBuf> {
+    let in_folder = |(variable, name): (&str, &str)| {
+        std::env::var_os(variable).map(|folder| PathBuf::from(folder).join(name))
+    };
+    let usual = [("HOME", ".gitconfig"), ("HOME", ".config/git/config"), ("XDG_CONFIG_HOME", "git/config")];
+    let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(std::env::var_os);
+    let files = usual.into_iter().filter_map(in_folder).chain(named.map(PathBuf::from));
+    files.chain([PathBuf::from("/etc/gitconfig")]).collect()
 }
 
 /// Where git keeps what it knows of a folder, if the folder is the top of a working tree.
@@ -231,4 +239,36 @@ pub(super) fn gap(left_out: &[PathBuf], cwd: &Path) -> String {
         "\n(Ignore files that are no regular files, cannot be read or are too large were not followed: {}{more}.)",
         names.join(", ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+
+    use super::*;
+
+    #[test]
+    fn the_users_own_rules_are_read_only_from_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let (pipe, rules) = (folder.path().join("pipe"), folder.path().join("rules"));
+        mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+        fs::write(&rules, "*.bak\n").unwrap();
+        let none = folder.path().join("none");
+        for (settings, file, expected, left_out) in [
+            (vec![none.clone()], Some(rules.clone()), 1, vec![]),
+            (vec![none.clone(), rules.clone()], Some(pipe.clone()), 0, vec![pipe.clone()]),
+            (vec![none.clone()], None, 0, vec![]),
+        ] {
+            let reader = Reader::default();
+            assert_eq!(reader.for_all(folder.path(), settings, || file).len(), expected);
+            assert_eq!(reader.left_out.into_inner().unwrap(), left_out);
+        }
+        let reader = Reader::default();
+        let never = || panic!("the settings must not be read");
+        assert!(reader.for_all(folder.path(), vec![pipe.clone()], never).is_empty());
+        assert_eq!(reader.left_out.into_inner().unwrap(), [pipe]);
+    }
 }

@@ -78,11 +78,9 @@ impl Walk<'_> {
                 }
                 match entry {
                     Ok(entry) => tour.visit(entry),
-                    Err(error) if error.io_error().is_some() => {
+                    Err(_) => {
                         unreadable.fetch_add(1, Ordering::Relaxed);
                     }
-                    // A line of an ignore file that makes no sense.
-                    Err(_) => {}
                 }
                 WalkState::Continue
             })

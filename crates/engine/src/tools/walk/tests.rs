@@ -41,6 +41,7 @@ async fn each_ignore_file_counts_and_the_nearest_rule_wins() {
         (".gitignore", "*.log\n/top\nbuild/\n\\#odd\n"),
         (".ignore", "!kept.log\n"),
         (".git/info/exclude", "private\n"),
+        (".git/config", ""),
         ("a.log", ""),
         ("kept.log", ""),
         ("private", ""),
@@ -53,10 +54,22 @@ async fn each_ignore_file_counts_and_the_nearest_rule_wins() {
         ("sub/c.tmp", ""),
         ("sub/.shown", ""),
         ("sub/.hidden", ""),
+        ("all/.gitignore", "!.*\n"),
+        ("all/.git/config", ""),
+        ("all/.x", ""),
         ("c.tmp", ""),
         ("sub/deep/build", ""),
     ]);
-    let expected = ["c.tmp", "kept.log", "sub/.shown", "sub/b.log", "sub/deep/build", "sub/top/x"];
+    let expected = [
+        "all/.gitignore",
+        "all/.x",
+        "c.tmp",
+        "kept.log",
+        "sub/.shown",
+        "sub/b.log",
+        "sub/deep/build",
+        "sub/top/x",
+    ];
     assert_eq!(found(&bench).await, (expected.map(str::to_owned).to_vec(), String::new()));
     let below = bench.says("Glob", json!({"pattern": "**/*", "path": "sub/deep"})).await;
     assert_eq!(below, "sub/deep/build");
