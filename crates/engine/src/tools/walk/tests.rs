@@ -198,3 +198,16 @@ async fn where_a_search_cannot_begin_the_reason_is_named() {
         }
     }
 }
+
+#[test]
+fn what_a_search_could_not_look_at_is_said() {
+    let cwd = Path::new("/w");
+    assert_eq!(gaps(&Gaps::default(), false, cwd), "");
+    let some = Gaps { unreadable: 2, rules: vec!["/w/.ignore".into(), "/etc/x".into()] };
+    assert_eq!(
+        gaps(&some, true, cwd),
+        "\n(Files or folders that could not be read: 2.)\n(Ignore files that are no regular files, cannot be read or \
+         are too large were not followed: .ignore, /etc/x.)\n(Ended for lack of time; there may be more. Search a \
+         smaller folder.)"
+    );
+}
