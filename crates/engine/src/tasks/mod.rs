@@ -1,6 +1,6 @@
 //! Commands of a session: those that a call waits for, and those that run in the background.
 //!
-//! - `process`: one command, from its start to its end;
+//! - `process`: one command, from its start to its end; `script`: how the shell gets it;
 //! - `output`: what it prints, in bounded memory; `readable`: the same for the eyes of a model;
 //! - `task`: background work as others see it;
 //! - `trail`: follows `cd` from one command to the next;
@@ -12,6 +12,7 @@ mod procfs;
 mod readable;
 mod reaper;
 mod roster;
+mod script;
 mod task;
 #[cfg(test)]
 mod tests;

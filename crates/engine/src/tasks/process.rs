@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::output::Capture;
 use super::reaper::MARK;
 use super::roster::{GRACE, Group, Roster};
+use super::script::Script;
 use crate::clock;
 
 /// How long we wait for more output after a command has ended, if something still holds its output open: at most
@@ -48,6 +49,12 @@ pub enum StartFault {
     /// Its folder is gone.
     #[error("the folder {} does not exist any more", .0.display())]
     NoFolder(PathBuf),
+    /// Its variables are too many or too long; the command itself may have any length.
+    #[error(
+        "the variables of its environment are too long for the system, which takes about 128 KB for one and 2 MB for \
+         all; let the user unset or shorten some"
+    )]
+    LargeEnvironment,
     /// The session has ended meanwhile.
     #[error("the session has ended")]
     SessionEnded,
@@ -109,12 +116,13 @@ impl Process {
         let watched = roster.watched()?;
         let (reader, writer) = io::pipe()?;
         let receiver = Receiver::from_owned_fd(reader.into())?;
-        let child = shell(order)
+        let script = Script::of(&order.command).map_err(|error| start_fault(error, &order.cwd))?;
+        let child = shell(order, script.argument)
             .env_clear()
             .envs(&order.environment)
             .env(MARK, &*watched.mark)
             .current_dir(&order.cwd)
-            .stdin(Stdio::null())
+            .stdin(script.input)
             .stderr(writer.try_clone()?)
             .stdout(writer)
             .spawn()
@@ -243,7 +251,7 @@ impl Ending {
 }
 
 /// The shell with the command, in a process group of its own and without a terminal.
-fn shell(order: &Order) -> Command {
+fn shell(order: &Order, script: &str) -> Command {
     let shell = find_shell(&order.environment);
     let mut command = match leave_terminal() {
         Some(setsid) => {
@@ -257,7 +265,7 @@ fn shell(order: &Order) -> Command {
             command
         }
     };
-    command.args(["-c", "--", &order.command]);
+    command.args(["-c", "--", script]);
     command
 }
 
@@ -280,5 +288,11 @@ fn leave_terminal() -> Option<&'static str> {
 }
 
 fn start_fault(error: io::Error, cwd: &Path) -> StartFault {
-    if cwd.is_dir() { StartFault::Io(error) } else { StartFault::NoFolder(cwd.to_path_buf()) }
+    if !cwd.is_dir() {
+        StartFault::NoFolder(cwd.to_path_buf())
+    } else if error.kind() == io::ErrorKind::ArgumentListTooLong {
+        StartFault::LargeEnvironment
+    } else {
+        StartFault::Io(error)
+    }
 }

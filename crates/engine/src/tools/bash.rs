@@ -50,6 +50,10 @@ impl Tool for Bash {
         if input.command.trim().is_empty() {
             return Err(Trouble::Refused("There is no command.".into()));
         }
+        if input.command.contains('\0') {
+            let text = "The command has a NUL byte in it, which no shell can take. Leave it out, or let `printf '\\0'` write it.";
+            return Err(Trouble::Refused(text.into()));
+        }
         if input.run_in_background { start(input, &call) } else { run(&input, &call).await }
     }
 
@@ -133,9 +137,10 @@ fn not_started(fault: &StartFault, workspace: &Workspace) -> Trouble {
             workspace.set_cwd(root.to_path_buf());
             Trouble::Failed(format!("Not run: {fault}. The next command starts in {}.", root.display()))
         }
-        StartFault::NoFolder(_) | StartFault::SessionEnded | StartFault::Io(_) => {
-            Trouble::Failed(format!("Not run: {fault}."))
-        }
+        StartFault::NoFolder(_)
+        | StartFault::LargeEnvironment
+        | StartFault::SessionEnded
+        | StartFault::Io(_) => Trouble::Failed(format!("Not run: {fault}.")),
     }
 }
 
@@ -277,6 +282,33 @@ mod tests {
             )
         );
         assert_eq!(bench.says("Bash", json!({"command": "true"})).await, "(no output)");
+    }
+
+    #[tokio::test]
+    async fn a_command_may_have_any_length() {
+        for length in [128 * 1024 - 1, 128 * 1024, 1_000_000] {
+            let bench = Bench::new(&[("sub/a.txt", "")]);
+            let body = "line 'of' \"text\" $HOME\n".repeat(length / 22);
+            let mut command = format!("cat >big.txt <<'END'\n{body}END\ncd sub; cat; echo \"$0 $#\" #");
+            command.push_str(&"x".repeat(length.saturating_sub(command.len())));
+            assert!(command.len() >= length);
+            let said = bench.says("Bash", json!({"command": command})).await;
+            assert!(said.ends_with("bash 0"), "{length}: {said}");
+            assert!(std::fs::read_to_string(bench.path("big.txt")).unwrap() == body, "{length}");
+            assert_eq!(bench.workspace().cwd(), bench.path("sub"));
+            let failing = format!("{command}\nexit 7");
+            assert!(bench.says("Bash", json!({"command": failing})).await.starts_with("Exit code 7"));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_no_shell_can_take_is_refused_with_the_reason() {
+        let bench = Bench::new(&[]);
+        let said = bench.says("Bash", json!({"command": "echo a\u{0}b"})).await;
+        assert!(said.contains("NUL byte"), "{said}");
+        bench.workspace().set_variables([("HUGE".to_owned(), "x".repeat(200_000))].into());
+        let said = bench.says("Bash", json!({"command": "true"})).await;
+        assert!(said.starts_with("Not run: the variables of its environment are too long"), "{said}");
     }
 
     #[tokio::test]

@@ -12,7 +12,7 @@ use whimbrel_wire::content::ResultContent;
 use super::encoding::{Decoded, encode};
 use super::patch::{self, shorten};
 use super::target::{self, Standing, Target, place};
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble, lenient};
+use super::{Call, Done, Example, Output, Tool, Touches, Trouble, fault, lenient};
 use crate::files;
 use crate::workspace::Workspace;
 
@@ -98,9 +98,7 @@ fn edit(input: &Input, workspace: &Workspace) -> Output {
         return create(input, workspace, &path);
     }
     let Target::File(existing) = target::open(workspace, &path)? else {
-        let cwd = workspace.cwd();
-        let text = format!("{} does not exist. The current folder is {}.", path.display(), cwd.display());
-        return Err(Trouble::Refused(text));
+        return Err(Trouble::Refused(fault::nothing_at(&path, &workspace.cwd())));
     };
     if existing.standing == Standing::Unread {
         return Err(target::unread(&path));
@@ -147,7 +145,7 @@ fn save(
             format!("{} is in Windows-1252, which has no bytes for some of the new text.", path.display());
         return Err(Trouble::Refused(text));
     };
-    let stamp = files::replace(path, &bytes).map_err(|error| target::unwritable(path, &error))?;
+    let stamp = files::replace(path, &bytes).map_err(|error| fault::unwritable(path, &error))?;
     target::note(workspace, path, stamp, Some(new));
     let times = if places > 1 { format!(" in {places} places") } else { String::new() };
     Ok(done(input, path, &old.text, new, &format!("File updated{times}: {}", path.display())))
@@ -167,7 +165,7 @@ fn create(input: &Input, workspace: &Workspace, path: &Path) -> Output {
             return Err(Trouble::Refused(text));
         }
     };
-    let stamp = stamp.map_err(|error| target::unwritable(path, &error))?;
+    let stamp = stamp.map_err(|error| fault::unwritable(path, &error))?;
     target::note(workspace, path, stamp, Some(&input.new_string));
     Ok(done(input, path, "", &input.new_string, &format!("File created: {}", path.display())))
 }

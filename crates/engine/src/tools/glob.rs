@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::walk::{self, Names, Searched, Stop, Visit, Walk};
+use super::walk::{self, Gaps, Names, Searched, Stop, Visit, Walk};
 use super::{Call, Done, Example, Output, Tool, Touches, Trouble};
 use crate::clock;
+use crate::files::{self, Kind};
 use crate::workspace::Workspace;
 
 /// How many files an answer names at most.
@@ -51,8 +52,9 @@ impl Tool for Glob {
     async fn run(&self, input: Input, call: Call) -> Output {
         let began = clock::monotonic();
         let cwd = call.workspace.cwd();
-        let search = Search::of(&input, &call.workspace)?;
-        let found = walk::on_threads(&call.cancel, move |stop| search.run(stop)).await?;
+        let workspace = call.workspace.clone();
+        let search = move |stop: &Stop| Search::of(&input, &workspace).map(|search| search.run(stop));
+        let found = walk::on_threads(&call.cancel, search).await?;
         let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(answer(found, &cwd, millis))
     }
@@ -105,22 +107,19 @@ type Dated = (SystemTime, PathBuf);
 /// What a search found.
 struct Found {
     files: Vec<Dated>,
-    unreadable: usize,
+    gaps: Gaps,
 }
 
 impl Search {
     fn of(input: &Input, workspace: &Workspace) -> Result<Self, Trouble> {
         let base = walk::resolve(input.path.as_deref(), workspace);
-        if !base.exists() {
-            return Err(walk::nothing_at(&base, &workspace.cwd()));
-        }
-        if !base.is_dir() {
+        if walk::begin_at(&base, &workspace.cwd())? != Kind::Folder {
             return Err(Trouble::Refused(format!("{} is a file; Glob looks into folders.", base.display())));
         }
         let (folder, pattern) = split(&input.pattern);
         let home = folder.starts_with("~/");
         let (root, pattern) =
-            enter(walk::normal(&if home { workspace.resolve(folder) } else { base.join(folder) }), pattern);
+            enter(files::tidy(&if home { workspace.resolve(folder) } else { base.join(folder) }), pattern);
         Ok(Self { root, pattern: pattern.to_owned(), names: Arc::new(Names::matching(pattern)?) })
     }
 
@@ -128,13 +127,13 @@ impl Search {
         // The name of a file is a question about this file: it counts even if it is ignored or holds brackets.
         let named = dated(self.root.join(&self.pattern));
         if named.is_some() || walk::is_plain(&self.pattern) || !self.root.is_dir() {
-            return Found { files: named.into_iter().collect(), unreadable: 0 };
+            return Found { files: named.into_iter().collect(), gaps: Gaps::default() };
         }
         let walk = Walk { root: &self.root, names: self.names.clone(), depth: self.depth(), stop };
         let walked = walk.run(|| Lister(Vec::new()));
         let mut files: Vec<Dated> = walked.visitors.into_iter().flat_map(|lister| lister.0).collect();
         walk::newest_first(&mut files);
-        Found { files, unreadable: walked.unreadable }
+        Found { files, gaps: walked.gaps }
     }
 
     /// How deep a matching file can lie. Slashes within braces make this too much, never too little.
@@ -183,7 +182,7 @@ fn dated(path: PathBuf) -> Option<Dated> {
 }
 
 fn answer(searched: Searched<Found>, cwd: &Path, millis: u64) -> Done {
-    let Searched { found: Found { files, unreadable }, out_of_time } = searched;
+    let Searched { found: Found { files, gaps }, out_of_time } = searched;
     let total = files.len();
     let names: Vec<String> = files.iter().take(LIMIT).map(|(_, path)| walk::shown(path, cwd)).collect();
     let mut text = if names.is_empty() { "No files found".to_owned() } else { names.join("\n") };
@@ -192,7 +191,7 @@ fn answer(searched: Searched<Found>, cwd: &Path, millis: u64) -> Done {
             "\n(The newest {LIMIT} of {total} files. Use a narrower pattern or path for the others.)"
         ));
     }
-    text.push_str(&walk::gaps(unreadable, out_of_time));
+    text.push_str(&walk::gaps(&gaps, out_of_time, cwd));
     let mut meta = json!({
         "durationMs": millis,
         "numFiles": names.len(),

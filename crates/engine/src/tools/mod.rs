@@ -8,6 +8,7 @@ mod bash;
 mod edit;
 mod encoding;
 mod example;
+mod fault;
 mod glob;
 mod grep;
 mod lenient;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::encoding::encode;
 use super::read::notebook::{Lines, cell_name, language};
 use super::target::{self, Target, place};
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble, patch};
+use super::{Call, Done, Example, Output, Tool, Touches, Trouble, fault, patch};
 use crate::workspace::Workspace;
 use crate::{files, ids};
 
@@ -192,7 +192,8 @@ struct Change {
 fn edit(input: &Input, workspace: &Workspace) -> Output {
     let path = place(workspace, &input.notebook_path);
     let Target::File(existing) = target::open(workspace, &path)? else {
-        return Err(Trouble::Refused(format!("{} does not exist. Make it with Write.", path.display())));
+        let why = fault::nothing_at(&path, &workspace.cwd());
+        return Err(Trouble::Refused(format!("{why} A new notebook is made with Write.")));
     };
     existing.must_be_known(&path)?;
     let old = existing.editable(&path)?;
@@ -200,7 +201,7 @@ fn edit(input: &Input, workspace: &Workspace) -> Output {
         .map_err(|error| Trouble::Refused(format!("{} is not a notebook: {error}", path.display())))?;
     let change = change(&old.text, &notebook, input).map_err(Trouble::Refused)?;
     let bytes = encode(&change.text, old.encoding).unwrap_or_else(|| change.text.clone().into_bytes());
-    let stamp = files::replace(&path, &bytes).map_err(|error| target::unwritable(&path, &error))?;
+    let stamp = files::replace(&path, &bytes).map_err(|error| fault::unwritable(&path, &error))?;
     target::note(workspace, &path, stamp, Some(&change.text));
     Ok(done(input, &path, &old.text, language(&notebook.metadata), &change))
 }

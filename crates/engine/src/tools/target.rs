@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::Trouble;
 use super::encoding::{Decoded, Encoding, decode};
+use super::fault::{not_a_file, unreadable};
 use crate::files::{self, Kind, Stamp};
 use crate::workspace::{Seen, Workspace};
 
@@ -129,32 +130,24 @@ pub(super) fn changed(path: &Path) -> Trouble {
     ))
 }
 
-/// It could not be read.
-pub(super) fn unreadable(path: &Path, error: &io::Error) -> Trouble {
-    Trouble::Failed(format!("{} cannot be read: {error}", path.display()))
+/// Places where files do not end, wait, or tell about the engine's own process: links to them count too.
+pub(super) fn is_off_limits(path: &Path) -> bool {
+    is_of_the_system(path) || files::real_path(path).is_some_and(|real| is_of_the_system(&real))
 }
 
-/// It could not be written.
-pub(super) fn unwritable(path: &Path, error: &io::Error) -> Trouble {
-    match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            Trouble::Refused(format!("{} was made by somebody else just now.", path.display()))
-        }
-        _ => Trouble::Failed(format!("{} cannot be written: {error}", path.display())),
+fn is_of_the_system(path: &Path) -> bool {
+    if let Ok(rest) = path.strip_prefix("/proc") {
+        let first = rest.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());
+        let first = first.unwrap_or_default();
+        return matches!(first.as_str(), "self" | "thread-self" | "kmsg" | "kcore")
+            || first.bytes().all(|byte| byte.is_ascii_digit());
     }
+    path.starts_with("/dev") && !path.starts_with("/dev/shm")
 }
 
-/// What stands there is no file.
-pub(super) fn not_a_file(path: &Path, kind: Kind) -> String {
-    let path = path.display();
-    match kind {
-        Kind::Missing => format!("{path} does not exist."),
-        Kind::File(_) => format!("{path} is a file."),
-        Kind::Folder => format!("EISDIR: {path} is a folder, not a file."),
-        Kind::Pipe => format!("{path} is a named pipe, not a file."),
-        Kind::Socket => format!("{path} is a socket, not a file."),
-        Kind::Device => format!("{path} is a device, not a file."),
-    }
+/// It is not for the model to read.
+pub(super) fn off_limits(path: &Path) -> Trouble {
+    Trouble::Refused(format!("{} belongs to the system and is not read here.", path.display()))
 }
 
 #[cfg(test)]

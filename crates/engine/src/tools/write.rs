@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::target::{self, Body, Existing, Target, place};
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble, patch};
+use super::{Call, Done, Example, Output, Tool, Touches, Trouble, fault, patch};
 use crate::files;
 use crate::workspace::Workspace;
 
@@ -78,7 +78,7 @@ fn write(input: &Input, workspace: &Workspace) -> Output {
 }
 
 fn create(workspace: &Workspace, path: &Path, content: &str) -> Output {
-    let stamp = files::create(path, content.as_bytes()).map_err(|error| target::unwritable(path, &error))?;
+    let stamp = files::create(path, content.as_bytes()).map_err(|error| fault::unwritable(path, &error))?;
     target::note(workspace, path, stamp, Some(content));
     let meta = json!({
         "type": "create",
@@ -92,7 +92,7 @@ fn create(workspace: &Workspace, path: &Path, content: &str) -> Output {
 
 fn update(workspace: &Workspace, path: &Path, content: &str, existing: &Existing) -> Output {
     existing.must_be_known(path)?;
-    let stamp = files::replace(path, content.as_bytes()).map_err(|error| target::unwritable(path, &error))?;
+    let stamp = files::replace(path, content.as_bytes()).map_err(|error| fault::unwritable(path, &error))?;
     target::note(workspace, path, stamp, Some(content));
     let old = match &existing.body {
         Body::Text(decoded) => Some(decoded.text.as_str()),
@@ -116,7 +116,7 @@ fn echo(content: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use serde_json::Value;
 
@@ -169,6 +169,101 @@ mod tests {
         symlink("real.txt", bench.path("link.txt")).unwrap();
         bench.call("Write", json!({"file_path": "link.txt", "content": "x"})).await.unwrap();
         assert_eq!(fs::read_to_string(bench.path("real.txt")).unwrap(), "x");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_no_text_can_be_overwritten_after_an_attempt_to_read_it() {
+        let broken_picture = [&b"\x89PNG\r\n\x1a\n"[..], &[7; 40]].concat();
+        let large = [&b"\x7FELF\0"[..], &[1; 400_000]].concat();
+        for (name, bytes) in [("small", &b"\x7FELF\0\0"[..]), ("picture", &broken_picture), ("large", &large)]
+        {
+            let bench = Bench::new(&[]);
+            fs::write(bench.path("a.bin"), bytes).unwrap();
+            let input = json!({"file_path": "a.bin", "content": "text\n"});
+            let trouble = bench.call("Write", input.clone()).await.unwrap_err();
+            assert!(trouble.reason().contains("not been read"), "{name}: {trouble:?}");
+            bench.call("Read", json!({"file_path": "a.bin"})).await.unwrap_err();
+            let done =
+                bench.call("Write", input).await.unwrap_or_else(|trouble| panic!("{name}: {trouble:?}"));
+            assert_eq!((&done.meta["originalFile"], &done.meta["type"]), (&Value::Null, &json!("update")));
+            assert_eq!(fs::read_to_string(bench.path("a.bin")).unwrap(), "text\n", "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_read_only_file_is_refused_and_its_other_names_are_kept() {
+        let bench =
+            Bench::new(&[("a.txt", "old\n"), ("n.ipynb", r#"{"cells": [{"id": "c", "source": "x"}]}"#)]);
+        for path in ["a.txt", "n.ipynb"] {
+            bench.call("Read", json!({ "file_path": path })).await.unwrap();
+            fs::hard_link(bench.path(path), bench.path(&format!("other-{path}"))).unwrap();
+        }
+        let calls = [
+            ("Write", json!({"file_path": "a.txt", "content": "new\n"}), "a.txt"),
+            ("Edit", json!({"file_path": "a.txt", "old_string": "new", "new_string": "newer"}), "a.txt"),
+            (
+                "NotebookEdit",
+                json!({"notebook_path": "n.ipynb", "cell_id": "c", "new_source": "y"}),
+                "n.ipynb",
+            ),
+        ];
+        for (tool, input, path) in calls {
+            let before = fs::read(bench.path(path)).unwrap();
+            let mode =
+                |mode| fs::set_permissions(bench.path(path), fs::Permissions::from_mode(mode)).unwrap();
+            mode(0o444);
+            if tool == "Edit" {
+                // What the call before it wrote.
+                assert_eq!(before, b"new\n");
+            }
+            let said = bench.says(tool, input.clone()).await;
+            assert!(said.contains("read-only (EACCES)") && said.contains("chmod u+w"), "{tool}: {said}");
+            assert!(said.contains(bench.path(path).to_str().unwrap()), "{tool}: {said}");
+            assert_eq!(fs::read(bench.path(path)).unwrap(), before);
+            mode(0o644);
+            bench.call(tool, input).await.unwrap();
+            let after = fs::read(bench.path(path)).unwrap();
+            assert_ne!(after, before);
+            assert_eq!(fs::read(bench.path(&format!("other-{path}"))).unwrap(), after, "{tool}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_program_that_is_running_can_be_replaced() {
+        let bench = Bench::new(&[]);
+        let start = "cp \"$(command -v sleep)\" sleep; chmod 755 sleep; ./sleep 60 & \
+                     until [ /proc/$!/exe -ef sleep ]; do :; done";
+        bench.call("Bash", json!({ "command": start })).await.unwrap();
+        bench.call("Read", json!({"file_path": "sleep"})).await.unwrap_err();
+        bench.call("Write", json!({"file_path": "sleep", "content": "#!/bin/sh\n"})).await.unwrap();
+        assert_eq!(bench.says("Bash", json!({"command": "./sleep; stat -c %a sleep"})).await, "755");
+    }
+
+    #[tokio::test]
+    async fn each_tool_names_path_cause_and_remedy() {
+        let bench = Bench::new(&[("file", "x")]);
+        symlink("round", bench.path("round")).unwrap();
+        let long = "n".repeat(300);
+        for (path, words) in [
+            ("file/below/x", "/file is a file, not a folder"),
+            ("round", "its symbolic links lead in a circle (ELOOP). Name the file"),
+            (&long, "the name is too long (a name has at most 255 bytes, a path 4096) (ENAMETOOLONG). Use a"),
+            (".", "is a folder, not a file. "),
+            ("nul\0", "NUL byte in it. Leave it out."),
+        ] {
+            let calls = [
+                ("Read", json!({ "file_path": path })),
+                ("Write", json!({"file_path": path, "content": "x"})),
+                ("Edit", json!({"file_path": path, "old_string": "a", "new_string": "b"})),
+                ("Edit", json!({"file_path": path, "old_string": "", "new_string": "b"})),
+                ("NotebookEdit", json!({"notebook_path": path, "cell_id": "a", "new_source": "b"})),
+            ];
+            for (tool, input) in calls {
+                let said = bench.says(tool, input).await;
+                assert!(said.contains(words), "{tool} {path:?}: {said}");
+            }
+        }
+        assert_eq!(files::names(bench.root(), 9).len(), 2);
     }
 
     #[tokio::test]

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::walk::Stop;
 use super::{Call, Example, Output, Tool, Touches, lenient, walk};
 use output::Page;
 use search::Search;
@@ -92,8 +93,9 @@ impl Tool for Grep {
     async fn run(&self, input: Input, call: Call) -> Output {
         let page = Page::of(&input);
         let cwd = call.workspace.cwd();
-        let search = Search::of(&input, &page, &call.workspace)?;
-        let found = walk::on_threads(&call.cancel, move |stop| search.run(stop)).await?;
+        let workspace = call.workspace.clone();
+        let search = move |stop: &Stop| Search::of(&input, &page, &workspace).map(|search| search.run(stop));
+        let found = walk::on_threads(&call.cancel, search).await?;
         Ok(output::answer(found, &page, &cwd))
     }
 

@@ -99,7 +99,7 @@ impl Cut<'_> {
 
 /// Makes the answer.
 pub(super) fn answer(searched: Searched<Found>, page: &Page, cwd: &Path) -> Done {
-    let Searched { found: Found { what, unreadable, is_binary }, out_of_time } = searched;
+    let Searched { found: Found { what, gaps, is_binary }, out_of_time } = searched;
     let (mut text, mut meta) = match what {
         Findings::Files(files) => {
             let names: Vec<String> = files.iter().map(|(_, path)| walk::shown(path, cwd)).collect();
@@ -115,7 +115,7 @@ pub(super) fn answer(searched: Searched<Found>, page: &Page, cwd: &Path) -> Done
     if is_binary {
         text.push_str("\n(The file is binary.)");
     }
-    text.push_str(&walk::gaps(unreadable, out_of_time));
+    text.push_str(&walk::gaps(&gaps, out_of_time, cwd));
     if out_of_time {
         meta["timedOut"] = true.into();
     }

@@ -1,7 +1,6 @@
 //! Going through the files: which ones, with what pattern, and collecting what they hold.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,8 +13,9 @@ use super::excerpt::{Excerpt, Look, Room, Taker, Want};
 use super::output::Page;
 use super::pattern::Pattern;
 use super::{Input, Mode};
-use crate::tools::Trouble;
-use crate::tools::walk::{self, Names, Stop, Visit, Walk, Walked};
+use crate::files::{self, Kind};
+use crate::tools::walk::{self, Gaps, Names, Stop, Visit, Walk, Walked};
+use crate::tools::{Trouble, target};
 use crate::workspace::Workspace;
 
 /// What a thread may hold in memory of one file: a line, or the whole file where matches span lines.
@@ -42,8 +42,8 @@ enum Place {
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) what: Findings,
-    /// How many files and folders could not be read.
-    pub(super) unreadable: usize,
+    /// What could not be looked at.
+    pub(super) gaps: Gaps,
     /// Whether the one file that was asked for is not a text.
     pub(super) is_binary: bool,
 }
@@ -86,14 +86,15 @@ impl Search {
             Place::File(path) => {
                 let mut reader = reader();
                 reader.read(path.clone());
-                let (unreadable, is_binary) = (reader.unreadable, reader.binary > 0);
-                Found { what: self.sum_up(vec![reader], &shelf), unreadable, is_binary }
+                let gaps = Gaps { unreadable: reader.unreadable, ..Gaps::default() };
+                let is_binary = reader.binary > 0;
+                Found { what: self.sum_up(vec![reader], &shelf), gaps, is_binary }
             }
             Place::Folder(root, names) => {
-                let Walked { visitors, unreadable } =
+                let Walked { visitors, mut gaps } =
                     Walk { root, names: names.clone(), depth: None, stop }.run(reader);
-                let unreadable = unreadable + visitors.iter().map(|reader| reader.unreadable).sum::<usize>();
-                Found { what: self.sum_up(visitors, &shelf), unreadable, is_binary: false }
+                gaps.unreadable += visitors.iter().map(|reader| reader.unreadable).sum::<usize>();
+                Found { what: self.sum_up(visitors, &shelf), gaps, is_binary: false }
             }
         }
     }
@@ -131,14 +132,12 @@ impl Place {
     fn of(input: &Input, workspace: &Workspace) -> Result<Self, Trouble> {
         let path = walk::resolve(input.path.as_deref(), workspace);
         let cwd = workspace.cwd();
-        if path.is_file() {
+        let found = walk::begin_at(&path, &cwd)?;
+        if target::is_off_limits(&path) {
+            return Err(target::off_limits(&path));
+        }
+        if found != Kind::Folder {
             return Ok(Self::File(path));
-        }
-        if !path.exists() {
-            return Err(walk::nothing_at(&path, &cwd));
-        }
-        if !path.is_dir() {
-            return Err(Trouble::Refused(format!("{} is neither a file nor a folder.", path.display())));
         }
         let names = match &input.glob {
             Some(glob) => Names::filtered(glob, &walk::shown(&path, &cwd))?,
@@ -203,7 +202,8 @@ impl<'a> Reader<'a> {
     }
 
     fn look_into(&mut self, path: &Path) -> io::Result<Look> {
-        let file = Stoppable { file: File::open(path)?, stop: self.stop };
+        let (file, _) = files::open(path)?;
+        let file = Stoppable { file, stop: self.stop };
         let label = || walk::shown(path, &self.search.cwd);
         let mut taker = Taker::new(&self.pattern.matcher, self.search.want, &label);
         self.searcher.search_reader(&self.pattern.matcher, file, &mut taker)?;
@@ -231,12 +231,12 @@ fn open(shelf: &Mutex<Shelf>) -> MutexGuard<'_, Shelf> {
 }
 
 /// A file that ends with an error when the search is told to stop.
-struct Stoppable<'a> {
-    file: File,
+struct Stoppable<'a, R> {
+    file: R,
     stop: &'a Stop,
 }
 
-impl Read for Stoppable<'_> {
+impl<R: Read> Read for Stoppable<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.stop.asked() {
             return Err(io::Error::other("stopped"));

@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::text::Span;
 use super::encoding::{self, Encoding};
-use super::target::{self, not_a_file, place, unreadable};
+use super::fault::{self, not_a_file, unreadable};
+use super::target::{self, place};
 use super::{Call, Example, Output, Tool, Touches, Trouble, lenient};
 use crate::files::{self, Kind, Stamp};
 use crate::workspace::Workspace;
@@ -96,16 +97,14 @@ fn read(input: &Input, workspace: &Workspace, cancel: &CancellationToken) -> Out
         Kind::File(_) => {}
         Kind::Missing => return Err(Trouble::Failed(missing(&path, workspace))),
         Kind::Folder => {
-            let text = format!("{} List it with Glob or ls.", not_a_file(&path, Kind::Folder));
+            let text =
+                format!("EISDIR: {} is a folder, not a file. List it with Glob or ls.", path.display());
             return Err(Trouble::Failed(text));
         }
         other => return Err(Trouble::Refused(not_a_file(&path, other))),
     }
-    if is_off_limits(&path) || files::real_path(&path).is_some_and(|real| is_off_limits(&real)) {
-        return Err(Trouble::Refused(format!(
-            "{} belongs to the system and is not read here.",
-            path.display()
-        )));
+    if target::is_off_limits(&path) {
+        return Err(target::off_limits(&path));
     }
     match files::read(&path, LARGEST_TEXT) {
         Ok((bytes, stamp)) => show(input, workspace, &path, bytes, stamp),
@@ -120,33 +119,38 @@ fn read(input: &Input, workspace: &Workspace, cancel: &CancellationToken) -> Out
 fn read_large(input: &Input, workspace: &Workspace, path: &Path, cancel: &CancellationToken) -> Output {
     let head = head(path).map_err(|error| unreadable(path, &error))?;
     let asks_for_part = input.offset.is_some() || input.limit.is_some();
-    if is_whole(path, &head) || (asks_for_part && encoding::is_utf16(&head)) {
-        let (bytes, stamp) = files::read(path, LARGEST).map_err(|error| unreadable(path, &error))?;
-        return show(input, workspace, path, bytes, stamp);
+    let is_utf16 = encoding::is_utf16(&head);
+    if is_whole(path, &head) || (asks_for_part && is_utf16) {
+        return match files::read(path, LARGEST) {
+            Ok((bytes, stamp)) => show(input, workspace, path, bytes, stamp),
+            Err(error) => Err(unreadable(path, &error)),
+        };
+    }
+    let (file, stamp) = files::open(path).map_err(|error| unreadable(path, &error))?;
+    if head.contains(&0) && !is_utf16 {
+        return Err(binary(workspace, path, stamp));
     }
     if !asks_for_part {
         return Err(too_large(path));
     }
-    let (file, stamp) = files::open(path).map_err(|error| unreadable(path, &error))?;
     let part = text::scan(file, input.span(), cancel).map_err(|error| unreadable(path, &error))?;
-    let Some(done) = part.show(path) else { return Err(binary(path)) };
+    let Some(done) = part.show(path) else { return Err(binary(workspace, path, stamp)) };
     target::note(workspace, path, stamp, None);
     Ok(done)
 }
 
 /// Picks the way of showing that fits the content.
 fn show(input: &Input, workspace: &Workspace, path: &Path, bytes: Vec<u8>, stamp: Stamp) -> Output {
+    // Even one that cannot be shown is known from now on: otherwise a damaged picture could never be overwritten.
     if let Some(format) = image::format(&bytes) {
-        let done = image::show(path, &bytes, format)?;
         target::note(workspace, path, stamp, None);
-        return Ok(done);
+        return image::show(path, &bytes, format);
     }
     if pdf::is_pdf(&bytes) {
-        let done = pdf::show(path, &bytes, input.pages.as_deref())?;
         target::note(workspace, path, stamp, None);
-        return Ok(done);
+        return pdf::show(path, &bytes, input.pages.as_deref());
     }
-    let Some(decoded) = encoding::decode(bytes) else { return Err(binary(path)) };
+    let Some(decoded) = encoding::decode(bytes) else { return Err(binary(workspace, path, stamp)) };
     let known = (decoded.encoding != Encoding::Broken).then_some(decoded.text.as_str());
     if is_notebook(path)
         && let Some(done) = notebook::show(path, &decoded.text, input.span())
@@ -182,20 +186,13 @@ fn is_notebook(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"))
 }
 
-/// Places where files do not end, wait, or tell about the engine's own process.
-fn is_off_limits(path: &Path) -> bool {
-    if let Ok(rest) = path.strip_prefix("/proc") {
-        let first = rest.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());
-        let first = first.unwrap_or_default();
-        return matches!(first.as_str(), "self" | "thread-self" | "kmsg" | "kcore")
-            || first.bytes().all(|byte| byte.is_ascii_digit());
-    }
-    path.starts_with("/dev") && !path.starts_with("/dev/shm")
-}
-
-fn binary(path: &Path) -> Trouble {
-    let text =
-        format!("{} is a binary file: it has no text to show. Look at it with a program.", path.display());
+/// Says that a file is no text. The model knows it from now on, as far as one can, and may have it overwritten.
+fn binary(workspace: &Workspace, path: &Path, stamp: Stamp) -> Trouble {
+    target::note(workspace, path, stamp, None);
+    let text = format!(
+        "{} is a binary file: it has no text to show. Look at it with a program; Write can replace it.",
+        path.display()
+    );
     Trouble::Refused(text)
 }
 
@@ -213,6 +210,9 @@ fn missing(path: &Path, workspace: &Workspace) -> String {
     let cwd = workspace.cwd();
     let gone =
         if matches!(files::kind(&cwd), Ok(Kind::Folder)) { "" } else { ", which does not exist any more" };
+    if files::blocker(path).is_some() || files::link_target(path).is_some() {
+        return fault::nothing_at(path, &cwd);
+    }
     let text =
         format!("File does not exist: {}. The current folder is {}{gone}.", path.display(), cwd.display());
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return text };

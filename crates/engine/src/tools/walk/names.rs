@@ -73,11 +73,12 @@ impl Names {
             && self.types.as_ref().is_none_or(|types| !types.matched(file, false).is_ignore())
     }
 
-    /// The walk leaves hidden names out by itself; only where some of them count must we look.
+    /// The walk leaves hidden names out by itself; only where some of them count must we look. What git keeps for itself
+    /// never counts, even where an ignore file says `!.*`.
     fn is_visible(&self, path: &Path) -> bool {
-        let Some(name) = path.file_name().filter(|_| self.name_hidden()) else { return true };
-        !name.as_encoded_bytes().starts_with(b".")
-            || (name != ".git" && self.dotted.is_match(Path::new(name)))
+        let Some(name) = path.file_name() else { return true };
+        let is_hidden = name.as_encoded_bytes().starts_with(b".");
+        !is_hidden || (name != ".git" && (!self.name_hidden() || self.dotted.is_match(Path::new(name))))
     }
 }
 

@@ -1,0 +1,155 @@
+//! Disk: looking at files, reading and replacing them. Only this room and the session log open files for the engine.
+//!
+//! Nothing here waits for a file that never ends: only regular files are opened, and every read has a limit. `put`
+//! makes and replaces files, `stage` holds a finished file beside the one whose place it takes, and `keep` carries over
+//! what belongs to a file beside its bytes.
+
+mod keep;
+mod put;
+mod stage;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
+
+use nix::fcntl::OFlag;
+use tokio_util::task::AbortOnDropHandle;
+
+pub use put::{create, replace};
+
+/// What stands at a path. Symbolic links are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing.
+    Missing,
+    /// A regular file.
+    File(Stamp),
+    /// A folder.
+    Folder,
+    /// A named pipe.
+    Pipe,
+    /// A socket.
+    Socket,
+    /// A device.
+    Device,
+}
+
+/// By what a change of a file is noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// When it was changed last.
+    pub modified: SystemTime,
+    /// How many bytes it has.
+    pub size: u64,
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self { modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), size: metadata.len() }
+    }
+}
+
+/// Does disk work beside the async threads. Dropping the future drops work that has not begun; work that has is short
+/// and ends by itself.
+pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+    AbortOnDropHandle::new(tokio::task::spawn_blocking(work)).await.map_err(io::Error::other)
+}
+
+/// Takes `.` and `..` out of a path, by name only.
+pub fn tidy(path: &Path) -> PathBuf {
+    let mut tidy = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                tidy.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => tidy.push(part),
+        }
+    }
+    tidy
+}
+
+/// Looks what stands at a path, without opening it.
+pub fn kind(path: &Path) -> io::Result<Kind> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(kind_of(&metadata)),
+        Err(error) if is_missing(&error) => Ok(Kind::Missing),
+        Err(error) => Err(error),
+    }
+}
+
+fn kind_of(metadata: &Metadata) -> Kind {
+    let kind = metadata.file_type();
+    if kind.is_file() {
+        Kind::File(Stamp::of(metadata))
+    } else if kind.is_dir() {
+        Kind::Folder
+    } else if kind.is_fifo() {
+        Kind::Pipe
+    } else if kind.is_socket() {
+        Kind::Socket
+    } else {
+        Kind::Device
+    }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// A path with every symbolic link followed, if it leads somewhere.
+pub fn real_path(path: &Path) -> Option<PathBuf> {
+    fs::canonicalize(path).ok()
+}
+
+/// Where a symbolic link points, if the path is one. The target need not exist.
+pub fn link_target(path: &Path) -> Option<PathBuf> {
+    fs::read_link(path).ok()
+}
+
+/// The names in a folder, at most `limit` of them, in no order. Empty if the folder cannot be read.
+pub fn names(folder: &Path, limit: usize) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.take(limit).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Opens a regular file for reading. Should it have become a pipe meanwhile, this neither waits nor reads.
+pub fn open(path: &Path) -> io::Result<(impl Read + use<>, Stamp)> {
+    let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    Ok((file, Stamp::of(&metadata)))
+}
+
+/// Reads a whole file of at most `limit` bytes; a larger one is [`io::ErrorKind::FileTooLarge`]. The stamp is older
+/// than the bytes, so a change during the read is noticed later.
+pub fn read(path: &Path, limit: u64) -> io::Result<(Vec<u8>, Stamp)> {
+    let (file, stamp) = open(path)?;
+    if stamp.size > limit {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0) + 1);
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok((bytes, stamp))
+}
+
+/// The nearest thing above a path that is no folder, so that nothing can lie below it.
+pub fn blocker(path: &Path) -> Option<&Path> {
+    let above = path.ancestors().skip(1).find(|above| fs::metadata(above).is_ok())?;
+    (!above.is_dir()).then_some(above)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("/"))
+}

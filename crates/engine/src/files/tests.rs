@@ -1,0 +1,293 @@
+//! Claims about files on disk.
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::stage::{Reader, stage};
+use super::*;
+
+fn folder() -> TempDir {
+    TempDir::new().unwrap()
+}
+
+#[test]
+fn each_kind_of_thing_is_told_apart_without_opening_it() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("file"), "abc").unwrap();
+    nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let _socket = UnixListener::bind(at("socket")).unwrap();
+    symlink("pipe", at("link")).unwrap();
+    assert!(matches!(kind(&at("file")).unwrap(), Kind::File(stamp) if stamp.size == 3));
+    assert_eq!(kind(folder.path()).unwrap(), Kind::Folder);
+    assert_eq!(kind(&at("pipe")).unwrap(), Kind::Pipe);
+    assert_eq!(kind(&at("link")).unwrap(), Kind::Pipe);
+    assert_eq!(kind(&at("socket")).unwrap(), Kind::Socket);
+    assert_eq!(kind(Path::new("/dev/zero")).unwrap(), Kind::Device);
+    assert_eq!(kind(&at("none")).unwrap(), Kind::Missing);
+    assert_eq!(kind(&at("file/below")).unwrap(), Kind::Missing);
+}
+
+#[test]
+fn a_pipe_is_refused_at_once_even_if_nobody_looked_first() {
+    let folder = folder();
+    let pipe = folder.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert_eq!(read(&pipe, 10).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    assert_eq!(replace(&pipe, b"x").unwrap_err().kind(), io::ErrorKind::InvalidInput);
+}
+
+#[test]
+fn a_read_never_takes_more_than_its_limit() {
+    let folder = folder();
+    let path = folder.path().join("f");
+    fs::write(&path, "12345").unwrap();
+    assert_eq!(read(&path, 5).unwrap().0, b"12345");
+    assert_eq!(read(&path, 4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+}
+
+#[test]
+fn replacing_keeps_the_mode_and_leaves_nothing_beside_the_file() {
+    let folder = folder();
+    let path = folder.path().join("f");
+    fs::write(&path, "old").unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o751)).unwrap();
+    let stamp = replace(&path, b"newer").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"newer");
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o751);
+    assert_eq!(kind(&path).unwrap(), Kind::File(stamp));
+    assert_eq!(names(folder.path(), 9), ["f"]);
+}
+
+#[test]
+fn a_write_that_fails_leaves_the_old_file_and_no_other() {
+    let folder = folder();
+    let path = folder.path().join("f");
+    fs::write(&path, "old").unwrap();
+    let failed =
+        stage(&path, b"new", Reader::Owner).and_then(|_staged| Err::<(), _>(io::Error::other("power cut")));
+    assert!(failed.is_err());
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+    assert_eq!(names(folder.path(), 9), ["f"]);
+    fs::create_dir(folder.path().join("d")).unwrap();
+    assert!(replace(&folder.path().join("d"), b"new").is_err());
+    assert!(create(&folder.path().join("d"), b"new").is_err());
+    assert_eq!(names(folder.path(), 9).len(), 2);
+}
+
+#[test]
+fn creating_never_overwrites() {
+    let folder = folder();
+    let path = folder.path().join("f");
+    create(&path, b"first").unwrap();
+    assert_eq!(create(&path, b"second").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(fs::read(&path).unwrap(), b"first");
+    assert_eq!(names(folder.path(), 9), ["f"]);
+}
+
+#[test]
+fn a_link_stays_a_link_and_its_target_changes() {
+    let folder = folder();
+    fs::write(folder.path().join("real"), "old").unwrap();
+    let link = folder.path().join("link");
+    symlink("real", &link).unwrap();
+    replace(&link, b"new").unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs::read(folder.path().join("real")).unwrap(), b"new");
+    let dangling = folder.path().join("dangling");
+    symlink("later", &dangling).unwrap();
+    create(&dangling, b"made").unwrap();
+    assert_eq!(fs::read(folder.path().join("later")).unwrap(), b"made");
+    symlink("round", folder.path().join("round")).unwrap();
+    assert!(create(&folder.path().join("round"), b"x").is_err());
+}
+
+#[test]
+fn dots_are_taken_out_of_paths_by_name() {
+    assert_eq!(tidy(Path::new("/a/./b/../c")), Path::new("/a/c"));
+    assert_eq!(tidy(Path::new("/../a")), Path::new("/a"));
+}
+
+#[test]
+fn all_names_of_a_file_see_the_change() {
+    let folder = folder();
+    let (one, other) = (folder.path().join("one"), folder.path().join("other"));
+    for (old, new) in [("old", "longer than before"), ("rather long", "short"), ("x", ""), ("", "x")] {
+        fs::write(&one, old).unwrap();
+        if !other.exists() {
+            fs::hard_link(&one, &other).unwrap();
+        }
+        fs::set_permissions(&one, Permissions::from_mode(0o640)).unwrap();
+        let stamp = replace(&one, new.as_bytes()).unwrap();
+        assert_eq!(fs::read_to_string(&other).unwrap(), new);
+        assert_eq!(kind(&other).unwrap(), Kind::File(stamp));
+        assert_eq!(fs::metadata(&one).unwrap().ino(), fs::metadata(&other).unwrap().ino());
+        assert_eq!(fs::metadata(&one).unwrap().mode() & 0o7777, 0o640);
+    }
+    assert_eq!(names(folder.path(), 9).len(), 2);
+}
+
+#[test]
+fn a_read_only_file_is_left_alone() {
+    let folder = folder();
+    let path = folder.path().join("f");
+    fs::write(&path, "old").unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
+    assert_eq!(replace(&path, b"new").unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+    assert_eq!(names(folder.path(), 9), ["f"]);
+}
+
+#[test]
+fn extended_attributes_stay_where_there_are_any() {
+    let folder = folder();
+    let path = folder.path().join("f");
+    fs::write(&path, "old").unwrap();
+    let flags = rustix::fs::XattrFlags::empty();
+    if rustix::fs::setxattr(&path, "user.colour", b"green", flags).is_err() {
+        return; // This file system has none.
+    }
+    replace(&path, b"new").unwrap();
+    let mut value = [0; 16];
+    let length = rustix::fs::getxattr(&path, "user.colour", &mut value).unwrap();
+    assert_eq!(&value[..length], b"green");
+}
+
+#[test]
+fn whoever_reads_a_file_while_it_is_replaced_reads_the_old_one_to_its_end() {
+    let folder = folder();
+    let path = folder.path().join("f");
+    fs::write(&path, "old").unwrap();
+    let (mut reader, _) = open(&path).unwrap();
+    replace(&path, b"new").unwrap();
+    let mut read = String::new();
+    reader.read_to_string(&mut read).unwrap();
+    assert_eq!(read, "old");
+}
+
+#[test]
+fn only_our_own_forgotten_files_are_cleared_away() {
+    let folder = folder();
+    let age = |name: &str, age: Duration| {
+        let path = folder.path().join(name);
+        fs::write(&path, "half").unwrap();
+        let long_ago = fs::metadata(&path).unwrap().modified().unwrap() - age;
+        File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
+    };
+    let day = Duration::from_hours(24);
+    for (name, old) in [
+        (".whimbrel-abcdefGHI012.part", day),
+        (".whimbrel-abcdefGHI013.part", Duration::ZERO),
+        (".whimbrel-notes", day),
+        (".whimbrel-abc.part", day),
+        (".whimbrel-abcdefGHI_12.part", day),
+    ] {
+        age(name, old);
+    }
+    symlink("elsewhere", folder.path().join(".whimbrel-abcdefGHI014.part")).unwrap();
+    create(&folder.path().join("new"), b"x").unwrap();
+    let mut left = names(folder.path(), 9);
+    left.sort();
+    let expected = [
+        ".whimbrel-abc.part",
+        ".whimbrel-abcdefGHI013.part",
+        ".whimbrel-abcdefGHI014.part",
+        ".whimbrel-abcdefGHI_12.part",
+        ".whimbrel-notes",
+        "new",
+    ];
+    assert_eq!(left, expected);
+}
+
+#[test]
+fn while_it_is_written_nobody_else_reads_what_replaces_a_file() {
+    let folder = folder();
+    let mode = |reader| {
+        let staged = stage(&folder.path().join("f"), b"secret", reader).unwrap();
+        staged.as_file().metadata().unwrap().mode() & 0o077
+    };
+    assert_eq!(mode(Reader::Owner), 0);
+    assert_ne!(mode(Reader::Everybody), 0);
+}
+
+#[test]
+fn what_stands_in_the_way_of_a_path_is_named() {
+    let folder = folder();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert_eq!(blocker(&file.join("a/b")), Some(file.as_path()));
+    assert_eq!(blocker(&folder.path().join("none/b")), None);
+    assert_eq!(create(&file.join("a/b"), b"").unwrap_err().kind(), io::ErrorKind::NotADirectory);
+}
+
+/// Does something as a user who owns nothing. Whoever runs the tests without being root is one already, more or less.
+fn as_a_stranger<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let stranger = scope.spawn(|| {
+            // Counts for this thread alone, and takes root's privileges over files away.
+            nix::unistd::setfsuid(nix::unistd::Uid::from_raw(65_534));
+            work()
+        });
+        stranger.join().unwrap()
+    })
+}
+
+fn with_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_file_that_the_user_may_not_write_is_left_alone() {
+    let folder = folder();
+    let path = folder.path().join("f");
+    fs::write(&path, "old").unwrap();
+    with_mode(&path, 0o444);
+    with_mode(folder.path(), 0o777);
+    assert_eq!(as_a_stranger(|| replace(&path, b"new")).unwrap_err().raw_os_error(), Some(13));
+    with_mode(&path, 0o644);
+    if nix::unistd::geteuid().is_root() {
+        assert_eq!(as_a_stranger(|| replace(&path, b"new")).unwrap_err().raw_os_error(), Some(13));
+    }
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+    assert_eq!(names(folder.path(), 9), ["f"]);
+}
+
+#[test]
+fn a_file_in_a_folder_where_nothing_can_be_made_is_written_in_place() {
+    let folder = folder();
+    let path = folder.path().join("f");
+    fs::write(&path, "old").unwrap();
+    with_mode(&path, 0o666);
+    with_mode(folder.path(), 0o555);
+    let replaced = as_a_stranger(|| replace(&path, b"newer"));
+    let created = as_a_stranger(|| create(&folder.path().join("g"), b"x"));
+    with_mode(folder.path(), 0o755);
+    assert_eq!(kind(&path).unwrap(), Kind::File(replaced.unwrap()));
+    assert_eq!(fs::read(&path).unwrap(), b"newer");
+    assert_eq!(created.unwrap_err().raw_os_error(), Some(13));
+}
+
+#[test]
+fn a_file_of_somebody_else_stays_theirs() {
+    if !nix::unistd::geteuid().is_root() {
+        return; // Only root can make a file of somebody else.
+    }
+    let folder = folder();
+    let path = folder.path().join("f");
+    fs::write(&path, "old").unwrap();
+    with_mode(&path, 0o666);
+    with_mode(folder.path(), 0o777);
+    let before = fs::metadata(&path).unwrap();
+    as_a_stranger(|| replace(&path, b"new")).unwrap();
+    let after = fs::metadata(&path).unwrap();
+    assert_eq!((after.uid(), after.mode(), after.ino()), (before.uid(), before.mode(), before.ino()));
+    std::os::unix::fs::chown(&path, Some(65_534), Some(65_534)).unwrap();
+    replace(&path, b"by root").unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().uid(), 65_534);
+    assert_eq!(fs::read(&path).unwrap(), b"by root");
+    assert_eq!(names(folder.path(), 9), ["f"]);
+}

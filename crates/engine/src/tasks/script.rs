@@ -1,0 +1,32 @@
+//! How the shell gets its command: as an argument, or, if it is too long for one, in a file without a name that it
+//! reads as its input.
+
+use std::io::{self, Seek, Write};
+use std::process::Stdio;
+
+/// The system takes no longer argument than 128 KB, with its end.
+const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
+
+/// Reads a command from the input, then runs it without any. A shell that cannot read it says so by its exit code.
+const FROM_INPUT: &str = r#"WHIMBREL_COMMAND=$(cat) || exit 126; exec </dev/null; eval "$WHIMBREL_COMMAND""#;
+
+/// What the shell is started with.
+pub(super) struct Script<'a> {
+    /// The argument.
+    pub(super) argument: &'a str,
+    /// The input.
+    pub(super) input: Stdio,
+}
+
+impl<'a> Script<'a> {
+    /// A command of any length.
+    pub(super) fn of(command: &'a str) -> io::Result<Self> {
+        if command.len() <= LONGEST_ARGUMENT {
+            return Ok(Self { argument: command, input: Stdio::null() });
+        }
+        let mut file = tempfile::tempfile()?;
+        file.write_all(command.as_bytes())?;
+        file.rewind()?;
+        Ok(Self { argument: FROM_INPUT, input: file.into() })
+    }
+}

@@ -1,0 +1,213 @@
+//! Claims about walks: what they leave out, and that they end.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use serde_json::json;
+
+use super::*;
+use crate::tools::example::Bench;
+
+#[test]
+fn a_walk_that_should_stop_visits_nothing() {
+    struct Never;
+    impl Visit for Never {
+        fn file(&mut self, file: DirEntry) {
+            panic!("visited {}", file.path().display());
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a"), "").unwrap();
+    let stop = Stop::default();
+    stop.ask();
+    Walk { root: folder.path(), names: Arc::default(), depth: None, stop: &stop }.run(|| Never);
+}
+
+/// All files that Glob finds, sorted, and what it says besides.
+async fn found(bench: &Bench) -> (Vec<String>, String) {
+    let said = bench.says("Glob", json!({"pattern": "**/*"})).await;
+    let (mut names, notes): (Vec<String>, Vec<String>) =
+        said.lines().map(str::to_owned).partition(|line| !line.starts_with('('));
+    names.sort();
+    (names, notes.join("\n"))
+}
+
+#[tokio::test]
+async fn each_ignore_file_counts_and_the_nearest_rule_wins() {
+    let bench = Bench::new(&[
+        (".gitignore", "*.log\n/top\nbuild/\n\\#odd\n"),
+        (".ignore", "!kept.log\n"),
+        (".git/info/exclude", "private\n"),
+        (".git/config", ""),
+        ("a.log", ""),
+        ("kept.log", ""),
+        ("private", ""),
+        ("top/x", ""),
+        ("#odd", ""),
+        ("sub/top/x", ""),
+        ("sub/build/x", ""),
+        ("sub/.gitignore", "!b.log\n*.tmp\n!.shown\n"),
+        ("sub/b.log", ""),
+        ("sub/c.tmp", ""),
+        ("sub/.shown", ""),
+        ("sub/.hidden", ""),
+        ("all/.gitignore", "!.*\n"),
+        ("all/.git/config", ""),
+        ("all/.x", ""),
+        ("c.tmp", ""),
+        ("sub/deep/build", ""),
+    ]);
+    let expected = [
+        "all/.gitignore",
+        "all/.x",
+        "c.tmp",
+        "kept.log",
+        "sub/.shown",
+        "sub/b.log",
+        "sub/deep/build",
+        "sub/top/x",
+    ];
+    assert_eq!(found(&bench).await, (expected.map(str::to_owned).to_vec(), String::new()));
+    let below = bench.says("Glob", json!({"pattern": "**/*", "path": "sub/deep"})).await;
+    assert_eq!(below, "sub/deep/build");
+    symlink("sub", bench.path("link")).unwrap();
+    let linked = bench.says("Grep", json!({"pattern": "^", "path": "link", "glob": "*.log"})).await;
+    assert_eq!(linked, "No files found", "empty files have no lines");
+}
+
+#[tokio::test]
+async fn rules_hold_behind_a_link_to_the_folder_too() {
+    let bench = Bench::new(&[(".gitignore", "/sub/no\n"), ("sub/no", "x"), ("sub/yes", "x")]);
+    symlink("sub", bench.path("link")).unwrap();
+    assert_eq!(bench.says("Grep", json!({"pattern": "x", "path": "link"})).await, "Found 1 file\nlink/yes");
+}
+
+#[tokio::test]
+async fn a_linked_working_tree_has_the_exclusions_of_its_repository() {
+    let bench = Bench::new(&[
+        ("repo/.git/info/exclude", "secret\n"),
+        ("repo/.git/worktrees/w/commondir", "../..\n"),
+        ("w/secret", ""),
+        ("w/open", ""),
+    ]);
+    let git = format!("gitdir: {}\n", bench.path("repo/.git/worktrees/w").display());
+    fs::write(bench.path("w/.git"), git).unwrap();
+    assert_eq!(bench.says("Glob", json!({"pattern": "**/*", "path": "w"})).await, "w/open");
+}
+
+#[tokio::test]
+async fn ignore_files_that_are_no_files_or_huge_are_left_out_with_a_note() {
+    let bench =
+        Bench::new(&[("p/a", "x"), ("z/a", "x"), ("d/.gitignore/a", "x"), ("d/b", "x"), ("h/a", "x")]);
+    mkfifo(&bench.path("p/.gitignore"), Mode::S_IRWXU).unwrap();
+    fs::create_dir_all(bench.path("p/.git/info")).unwrap();
+    mkfifo(&bench.path("p/.git/info/exclude"), Mode::S_IRWXU).unwrap();
+    mkfifo(&bench.path("d/.git"), Mode::S_IRWXU).unwrap();
+    symlink("/dev/zero", bench.path("z/.ignore")).unwrap();
+    fs::write(bench.path("h/.gitignore"), "a\n".repeat(200_000)).unwrap();
+    let (names, note) = found(&bench).await;
+    assert_eq!(names, ["d/b", "h/a", "p/a", "z/a"]);
+    assert!(
+        note.starts_with("(Ignore files that are no regular files") && note.contains(" and 2 more.)"),
+        "{note}"
+    );
+    let said = bench.says("Grep", json!({"pattern": "x", "path": "p"})).await;
+    assert!(said.starts_with("Found 1 file\np/a\n(Ignore files"), "{said}");
+    assert!(said.contains("p/.gitignore") && said.contains("p/.git/info/exclude"), "{said}");
+}
+
+#[test]
+fn all_ignore_files_together_have_a_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..20 {
+        let below = folder.path().join(number.to_string());
+        fs::create_dir(&below).unwrap();
+        fs::write(below.join(".gitignore"), format!("{}\n", "# remark\n".repeat(25_000))).unwrap();
+    }
+    let walk = Walk { root: folder.path(), names: Arc::default(), depth: None, stop: &Stop::default() };
+    let left_out = walk.run(|| Nobody).gaps.rules.len();
+    assert!((5..20).contains(&left_out), "{left_out}");
+}
+
+/// Looks at nothing.
+struct Nobody;
+
+impl Visit for Nobody {
+    fn file(&mut self, _: DirEntry) {}
+}
+
+#[tokio::test]
+async fn links_that_lead_in_a_circle_end() {
+    let bench = Bench::new(&[("a/x.txt", "x")]);
+    symlink("..", bench.path("a/up")).unwrap();
+    symlink(".", bench.path("a/here")).unwrap();
+    symlink("self", bench.path("self")).unwrap();
+    assert_eq!(found(&bench).await.0, ["a/x.txt"]);
+    assert_eq!(bench.says("Grep", json!({"pattern": "x"})).await, "Found 1 file\na/x.txt");
+    assert_eq!(
+        bench.says("Glob", json!({"pattern": "*.txt", "path": "a/up/a/here"})).await,
+        "a/up/a/here/x.txt"
+    );
+    for tool in ["Grep", "Glob"] {
+        let said = bench.says(tool, json!({"pattern": "x", "path": "self"})).await;
+        assert!(said.contains("lead in a circle (ELOOP)"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn pipes_and_devices_are_never_searched() {
+    let bench = Bench::new(&[("a.txt", "x")]);
+    mkfifo(&bench.path("pipe"), Mode::S_IRWXU).unwrap();
+    symlink("/dev/zero", bench.path("zero")).unwrap();
+    symlink("pipe", bench.path("link")).unwrap();
+    assert_eq!(bench.says("Grep", json!({"pattern": "x"})).await, "Found 1 file\na.txt");
+    assert_eq!(found(&bench).await.0, ["a.txt"]);
+    for (path, words) in [("pipe", "named pipe"), ("link", "named pipe"), ("zero", "is a device")] {
+        let said = bench.says("Grep", json!({"pattern": "x", "path": path})).await;
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn what_belongs_to_the_system_is_not_searched() {
+    let bench = Bench::new(&[]);
+    symlink("/proc/self", bench.path("me")).unwrap();
+    for path in ["/proc/self/environ", "/proc", "/dev", "me", "me/environ"] {
+        let said = bench.says("Grep", json!({"pattern": "PATH", "path": path})).await;
+        assert!(said.contains("belongs to the system"), "{path}: {said}");
+    }
+    assert!(is_not_on_disk(Path::new("/proc")));
+}
+
+#[tokio::test]
+async fn where_a_search_cannot_begin_the_reason_is_named() {
+    let bench = Bench::new(&[("file", "")]);
+    symlink("nowhere", bench.path("dangling")).unwrap();
+    for tool in ["Grep", "Glob"] {
+        for (path, words) in [
+            ("file/below", "file is a file, not a folder. Correct the path."),
+            ("dangling", "a symbolic link to nowhere"),
+            (&"n".repeat(300), "the name is too long"),
+            ("none", "does not exist. The current folder is"),
+        ] {
+            let said = bench.says(tool, json!({"pattern": "x", "path": path})).await;
+            assert!(said.contains(words), "{tool} {path}: {said}");
+        }
+    }
+}
+
+#[test]
+fn what_a_search_could_not_look_at_is_said() {
+    let cwd = Path::new("/w");
+    assert_eq!(gaps(&Gaps::default(), false, cwd), "");
+    let some = Gaps { unreadable: 2, rules: vec!["/w/.ignore".into(), "/etc/x".into()] };
+    assert_eq!(
+        gaps(&some, true, cwd),
+        "\n(Files or folders that could not be read: 2.)\n(Ignore files that are no regular files, cannot be read or \
+         are too large were not followed: .ignore, /etc/x.)\n(Ended for lack of time; there may be more. Search a \
+         smaller folder.)"
+    );
+}
