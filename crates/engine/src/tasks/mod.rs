@@ -4,8 +4,10 @@
 //! - `output`: what it prints, in bounded memory; `readable`: the same for the eyes of a model;
 //! - `task`: background work as others see it;
 //! - `trail`: follows `cd` from one command to the next;
-//! - `roster`: what runs now; `procfs`: finds what has wandered off; `reaper`: for the day when we are killed.
+//! - `roster`: what runs now; `mark`: by what it is known, `procfs`: finds what has wandered off; `reaper`: for the day
+//!   when we are killed.
 
+mod mark;
 mod output;
 mod process;
 mod procfs;
@@ -29,6 +31,7 @@ use self::process::Process;
 use self::roster::{GRACE, Roster};
 use crate::ids;
 
+pub use self::mark::follow_daemons;
 pub use self::output::Captured;
 pub use self::process::{Ending, Leftover, Order, StartFault};
 pub use self::task::{

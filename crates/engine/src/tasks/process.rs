@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::output::Capture;
-use super::reaper::MARK;
+use super::mark::VARIABLE;
 use super::roster::{GRACE, Group, Roster};
 use crate::clock;
 
@@ -109,16 +109,18 @@ impl Process {
         let watched = roster.watched()?;
         let (reader, writer) = io::pipe()?;
         let receiver = Receiver::from_owned_fd(reader.into())?;
-        let child = shell(order)
+        let mut shell = shell(order);
+        shell
             .env_clear()
             .envs(&order.environment)
-            .env(MARK, &*watched.mark)
+            .env(VARIABLE, watched.mark.value())
             .current_dir(&order.cwd)
             .stdin(Stdio::null())
             .stderr(writer.try_clone()?)
-            .stdout(writer)
-            .spawn()
-            .map_err(|error| start_fault(error, &order.cwd))?;
+            .stdout(writer);
+        let child = watched.mark.start(|| shell.spawn()).map_err(|error| start_fault(error, &order.cwd))?;
+        // With it goes our own writing end of the pipe.
+        drop(shell);
         let leader = child.id().and_then(|id| i32::try_from(id).ok());
         let leader = leader.ok_or_else(|| io::Error::other("it has no process id"))?;
         let group = roster.enter(watched, Pid::from_raw(leader));
