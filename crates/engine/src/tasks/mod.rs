@@ -109,8 +109,8 @@ impl Tasks {
     /// Starts a command in the background. Its output goes to a file below `spill`.
     pub fn start_command(&self, order: &Order, spill: &Path, start: Start) -> Result<TaskFacts, StartFault> {
         let task_id = ids::task('b');
-        let output_file = spill.join("tasks").join(format!("{task_id}.output"));
-        let capture = Capture::in_file(output_file.clone())?;
+        let capture = Capture::in_file(spill.join("tasks").join(format!("{task_id}.output")))?;
+        let output_file = capture.path().map(Path::to_path_buf).unwrap_or_default();
         let process = Process::spawn(order, &self.table.roster)?;
         let facts = TaskFacts {
             task_id,

@@ -17,8 +17,8 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::output::Capture;
 use super::mark::VARIABLE;
+use super::output::Capture;
 use super::roster::{GRACE, Group, Roster};
 use crate::clock;
 

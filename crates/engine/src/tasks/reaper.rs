@@ -151,10 +151,7 @@ mod tests {
         ("running", "echo $$ > running; exec sleep 300"),
         ("grandchild", "sh -c 'echo $$ > grandchild; exec sleep 300'; true"),
         ("daemon", "setsid sh -c 'echo $$ > daemon; exec sleep 300' >/dev/null 2>&1 & sleep 300"),
-        (
-            "stranger",
-            "env -i setsid sh -c 'echo $$ > stranger; exec sleep 300' >/dev/null 2>&1 & sleep 300",
-        ),
+        ("stranger", "env -i setsid sh -c 'echo $$ > stranger; exec sleep 300' >/dev/null 2>&1 & sleep 300"),
         ("unmarked", "exec env -i sh -c 'echo $$ > unmarked; exec sleep 300'"),
         ("deaf", "trap '' TERM HUP INT; echo $$ > deaf; while :; do sleep 300; done"),
     ];
