@@ -8,8 +8,10 @@ use whimbrel_engine::link::HostEnd;
 use whimbrel_wire::Frame;
 use whimbrel_wire::control::{ControlRequest, ControlResponse, Request};
 use whimbrel_wire::message::User;
+use whimbrel_wire::system::{InformationLevel, Informational, SystemEvent};
 
 use crate::human::{BEAT, Judge, Story};
+use crate::stdio::note;
 
 /// Who listens.
 pub(crate) enum Audience<T, M> {
@@ -22,7 +24,10 @@ pub(crate) enum Audience<T, M> {
 impl<T: Write, M: Write> Audience<T, M> {
     fn hear(&mut self, frame: &Frame) -> io::Result<()> {
         match self {
-            Self::Nobody => Ok(()),
+            Self::Nobody => {
+                warn(frame);
+                Ok(())
+            }
             Self::Person(story) => story.tell(frame),
         }
     }
@@ -33,6 +38,16 @@ impl<T: Write, M: Write> Audience<T, M> {
             Self::Nobody => Ok(()),
             Self::Person(story) => story.remark(""),
         }
+    }
+}
+
+/// What a person should know although only the end counts goes to stderr.
+fn warn(frame: &Frame) {
+    let Frame::System(system) = frame else { return };
+    if let SystemEvent::Informational(Informational { content, level: InformationLevel::Warning, .. }) =
+        &system.event
+    {
+        note(content);
     }
 }
 

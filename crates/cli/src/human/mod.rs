@@ -14,7 +14,7 @@ use serde::Deserialize;
 use whimbrel_wire::Frame;
 use whimbrel_wire::content::{Block, Content};
 use whimbrel_wire::message::{Assistant, StreamEvent, TurnResult, User};
-use whimbrel_wire::system::SystemEvent;
+use whimbrel_wire::system::{InformationLevel, Informational, SystemEvent};
 
 pub(crate) use label::failure;
 use label::{Mark, Rendering, call_label, clean, closing, gist};
@@ -33,6 +33,7 @@ pub(crate) enum Paint {
 impl Paint {
     fn dim(self, text: &str) -> String {
         match self {
+            Self::Dimmed if text.is_empty() => String::new(),
             Self::Plain => text.to_owned(),
             Self::Dimmed => format!("\u{1b}[2m{text}\u{1b}[0m"),
         }
@@ -167,6 +168,9 @@ impl<T: Write, M: Write> Story<T, M> {
     fn notice(&mut self, event: &SystemEvent) -> io::Result<()> {
         match event {
             SystemEvent::ApiRetry(retry) => self.remark(&label::retry(retry)),
+            SystemEvent::Informational(Informational {
+                content, level: InformationLevel::Warning, ..
+            }) => content.lines().try_for_each(|line| self.remark(&format!("! {line}"))),
             _ => Ok(()),
         }
     }
