@@ -32,6 +32,21 @@ impl<T: Write, M: Write> Audience<T, M> {
         }
     }
 
+    /// Something is going on.
+    fn wait(&mut self) {
+        if let Self::Person(story) = self {
+            story.tick();
+        }
+    }
+
+    /// The run is being stopped: nothing is shown that could be left half way.
+    fn pause(&mut self) -> io::Result<()> {
+        match self {
+            Self::Nobody => Ok(()),
+            Self::Person(story) => story.pause(),
+        }
+    }
+
     /// The run ended before a question was answered; its line is left as it stands.
     fn leave_question(&mut self) -> io::Result<()> {
         match self {
@@ -66,19 +81,23 @@ pub(crate) async fn attend<T: Write, M: Write>(
     finished.cancel();
     let mut beat = interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut stopped = false;
     loop {
         let frame = tokio::select! {
             biased;
             frame = receiver.recv() => frame,
             () = over.cancelled() => None,
-            _ = beat.tick() => {
-                if let Audience::Person(story) = &mut audience {
-                    story.tick();
-                }
+            () = stop.cancelled(), if !stopped => {
+                stopped = true;
+                audience.pause()?;
+                continue;
+            }
+            _ = beat.tick(), if !stopped => {
+                audience.wait();
                 continue;
             }
         };
-        let Some(frame) = frame else { return Ok(()) };
+        let Some(frame) = frame else { return audience.pause() };
         audience.hear(&frame).inspect_err(|_| stop.cancel())?;
         if let Frame::ControlRequest(question) = frame {
             let answer = tokio::select! {
@@ -103,9 +122,7 @@ async fn answer<T: Write, M: Write>(
     let Request::CanUseTool(asked) = request else {
         return Ok(ControlResponse::unsupported(request_id, request.subtype()));
     };
-    if let Audience::Person(story) = audience {
-        story.pause()?;
-    }
+    audience.pause()?;
     let (verdict, told) = judge.answer(&asked).await;
     if let (Audience::Person(story), Some(line)) = (audience, told) {
         story.remark(&line)?;

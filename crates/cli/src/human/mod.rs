@@ -54,6 +54,8 @@ pub(crate) struct Story<T, M> {
     after_remark: bool,
     /// Whether the block that comes next was already told piece by piece.
     streamed: bool,
+    /// Whether the turn has ended, so that nothing is going on.
+    resting: bool,
     /// Calls without a result yet: id, tool, label.
     open: Vec<(String, String, String)>,
 }
@@ -71,12 +73,14 @@ impl<T: Write, M: Write> Story<T, M> {
             at_line_start: true,
             after_remark: false,
             streamed: false,
+            resting: false,
             open: Vec::new(),
         }
     }
 
     /// Tells what a frame says. An error means that nobody reads any more.
     pub(crate) fn tell(&mut self, frame: &Frame) -> io::Result<()> {
+        self.resting &= !matches!(frame, Frame::StreamEvent(_) | Frame::Assistant(_));
         match frame {
             Frame::StreamEvent(event) => self.piece(event),
             Frame::Assistant(assistant) => self.block(assistant),
@@ -100,12 +104,13 @@ impl<T: Write, M: Write> Story<T, M> {
     pub(crate) fn tick(&mut self) {
         if let Some(spinner) = &mut self.spinner
             && self.at_line_start
+            && !self.resting
         {
             spinner.turn(self.open.first().map_or("thinking", |(_, _, label)| label));
         }
     }
 
-    /// Leaves the place free for a question.
+    /// Leaves the place free for a question, or for whatever comes after us.
     pub(crate) fn pause(&mut self) -> io::Result<()> {
         self.break_line()?;
         self.hush();
@@ -176,6 +181,7 @@ impl<T: Write, M: Write> Story<T, M> {
     }
 
     fn end(&mut self, result: &TurnResult) -> io::Result<()> {
+        self.resting = true;
         self.open.clear();
         if result.is_error {
             for line in format!("✗ {}", failure(result)).lines() {

@@ -64,9 +64,22 @@ fn two_interrupts_in_a_row_leave_nothing_behind() {
     let rig = Rig::new();
     let (mut seat, pid) = at_work(&rig);
     seat.signal(Signal::INT);
+    seat.until("interrupted");
     seat.signal(Signal::INT);
     assert_eq!(seat.ended().code(), Some(130));
     wait_until("the end of the command", || is_gone(pid).then_some(()));
+}
+
+#[test]
+fn what_was_going_on_is_not_left_on_the_screen() {
+    let rig = Rig::new();
+    let (mut seat, pid) = at_work(&rig);
+    seat.until("⠙ Bash");
+    seat.signal(Signal::INT);
+    assert_eq!(seat.ended().code(), Some(130));
+    wait_until("the end of the command", || is_gone(pid).then_some(()));
+    let shown = seat.shown();
+    assert!(shown.ends_with("no cost\u{1b}[0m\r\n<end>"), "{shown:?}");
 }
 
 #[test]

@@ -99,7 +99,8 @@ mod tests {
         std::fs::write(folder.path().join("file"), "").unwrap();
         std::fs::write(folder.path().join("spoilt/.claude"), "").unwrap();
         let (home, file, spoilt, gone) = (path(""), path("file"), path("spoilt"), path("gone"));
-        let rows: [(&str, &[(&str, &str)], Result<bool, &str>); 11] = [
+        type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], Result<bool, &'a str>);
+        let rows: [Row<'_>; 11] = [
             ("nobody says where", &[], Ok(false)),
             ("a home", &[("HOME", &home)], Ok(true)),
             ("an empty home", &[("HOME", "")], Err("HOME is empty")),
