@@ -60,7 +60,7 @@ fn outcome(ended: &Ended) -> Option<&'static str> {
     Some(match result.permission_denials.is_empty() {
         true => "So there are two curlews: the curlew, and the whimbrel, which is one, too.",
         false => {
-            "You did not say yes, so the command was not run, and nobody has counted: that is what the question is for. Once more, with y for an answer: whimbrel demo"
+            "Without a yes the command was not run, so nobody has counted: that is what the question is for. To see the count, start whimbrel demo again and answer y."
         }
     })
 }
