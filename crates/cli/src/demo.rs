@@ -35,7 +35,7 @@ pub(crate) fn demo(env: Env, terminal: Terminal) -> io::Result<Ended> {
     writeln!(out, "A scripted model, real tools, in {}\n\n> {PROMPT}\n", place.display())?;
     let judge = if terminal.stdin && terminal.stderr { Judge::Person } else { Judge::Demo };
     let paint = if terminal.colour && terminal.stdout { Paint::Dimmed } else { Paint::Plain };
-    let spinner = (terminal.stdout && terminal.stderr).then(Spinner::default);
+    let spinner = (terminal.stdout && terminal.stderr && terminal.cursor).then(|| Spinner::new(paint));
     let story = Story::new(io::stdout(), io::stdout(), &place, paint, spinner);
     let pace = if terminal.stdout { PACE } else { 0 };
     let ended = converse(
@@ -45,12 +45,24 @@ pub(crate) fn demo(env: Env, terminal: Terminal) -> io::Result<Ended> {
         judge,
     )?;
     folder.close()?;
+    let outcome = outcome(&ended).map_or_else(String::new, |outcome| format!("\n{outcome}"));
     writeln!(
         out,
-        "\n{} is removed. The same with a model of yours: whimbrel \"your task\"",
+        "{outcome}\n{} is removed. The same with a model of yours: whimbrel \"your task\"",
         place.display()
     )?;
     Ok(ended)
+}
+
+/// What came of the question, in words; none if the run did not get that far.
+fn outcome(ended: &Ended) -> Option<&'static str> {
+    let result = ended.farewell.last_result.as_ref().filter(|result| !result.is_error)?;
+    Some(match result.permission_denials.is_empty() {
+        true => "So there are two curlews: the curlew, and the whimbrel, which is one, too.",
+        false => {
+            "Without a yes the command was not run, so nobody has counted: that is what the question is for. To see the count, start whimbrel demo again and answer y."
+        }
+    })
 }
 
 /// A session in the folder that keeps nothing and may edit files there without asking.

@@ -8,8 +8,10 @@ use whimbrel_engine::link::HostEnd;
 use whimbrel_wire::Frame;
 use whimbrel_wire::control::{ControlRequest, ControlResponse, Request};
 use whimbrel_wire::message::User;
+use whimbrel_wire::system::{InformationLevel, Informational, SystemEvent};
 
 use crate::human::{BEAT, Judge, Story};
+use crate::stdio::note;
 
 /// Who listens.
 pub(crate) enum Audience<T, M> {
@@ -22,8 +24,26 @@ pub(crate) enum Audience<T, M> {
 impl<T: Write, M: Write> Audience<T, M> {
     fn hear(&mut self, frame: &Frame) -> io::Result<()> {
         match self {
-            Self::Nobody => Ok(()),
+            Self::Nobody => {
+                warn(frame);
+                Ok(())
+            }
             Self::Person(story) => story.tell(frame),
+        }
+    }
+
+    /// Something is going on.
+    fn wait(&mut self) {
+        if let Self::Person(story) = self {
+            story.tick();
+        }
+    }
+
+    /// The run is being stopped: nothing is shown that could be left half way.
+    fn pause(&mut self) -> io::Result<()> {
+        match self {
+            Self::Nobody => Ok(()),
+            Self::Person(story) => story.pause(),
         }
     }
 
@@ -33,6 +53,16 @@ impl<T: Write, M: Write> Audience<T, M> {
             Self::Nobody => Ok(()),
             Self::Person(story) => story.remark(""),
         }
+    }
+}
+
+/// What a person should know although only the end counts goes to stderr.
+fn warn(frame: &Frame) {
+    let Frame::System(system) = frame else { return };
+    if let SystemEvent::Informational(Informational { content, level: InformationLevel::Warning, .. }) =
+        &system.event
+    {
+        note(content);
     }
 }
 
@@ -51,19 +81,23 @@ pub(crate) async fn attend<T: Write, M: Write>(
     finished.cancel();
     let mut beat = interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut stopped = false;
     loop {
         let frame = tokio::select! {
             biased;
             frame = receiver.recv() => frame,
             () = over.cancelled() => None,
-            _ = beat.tick() => {
-                if let Audience::Person(story) = &mut audience {
-                    story.tick();
-                }
+            () = stop.cancelled(), if !stopped => {
+                stopped = true;
+                audience.pause()?;
+                continue;
+            }
+            _ = beat.tick(), if !stopped => {
+                audience.wait();
                 continue;
             }
         };
-        let Some(frame) = frame else { return Ok(()) };
+        let Some(frame) = frame else { return audience.pause() };
         audience.hear(&frame).inspect_err(|_| stop.cancel())?;
         if let Frame::ControlRequest(question) = frame {
             let answer = tokio::select! {
@@ -88,9 +122,7 @@ async fn answer<T: Write, M: Write>(
     let Request::CanUseTool(asked) = request else {
         return Ok(ControlResponse::unsupported(request_id, request.subtype()));
     };
-    if let Audience::Person(story) = audience {
-        story.pause()?;
-    }
+    audience.pause()?;
     let (verdict, told) = judge.answer(&asked).await;
     if let (Audience::Person(story), Some(line)) = (audience, told) {
         story.remark(&line)?;

@@ -9,11 +9,13 @@
 //! - [`prompt`], [`print`]: one prompt, one answer; [`host`]: the host's side within this process
 //! - [`human`]: the same told to a person; [`terminal`]: whether there is one; [`welcome`]: when no model is set up
 //! - [`demo`]: a scripted run that needs nothing
+//! - [`home`]: where the user's files are
 //! - [`exit`], [`signals`]: how it ends
 
 mod demo;
 mod exit;
 mod flags;
+mod home;
 mod host;
 mod human;
 mod print;

@@ -1,6 +1,6 @@
 //! One prompt, one answer: for people at a terminal, for scripts and pipes.
 
-use std::io;
+use std::io::{self, IsTerminal};
 
 use whimbrel_engine::link::pair;
 use whimbrel_wire::encode;
@@ -47,7 +47,7 @@ pub(crate) fn print(
         Shown::Story => {
             options.include_partial_messages = true;
             let paint = if terminal.colour && terminal.stderr { Paint::Dimmed } else { Paint::Plain };
-            let spinner = terminal.stderr.then(Spinner::default);
+            let spinner = (terminal.stderr && terminal.cursor).then(|| Spinner::new(paint));
             Audience::Person(Story::new(
                 io::stdout(),
                 io::stderr(),
@@ -73,6 +73,10 @@ pub(crate) fn converse<T: io::Write, M: io::Write>(
     let (link, host) = pair();
     let cut = Cut::new(host.stop.clone());
     signals::watch(cut.clone())?;
+    // At a terminal there is a signal for that.
+    if !io::stdout().is_terminal() {
+        stdio::watch_reader(cut.clone())?;
+    }
     let (farewell, told) = session.serve(link, |over| attend(host, prompt, audience, judge, over))?;
     if told.is_err() {
         cut.fire(Why::HostGone);

@@ -49,7 +49,10 @@ fn read(source: impl Read) -> io::Result<String> {
     let mut bytes = Vec::new();
     source.take(MAX_LINE_IN as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > MAX_LINE_IN {
-        return Err(io::Error::other(format!("it has more than {} MiB", MAX_LINE_IN >> 20)));
+        let limit = MAX_LINE_IN >> 20;
+        return Err(io::Error::other(format!(
+            "it has more than {limit} MiB. Put it into a file and name that in the prompt"
+        )));
     }
     Ok(String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
@@ -72,6 +75,12 @@ mod tests {
         for (piped, typed, expected) in rows {
             assert_eq!(joined(piped, typed).as_deref(), expected, "{piped:?} {typed:?}");
         }
+    }
+
+    #[test]
+    fn a_prompt_over_the_limit_is_refused() {
+        let error = read(io::repeat(b'x')).unwrap_err().to_string();
+        assert!(error.contains("more than 64 MiB") && error.contains("file"), "{error}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The program from start to end.
 
 use std::io;
+use std::path::Path;
 
 use whimbrel_engine::Farewell;
 use whimbrel_engine::link::{HostEnd, pair};
@@ -12,7 +13,7 @@ use crate::print::{Shown, print};
 use crate::session::{Env, Session};
 use crate::stdio::{OnMalformed, note};
 use crate::terminal::{self, Terminal};
-use crate::{demo, prompt, signals, stdio, welcome};
+use crate::{demo, home, prompt, signals, stdio, welcome};
 
 /// How a run ended.
 pub(crate) struct Ended {
@@ -24,18 +25,18 @@ pub(crate) struct Ended {
 
 /// Runs the program and gives its exit code.
 pub(crate) fn main() -> i32 {
-    let env: Env =
+    let mut env: Env =
         std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect();
     let variable = |name: &str| env.get(name).map(String::as_str);
     let entrypoint = variable("CLAUDE_CODE_ENTRYPOINT");
     let host = Host::from_env(entrypoint, variable("CLAUDE_AGENT_SDK_VERSION"));
+    let caller = Caller::from_entrypoint(entrypoint);
     let terminal = Terminal::look(&env);
     let parsed = arguments().and_then(|argv| {
         if argv.is_empty() && terminal.stdin {
             return Ok(None);
         }
-        flags::parse(&argv, Caller::from_entrypoint(entrypoint), &|path| std::fs::read_to_string(path))
-            .map(Some)
+        flags::parse(&argv, caller, &|path| std::fs::read_to_string(path)).map(Some)
     });
     let Parsed { args, warnings } = match parsed {
         Ok(Some(parsed)) => parsed,
@@ -43,15 +44,32 @@ pub(crate) fn main() -> i32 {
         Err(text) => return fail(&text),
     };
     warnings.iter().for_each(|warning| note(warning));
+    if matches!(args.command, Command::Run | Command::Demo) {
+        // This program is the engine's: nothing that a command leaves behind shall outlive it.
+        whimbrel_engine::tasks::follow_daemons();
+    }
     match args.command {
         Command::Help => say(&flags::help(terminal::width())),
         Command::Version => say(&flags::version()),
         Command::Demo => code(demo::demo(env, terminal), host),
-        Command::Run => match input(&args, &env, terminal) {
+        Command::Run => match check(&args, caller, &mut env).and_then(|()| input(&args, &env, terminal)) {
             Ok(input) => code(run(args, env, input, terminal), host),
             Err(text) => fail(&text),
         },
     }
+}
+
+/// Looks at what the command line and the environment name: folders.
+fn check(args: &Args, caller: Caller, env: &mut Env) -> Result<(), String> {
+    let homeless = home::settle(env).filter(|_| args.options.persist_session != Some(false));
+    let home = env.get("HOME").map(Path::new);
+    let is_folder = |name: &str| match (name.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => home.join(rest).is_dir(),
+        _ => Path::new(name).is_dir(),
+    };
+    let strange = flags::folders(&args.options.additional_directories, caller, is_folder)?;
+    strange.iter().map(String::as_str).chain(homeless).for_each(note);
+    Ok(())
 }
 
 /// What a run is fed with.
@@ -94,6 +112,7 @@ fn over_stdio(args: Args, env: Env, input: Input) -> io::Result<Ended> {
     let (link, HostEnd { sender, receiver, stop, .. }) = pair();
     let cut = Cut::new(stop);
     signals::watch(cut.clone())?;
+    stdio::watch_reader(cut.clone())?;
     let writer = stdio::write(receiver, cut.clone())?;
     match input {
         Input::Frames => {
@@ -120,6 +139,8 @@ fn code(ended: io::Result<Ended>, host: Host) -> i32 {
             }
             exit::code(why, &farewell, host)
         }
+        // Whoever has closed the pipe does not want to hear of it.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::FAILED,
         Err(error) => fail(&format!("The machine did not let us finish: {error}.")),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
 
 /// The width where none is known.
 const USUAL_WIDTH: usize = 100;
@@ -17,6 +18,8 @@ pub(crate) struct Terminal {
     pub(crate) stderr: bool,
     /// Whether colours are wanted.
     pub(crate) colour: bool,
+    /// Whether it can write over what stands there.
+    pub(crate) cursor: bool,
 }
 
 impl Terminal {
@@ -29,12 +32,18 @@ impl Terminal {
             stdout: io::stdout().is_terminal(),
             stderr: io::stderr().is_terminal(),
             colour: !set("NO_COLOR") && !dumb,
+            cursor: !dumb,
         }
     }
 }
 
 /// How wide lines for a person may be.
 pub(crate) fn width() -> usize {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
-    size.map(|size| usize::from(size.ws_col)).filter(|width| *width >= 40).unwrap_or(USUAL_WIDTH)
+    columns(io::stdout()).filter(|width| *width >= 40).unwrap_or(USUAL_WIDTH)
+}
+
+/// How wide a terminal is, if it says so.
+pub(crate) fn columns(terminal: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }

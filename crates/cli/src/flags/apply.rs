@@ -1,6 +1,7 @@
 //! What the rows of the flag table do with their values. Pure: a value that makes no sense is told in words.
 
 use std::fmt::Display;
+use std::num::{IntErrorKind, NonZeroU32, ParseIntError};
 use std::str::FromStr;
 
 use serde_json::Value;
@@ -21,9 +22,22 @@ pub(super) fn set_parsed<T: FromStr<Err: Display>>(option: &mut Option<T>, value
     Ok(())
 }
 
-pub(super) fn set_number<T: FromStr>(option: &mut Option<T>, value: &str) -> Applied {
-    *option = Some(value.trim().parse().map_err(|_| format!("{value:?} is not a whole number"))?);
+pub(super) fn set_number<T: FromStr<Err = ParseIntError>>(option: &mut Option<T>, value: &str) -> Applied {
+    *option = Some(number(value, "0 or more")?);
     Ok(())
+}
+
+pub(super) fn max_turns(typed: &mut Typed, value: &str) -> Applied {
+    let turns = number::<NonZeroU32>(value, "1 or more")?;
+    typed.options.max_turns = Some(turns.get());
+    Ok(())
+}
+
+fn number<T: FromStr<Err = ParseIntError>>(value: &str, expected: &str) -> Result<T, String> {
+    value.trim().parse().map_err(|error: ParseIntError| match error.kind() {
+        IntErrorKind::PosOverflow => format!("{value:?} is too large a number"),
+        _ => format!("{value:?} is not a whole number, {expected}"),
+    })
 }
 
 pub(super) fn push(list: &mut Vec<String>, value: &str) -> Applied {

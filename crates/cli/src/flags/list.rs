@@ -20,7 +20,7 @@ pub(super) fn items(list: &str) -> Vec<String> {
 }
 
 /// The tools that a person may name bare behind a first one.
-const TOOLS: &[&str] = &[
+pub(super) const TOOLS: &[&str] = &[
     "Agent",
     "AskUserQuestion",
     "Bash",

@@ -2,7 +2,8 @@
 //!
 //! Every flag is one row of [`table`]; reading, `--help` and the suggestions for a misspelt name are made from it.
 //! The rooms: [`flag`] (what a row is), [`apply`] (what rows do with values), [`token`] (one argument of the command line), [`read`] (arguments to
-//! [`Typed`]), [`list`] (comma lists), [`stranger`] (flags that are not in the table), [`settle`] (from what was typed to
+//! [`Typed`]), [`list`] (comma lists), [`stranger`] (flags that are not in the table), [`sense`]
+//! (values that mean nothing), [`settle`] (from what was typed to
 //! [`Args`]), [`help`] (the page for a person).
 //!
 //! How values are taken:
@@ -20,6 +21,7 @@ mod flag;
 mod help;
 mod list;
 mod read;
+mod sense;
 mod settle;
 mod stranger;
 mod table;
@@ -32,6 +34,7 @@ use whimbrel_wire::options::Options;
 
 pub(crate) use help::{help, usage, version};
 pub(crate) use read::parse;
+pub(crate) use sense::folders;
 pub(crate) use typed::{Command, InputFormat, OutputFormat};
 
 /// What the command line means.

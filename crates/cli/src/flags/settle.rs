@@ -7,11 +7,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use whimbrel_wire::options::{
-    AgentDefinition, McpServerConfig, Options, SystemPrompt, Thinking, ThinkingDisplay,
+    AgentDefinition, McpServerConfig, Options, SystemPrompt, Thinking, ThinkingDisplay, ToolSet,
 };
 
 use super::typed::{Command, InputFormat, OutputFormat, Typed};
-use super::{Args, Caller};
+use super::{Args, Caller, sense};
 
 type ReadFile<'a> = &'a dyn Fn(&str) -> io::Result<String>;
 
@@ -24,6 +24,9 @@ pub(super) fn settle(
 ) -> Result<Args, String> {
     if matches!(typed.command, Command::Run) {
         check_formats(&typed)?;
+    }
+    if let Some(ToolSet::List(names)) = &typed.options.tools {
+        warnings.extend(sense::tools(names, caller)?);
     }
     let prompt = prompt(&mut typed, caller, warnings)?;
     let mut options = std::mem::take(&mut typed.options);

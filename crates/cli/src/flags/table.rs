@@ -115,12 +115,7 @@ pub(super) const FLAGS: &[Flag] = &[
         One("HOW", |typed, value| set_parsed(&mut typed.thinking_display, value)),
         "What is shown of it: summarized or omitted.",
     ),
-    Flag::new(
-        "max-turns",
-        Model,
-        One("N", |typed, value| set_number(&mut typed.options.max_turns, value)),
-        "Stop after this many calls of the model.",
-    ),
+    Flag::new("max-turns", Model, One("N", max_turns), "Stop after this many calls of the model."),
     Flag::new("max-budget-usd", Model, One("DOLLARS", budget), "Stop when this much was spent."),
     Flag::new(
         "task-budget",

@@ -315,16 +315,23 @@ fn a_command_is_the_first_argument() {
 
 #[test]
 fn what_makes_no_sense_is_refused_in_words() {
-    let rows: [(&[&str], &str); 19] = [
+    let rows: [(&[&str], &str); 26] = [
         (&["--no-such-flag", "hi"], "--no-such-flag"),
         (&["-x"], "-x"),
         (&["--model"], "--model needs a value"),
         (&["--model", "--verbose"], "--model needs a value"),
         (&["--verbose=yes"], "takes no value"),
         (&["--max-turns", "many"], "\"many\" is not a whole number"),
-        (&["--max-turns", "-1"], "--max-turns"),
+        (&["--max-turns", "-1"], "--max-turns: \"-1\" is not a whole number, 1 or more"),
+        (&["--max-turns", "0"], "1 or more"),
+        (&["--max-turns=99999999999"], "too large"),
+        (&["--max-thinking-tokens", "x"], "--max-thinking-tokens: \"x\" is not a whole number"),
+        (&["--max-thinking-tokens", "-1"], "0 or more"),
+        (&["--input-format", "xml"], "is not text or stream-json"),
+        (&["--tools", "Nope", "-p", "hi"], "--tools: there is no tool Nope"),
+        (&["--tools=Raed"], "Did you mean Read?"),
         (&["--max-budget-usd", "NaN"], "NaN"),
-        (&["--permission-mode", "yolo"], "yolo"),
+        (&["--permission-mode", "yolo"], "`yolo`; known are: default, acceptEdits"),
         (&["--setting-sources", "user,mars"], "mars"),
         (&["--output-format", "xml"], "stream-json"),
         (&["-p", "--output-format", "stream-json", "hi"], "--verbose"),

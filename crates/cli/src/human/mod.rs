@@ -14,7 +14,7 @@ use serde::Deserialize;
 use whimbrel_wire::Frame;
 use whimbrel_wire::content::{Block, Content};
 use whimbrel_wire::message::{Assistant, StreamEvent, TurnResult, User};
-use whimbrel_wire::system::SystemEvent;
+use whimbrel_wire::system::{InformationLevel, Informational, SystemEvent};
 
 pub(crate) use label::failure;
 use label::{Mark, Rendering, call_label, clean, closing, gist};
@@ -33,6 +33,7 @@ pub(crate) enum Paint {
 impl Paint {
     fn dim(self, text: &str) -> String {
         match self {
+            Self::Dimmed if text.is_empty() => String::new(),
             Self::Plain => text.to_owned(),
             Self::Dimmed => format!("\u{1b}[2m{text}\u{1b}[0m"),
         }
@@ -53,6 +54,8 @@ pub(crate) struct Story<T, M> {
     after_remark: bool,
     /// Whether the block that comes next was already told piece by piece.
     streamed: bool,
+    /// Whether the turn has ended, so that nothing is going on.
+    resting: bool,
     /// Calls without a result yet: id, tool, label.
     open: Vec<(String, String, String)>,
 }
@@ -70,12 +73,14 @@ impl<T: Write, M: Write> Story<T, M> {
             at_line_start: true,
             after_remark: false,
             streamed: false,
+            resting: false,
             open: Vec::new(),
         }
     }
 
     /// Tells what a frame says. An error means that nobody reads any more.
     pub(crate) fn tell(&mut self, frame: &Frame) -> io::Result<()> {
+        self.resting &= !matches!(frame, Frame::StreamEvent(_) | Frame::Assistant(_));
         match frame {
             Frame::StreamEvent(event) => self.piece(event),
             Frame::Assistant(assistant) => self.block(assistant),
@@ -99,12 +104,13 @@ impl<T: Write, M: Write> Story<T, M> {
     pub(crate) fn tick(&mut self) {
         if let Some(spinner) = &mut self.spinner
             && self.at_line_start
+            && !self.resting
         {
             spinner.turn(self.open.first().map_or("thinking", |(_, _, label)| label));
         }
     }
 
-    /// Leaves the place free for a question.
+    /// Leaves the place free for a question, or for whatever comes after us.
     pub(crate) fn pause(&mut self) -> io::Result<()> {
         self.break_line()?;
         self.hush();
@@ -167,11 +173,15 @@ impl<T: Write, M: Write> Story<T, M> {
     fn notice(&mut self, event: &SystemEvent) -> io::Result<()> {
         match event {
             SystemEvent::ApiRetry(retry) => self.remark(&label::retry(retry)),
+            SystemEvent::Informational(Informational {
+                content, level: InformationLevel::Warning, ..
+            }) => content.lines().try_for_each(|line| self.remark(&format!("! {line}"))),
             _ => Ok(()),
         }
     }
 
     fn end(&mut self, result: &TurnResult) -> io::Result<()> {
+        self.resting = true;
         self.open.clear();
         if result.is_error {
             for line in format!("✗ {}", failure(result)).lines() {

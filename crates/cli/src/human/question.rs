@@ -41,7 +41,8 @@ impl Judge {
                 let typed = tokio::task::spawn_blocking(move || ask(&line)).await.ok().flatten();
                 match typed.as_deref().map(is_yes) {
                     Some(true) => (PermissionResult::allow(), None),
-                    _ => (PermissionResult::deny("The person at the terminal said no."), None),
+                    Some(false) => (PermissionResult::deny("The person at the terminal said no."), None),
+                    None => (PermissionResult::deny("There was no answer at the terminal."), None),
                 }
             }
         }
@@ -82,11 +83,19 @@ fn is_yes(typed: &str) -> bool {
 fn ask(prompt: &str) -> Option<String> {
     // What was typed before the question was there is no answer to it.
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
-    let mut stderr = io::stderr().lock();
-    stderr.write_all(prompt.as_bytes()).and_then(|()| stderr.flush()).ok()?;
+    say(prompt)?;
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line).ok()?;
+    if read == 0 {
+        say("\n")?;
+    }
     (read > 0).then_some(line)
+}
+
+/// Writes at the terminal, and leaves it to others while the answer is awaited.
+fn say(text: &str) -> Option<()> {
+    let mut stderr = io::stderr().lock();
+    stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()).ok()
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
-//! The wire over stdin and stdout: one thread reads lines, one writes them, and notes for a person go to stderr.
+//! The wire over stdin and stdout: one thread reads lines, one writes them, one watches whether somebody reads, and notes
+//! for a person go to stderr.
 //!
-//! Both threads block; the engine between them does not. Nothing waits for the reader at the end: it may sit in a read for
+//! The threads block; the engine between them does not. Nothing waits for the reader at the end: it may sit in a read for
 //! ever, so the program leaves with `exit` once the writer has written everything.
 
+mod gone;
 mod lines;
 mod note;
 mod reader;
@@ -11,13 +13,12 @@ mod writer;
 use std::io::{self, Write};
 use std::thread::{Builder, JoinHandle};
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
 use tokio::sync::mpsc;
 use whimbrel_wire::{Frame, WireError};
 
-use crate::exit::{Cut, Why};
+use crate::exit::Cut;
 
+pub(crate) use gone::watch_reader;
 pub(crate) use note::note;
 pub(crate) use reader::OnMalformed;
 
@@ -29,26 +30,8 @@ pub(crate) fn read(
 ) -> io::Result<()> {
     let read = move || {
         reader::read(io::stdin().lock(), &sender, on_malformed, &cut);
-        drop(sender);
-        if host_goes_away().is_ok() {
-            cut.fire(Why::HostGone);
-        }
     };
     Builder::new().name("stdin".into()).spawn(read).map(drop)
-}
-
-/// Waits until nobody reads stdout any more. A host that has ended its input may have died; then the next write would fail,
-/// but a turn that waits for its model has nothing to write.
-fn host_goes_away() -> io::Result<()> {
-    let stdout = io::stdout();
-    let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
-    loop {
-        match poll(&mut watched, None) {
-            Ok(_) => return Ok(()),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
 }
 
 /// Writes the engine's frames to stdout until there are no more. Join it before leaving.

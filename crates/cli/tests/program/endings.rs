@@ -98,3 +98,52 @@ fn a_host_that_died_ends_a_program_that_waits_for_its_model() {
     assert_eq!(ended(&mut child).code(), Some(1));
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
 }
+
+#[test]
+fn a_host_that_no_longer_reads_is_noticed_while_its_input_is_open() {
+    let rig = Rig::new();
+    let reply = call("Bash", &json!({"command": "echo $$ > pid.txt; exec sleep 600"}));
+    let mut command = rig.session_command(&json!([reply]), &["--permission-mode", "bypassPermissions"]);
+    command.env("IS_SANDBOX", "1");
+    let mut child = piped(command);
+    say(&mut child);
+    let pid = number_in(&rig.work().join("pid.txt"));
+    let began = Instant::now();
+    drop(child.stdout.take());
+    assert_eq!(ended(&mut child).code(), Some(1));
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    wait_until("the end of the command", || is_gone(pid).then_some(()));
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_ends_a_prompt_whose_answer_is_awaited() {
+    let rig = Rig::new();
+    let model = rig.script(&json!([{"delay_ms": 600_000, "content": ["never"]}]));
+    let mut child = piped(rig.command(&["-p", "--model", &model, "go"]));
+    drop((child.stdin.take(), child.stdout.take()));
+    assert_eq!(ended(&mut child).code(), Some(1));
+}
+
+/// A command that leaves a daemon behind which has left its group and its environment.
+const DAEMON: &str = "env -i setsid sh -c 'trap \"\" TERM HUP; echo $$ > pid.txt; exec sleep 600' >/dev/null 2>&1 & while [ ! -s pid.txt ]; do sleep 0.01; done";
+
+#[test]
+fn a_daemon_ends_with_the_program_however_that_ends() {
+    for sent in [None, Some(Signal::TERM), Some(Signal::KILL)] {
+        let rig = Rig::new();
+        let replies = json!([call("Bash", &json!({"command": DAEMON})), "done"]);
+        let mut command = rig.session_command(&replies, &["--permission-mode", "bypassPermissions"]);
+        command.env("IS_SANDBOX", "1");
+        let mut session = Session::start(command);
+        session.say("go");
+        assert_eq!(session.next("result")["result"], "done");
+        let pid = number_in(&rig.work().join("pid.txt"));
+        assert!(!is_gone(pid), "it goes on as long as the session");
+        match sent {
+            Some(sent) => signal(&session, sent),
+            None => session.end_input(),
+        }
+        ended(&mut session.child);
+        wait_until("the end of the daemon", || is_gone(pid).then_some(()));
+    }
+}

@@ -151,3 +151,50 @@ fn a_stderr_that_nobody_reads_holds_nothing_up() {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     assert_eq!(ended(&mut child).code(), Some(0));
 }
+
+#[test]
+fn every_question_with_an_id_is_answered() {
+    let rig = Rig::new();
+    let mut session = rig.session(&json!([]), &[]);
+    let rows = [
+        (json!({}), "`request`"),
+        (json!({"request": null}), "`request`"),
+        (json!({"request": "interrupt"}), "subtype"),
+        (json!({"request": {}}), "subtype"),
+        (json!({"request": {"subtype": 5}}), "subtype"),
+        (json!({"request": {"subtype": "no_such_thing"}}), "no_such_thing"),
+        (json!({"request": {"subtype": "set_permission_mode", "mode": 5}}), "mode"),
+        (json!({"request": {"subtype": "set_permission_mode", "mode": "yolo"}}), "yolo"),
+        (json!({"request": {"subtype": "set_model", "model": []}}), "model"),
+        (json!({"request": {"subtype": "initialize", "hooks": "none"}}), "hooks"),
+        (json!({"request": {"subtype": "can_use_tool", "tool_name": "x", "input": {}}}), "can_use_tool"),
+    ];
+    for (number, (more, part)) in rows.into_iter().enumerate() {
+        let mut line = json!({"type": "control_request", "request_id": number.to_string()});
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        session.write(format!("{line}\n").as_bytes());
+        let response = session.next("control_response")["response"].clone();
+        assert_eq!(
+            (&response["subtype"], &response["request_id"]),
+            (&json!("error"), &json!(number.to_string())),
+            "{line}"
+        );
+        assert!(response["error"].as_str().unwrap().contains(part), "{line}: {response}");
+    }
+    assert_eq!(session.finish().0, Some(0));
+}
+
+#[test]
+fn what_means_nothing_is_a_warning_to_an_sdk() {
+    let rig = Rig::new();
+    let more = ["--tools", "Nope,Read", "--add-dir", "/no/such/folder"];
+    let mut command = rig.session_command(&json!(["fine"]), &more);
+    command.env("CLAUDE_CODE_ENTRYPOINT", "sdk-ts");
+    let mut session = Session::start(command);
+    session.say("hi");
+    assert_eq!(session.next("init")["tools"], json!(["Read"]));
+    assert_eq!(session.next("result")["result"], "fine");
+    let (code, _, stderr) = session.finish();
+    assert_eq!(code, Some(0));
+    assert!(stderr.contains("Nope") && stderr.contains("/no/such/folder"), "{stderr}");
+}

@@ -1,11 +1,14 @@
 //! The program as others see it: started, fed, listened to, ended.
 //!
-//! `rig` starts it; `people` is about what a person types and reads, `hosts` about frames on stdin and stdout, `endings` about
-//! signals and closed pipes.
+//! `rig` starts it, `pty` at a terminal; `people` is about what a person types and reads, `terminals` about what a terminal
+//! shows, `hosts` about frames on stdin and stdout, `endings` about signals and closed pipes, `homes` about home folders.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "this is all tests")]
 
 mod endings;
+mod homes;
 mod hosts;
 mod people;
+mod pty;
 mod rig;
+mod terminals;

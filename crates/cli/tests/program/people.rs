@@ -1,10 +1,12 @@
 //! What a person types, and what comes of it.
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::rig::Rig;
+use crate::rig::{Rig, ended};
 
 #[test]
 fn the_version_begins_with_a_digit() {
@@ -122,4 +124,51 @@ fn a_session_that_cannot_start_says_why_once() {
     let out = rig.run(&["-p", "--model", &model, "--session-id", "nonsense", "hi"], "");
     assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
     assert_eq!(out.stderr.matches("nonsense").count(), 1, "{}", out.stderr);
+}
+
+#[test]
+fn a_value_that_means_nothing_is_refused() {
+    let rig = Rig::new();
+    let model = rig.script(&json!(["never"]));
+    let rows = [
+        (["--tools", "Nope"], "there is no tool Nope"),
+        (["--add-dir", "/no/such/folder"], "/no/such/folder is not a folder"),
+        (["--add-dir", "/dev/null"], "/dev/null is not a folder"),
+        (["--max-turns", "0"], "1 or more"),
+        (["--max-turns", "-1"], "1 or more"),
+        (["--max-thinking-tokens", "x"], "0 or more"),
+        (["--permission-mode", "yolo"], "acceptEdits"),
+        (["--input-format", "xml"], "stream-json"),
+        (["--output-format", "xml"], "stream-json"),
+    ];
+    for (flag, part) in rows {
+        let out = rig.run(&["-p", "--model", &model, "hi", flag[0], flag[1]], "");
+        assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "{flag:?}");
+        assert!(out.stderr.contains(flag[0]) && out.stderr.contains(part), "{flag:?}: {}", out.stderr);
+    }
+}
+
+#[test]
+fn a_prompt_over_the_limit_is_refused() {
+    let rig = Rig::new();
+    let model = rig.script(&json!(["never"]));
+    let out = rig.run(&["-p", "--model", &model], &"x".repeat(65 << 20));
+    assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""));
+    assert!(out.stderr.contains("more than 64 MiB"), "{}", out.stderr);
+}
+
+#[test]
+fn a_demo_that_nobody_reads_to_the_end_ends_quietly() {
+    let mut command = Rig::new().command(&["demo"]);
+    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.contains("whimbrel-demo-"), "{first}");
+    assert_eq!(ended(&mut child).code(), Some(1));
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said, "");
+    let folder = first.trim_end().rsplit(' ').next().unwrap();
+    assert!(!Path::new(folder).exists(), "{folder} is left");
 }

@@ -41,7 +41,7 @@ pub(crate) struct Output {
 impl Rig {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        for name in ["home", "work"] {
+        for name in ["home", "work", "tmp"] {
             std::fs::create_dir(root.path().join(name)).unwrap();
         }
         Self { root }
@@ -49,6 +49,10 @@ impl Rig {
 
     pub(crate) fn work(&self) -> PathBuf {
         self.root.path().join("work")
+    }
+
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.root.path().join("tmp")
     }
 
     /// Writes a script and gives the name of its model.

@@ -1,8 +1,10 @@
 //! From what was asked to what it means: options and environment are resolved once, before the first turn.
 //!
-//! Rooms: [`resolve`] (options to [`Setup`]), [`absent`] (what this version does not have yet, and says so).
+//! Rooms: [`resolve`] (options to [`Setup`]), [`absent`] (what this version does not have yet, and says so), `home` (where
+//! things are kept).
 
 pub mod absent;
+mod home;
 pub mod resolve;
 
 pub use resolve::{Setup, SetupError, Start};

@@ -16,7 +16,7 @@ use crate::ids;
 use crate::knobs::Knobs;
 use crate::permission::paths;
 use crate::session::Place;
-use crate::setup::absent;
+use crate::setup::{absent, home};
 use crate::state::Wanted;
 use crate::toolbox::Toolbox;
 use crate::workspace::Workspace;
@@ -98,12 +98,12 @@ impl Setup {
         }
         let session = session_id(options)?;
         let root = working_directory(options)?;
-        let config = config_folder(env);
-        let place = config
-            .as_deref()
-            .filter(|_| options.persist_session != Some(false))
-            .map(|at| Place::new(at, &root));
-        let warning = warnings(engine, options, config.as_deref(), &root);
+        let config = home::config_folder(env);
+        let (place, lost) = match options.persist_session {
+            Some(false) => (None, None),
+            _ => home::place(env, &root).map_or_else(|why| (None, Some(why)), |place| (place, None)),
+        };
+        let warning = warnings(engine, options, config.as_deref(), &root, lost);
         if let Some(path) = place.as_ref().map(|place| place.transcript(&session))
             && !matches!(files::kind(&path), Ok(Kind::Missing) | Err(_))
         {
@@ -192,8 +192,15 @@ fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
 }
 
 /// What the host should know before the first turn.
-fn warnings(engine: &Engine, options: &Options, config: Option<&Path>, root: &Path) -> Option<String> {
-    let mut warnings = Vec::from_iter(absent::unread_files(options, config, root));
+fn warnings(
+    engine: &Engine,
+    options: &Options,
+    config: Option<&Path>,
+    root: &Path,
+    lost: Option<String>,
+) -> Option<String> {
+    let mut warnings = Vec::from_iter(lost);
+    warnings.extend(absent::unread_files(options, config, root));
     let strangers = Toolbox::strangers(engine.tools(), &options.disallowed_tools);
     if !strangers.is_empty() {
         warnings
@@ -202,20 +209,11 @@ fn warnings(engine: &Engine, options: &Options, config: Option<&Path>, root: &Pa
     (!warnings.is_empty()).then(|| warnings.join("\n"))
 }
 
-/// The folder of settings and transcripts.
-fn config_folder(env: &BTreeMap<String, String>) -> Option<PathBuf> {
-    match env.get("CLAUDE_CONFIG_DIR") {
-        Some(folder) => Some(PathBuf::from(folder)),
-        None => Some(PathBuf::from(env.get("HOME")?).join(".claude")),
-    }
-}
-
 /// Where long tool output goes: beside the transcript, or to the temporary folder when none is kept.
 fn spill(place: Option<&Place>, env: &BTreeMap<String, String>, session: &str) -> PathBuf {
     match place {
         Some(place) => place.tool_results(session),
-        None => PathBuf::from(env.get("TMPDIR").map_or("/tmp", String::as_str))
-            .join(format!("whimbrel-{session}")),
+        None => home::temporary(env).join(format!("whimbrel-{session}")),
     }
 }
 

@@ -4,8 +4,10 @@
 //! - `output`: what it prints, in bounded memory; `readable`: the same for the eyes of a model;
 //! - `task`: background work as others see it;
 //! - `trail`: follows `cd` from one command to the next;
-//! - `roster`: what runs now; `procfs`: finds what has wandered off; `reaper`: for the day when we are killed.
+//! - `roster`: what runs now; `mark`: by what it is known, `procfs`: finds what has wandered off; `reaper`: for the day
+//!   when we are killed.
 
+mod mark;
 mod output;
 mod process;
 mod procfs;
@@ -30,6 +32,7 @@ use self::process::Process;
 use self::roster::{GRACE, Roster};
 use crate::ids;
 
+pub use self::mark::follow_daemons;
 pub use self::output::Captured;
 pub use self::process::{Ending, Leftover, Order, StartFault};
 pub use self::task::{
@@ -107,8 +110,8 @@ impl Tasks {
     /// Starts a command in the background. Its output goes to a file below `spill`.
     pub fn start_command(&self, order: &Order, spill: &Path, start: Start) -> Result<TaskFacts, StartFault> {
         let task_id = ids::task('b');
-        let output_file = spill.join("tasks").join(format!("{task_id}.output"));
-        let capture = Capture::in_file(output_file.clone())?;
+        let capture = Capture::in_file(spill.join("tasks").join(format!("{task_id}.output")))?;
+        let output_file = capture.path().map(Path::to_path_buf).unwrap_or_default();
         let process = Process::spawn(order, &self.table.roster)?;
         let facts = TaskFacts {
             task_id,

@@ -64,8 +64,16 @@ impl Capture {
 
     /// Writes all output to `path`, from the first byte on.
     pub(crate) fn in_file(path: PathBuf) -> io::Result<Self> {
-        let file = create(&path)?;
+        let (path, file) = make(path)?;
         Ok(Self::new(0, Spill::Open { path, file, room: FILE_LIMIT }))
+    }
+
+    /// Where the output goes, if that is known yet.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match &self.file {
+            Spill::Open { path, .. } => Some(path),
+            Spill::Later(_) | Spill::Lost(_) => None,
+        }
     }
 
     fn new(head_limit: usize, file: Spill) -> Self {
@@ -113,8 +121,8 @@ impl Capture {
 impl Spill {
     fn open(&mut self, so_far: &[u8]) {
         let Self::Later(path) = self else { return };
-        *self = match create(path) {
-            Ok(file) => Self::Open { path: std::mem::take(path), file, room: FILE_LIMIT },
+        *self = match make(std::mem::take(path)) {
+            Ok((path, file)) => Self::Open { path, file, room: FILE_LIMIT },
             Err(error) => Self::Lost(error.to_string()),
         };
         self.append(so_far);
@@ -209,6 +217,28 @@ pub(crate) fn last_of(path: &Path) -> io::Result<(String, u64)> {
     file.take(SHORT as u64).read_to_end(&mut bytes)?;
     let shown = if start == 0 { &bytes[..] } else { end(&bytes, SHORT - 1) };
     Ok((readable(shown), length.saturating_sub(shown.len() as u64)))
+}
+
+/// Makes the file of an output: where it belongs or, if that cannot be, in a temporary folder.
+fn make(path: PathBuf) -> io::Result<(PathBuf, File)> {
+    match create(&path) {
+        Ok(file) => Ok((path, file)),
+        Err(error) => make_elsewhere(&path).map_err(|_| {
+            io::Error::new(
+                error.kind(),
+                format!("its output cannot be written to {}: {error}", path.display()),
+            )
+        }),
+    }
+}
+
+fn make_elsewhere(path: &Path) -> io::Result<(PathBuf, File)> {
+    let folder = tempfile::Builder::new().prefix("whimbrel-").tempdir()?;
+    let path = folder.path().join(path.file_name().unwrap_or_default());
+    let file = create(&path)?;
+    // What was printed is to be found there as long as somebody may look for it.
+    let _ = folder.keep();
+    Ok((path, file))
 }
 
 /// Only the user may read what commands print.
@@ -309,8 +339,21 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_written_is_told() {
+    fn a_file_that_cannot_be_where_it_belongs_is_elsewhere() {
         let mut capture = Capture::in_memory("/proc/nowhere/output.txt".into());
+        capture.take(&[b'x'; 40_000]);
+        let output = capture.finish();
+        let file = output.file().unwrap();
+        assert!(output.for_model().contains(&file.display().to_string()), "{output:?}");
+        assert_eq!(std::fs::read(file).unwrap(), [b'x'; 40_000]);
+        std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn output_that_cannot_be_saved_is_told() {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let file = Spill::Open { path: "/dev/full".into(), file: full, room: FILE_LIMIT };
+        let mut capture = Capture::new(KEPT_END, file);
         capture.take(&[b'x'; 40_000]);
         assert!(capture.finish().for_model().contains("could not be saved"));
     }

@@ -17,8 +17,8 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::mark::VARIABLE;
 use super::output::Capture;
-use super::reaper::MARK;
 use super::roster::{GRACE, Group, Roster};
 use super::script::Script;
 use crate::clock;
@@ -117,16 +117,18 @@ impl Process {
         let (reader, writer) = io::pipe()?;
         let receiver = Receiver::from_owned_fd(reader.into())?;
         let script = Script::of(&order.command).map_err(|error| start_fault(error, &order.cwd))?;
-        let child = shell(order, script.argument)
+        let mut shell = shell(order, script.argument);
+        shell
             .env_clear()
             .envs(&order.environment)
-            .env(MARK, &*watched.mark)
+            .env(VARIABLE, watched.mark.value())
             .current_dir(&order.cwd)
             .stdin(script.input)
             .stderr(writer.try_clone()?)
-            .stdout(writer)
-            .spawn()
-            .map_err(|error| start_fault(error, &order.cwd))?;
+            .stdout(writer);
+        let child = watched.mark.start(|| shell.spawn()).map_err(|error| start_fault(error, &order.cwd))?;
+        // With it goes our own writing end of the pipe.
+        drop(shell);
         let leader = child.id().and_then(|id| i32::try_from(id).ok());
         let leader = leader.ok_or_else(|| io::Error::other("it has no process id"))?;
         let group = roster.enter(watched, Pid::from_raw(leader));

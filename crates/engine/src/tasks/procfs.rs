@@ -1,5 +1,5 @@
-//! Looks into `/proc`: finds the processes of a session, wherever they have gone (each carries the session's mark in
-//! its environment), and the living ones of a group.
+//! Looks into `/proc`: finds the processes of a session, wherever they have gone (each carries the session's mark), and
+//! the living ones of a group.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::reaper::MARK;
+use super::mark::Mark;
 use crate::clock;
 
 /// Asks all marked processes to end, and kills those that do not within `grace`.
-pub(super) async fn end_all(mark: &Arc<str>, grace: Duration) {
+pub(super) async fn end_all(mark: &Arc<Mark>, grace: Duration) {
     let asked = aside(mark, find).await;
     if asked.is_empty() {
         return;
@@ -20,7 +20,7 @@ pub(super) async fn end_all(mark: &Arc<str>, grace: Duration) {
     signal_all(&asked, Signal::SIGTERM);
     let deadline = clock::monotonic() + grace;
     let mut pause = Duration::from_millis(1);
-    while asked.iter().any(|id| is_marked(*id, mark)) && clock::monotonic() < deadline {
+    while asked.iter().any(|id| mark.is_on(*id)) && clock::monotonic() < deadline {
         tokio::time::sleep(pause).await;
         pause *= 2;
     }
@@ -28,14 +28,14 @@ pub(super) async fn end_all(mark: &Arc<str>, grace: Duration) {
 }
 
 /// A look at all processes takes some milliseconds: not on a thread that others need.
-async fn aside<T: Send + 'static>(mark: &Arc<str>, look: fn(&str) -> T) -> T {
+async fn aside<T: Send + 'static>(mark: &Arc<Mark>, look: fn(&Mark) -> T) -> T {
     let theirs = Arc::clone(mark);
     let looked = tokio::task::spawn_blocking(move || look(&theirs)).await;
     looked.unwrap_or_else(|_| look(mark))
 }
 
 /// Kills all marked processes. Blocks.
-pub(super) fn kill_all(mark: &str) {
+pub(super) fn kill_all(mark: &Mark) {
     // What forks while we look is found in the next round.
     for _ in 0..10 {
         let found = find(mark);
@@ -65,8 +65,8 @@ fn signal_all(ids: &[Pid], signal: Signal) {
     }
 }
 
-fn find(mark: &str) -> Vec<Pid> {
-    all().into_iter().filter(|id| *id != Pid::this() && is_marked(*id, mark)).collect()
+fn find(mark: &Mark) -> Vec<Pid> {
+    all().into_iter().filter(|id| *id != Pid::this() && mark.is_on(*id)).collect()
 }
 
 fn all() -> Vec<Pid> {
@@ -74,11 +74,4 @@ fn all() -> Vec<Pid> {
     processes
         .filter_map(|process| process.ok()?.file_name().to_str()?.parse().ok().map(Pid::from_raw))
         .collect()
-}
-
-/// A process that has ended, or belongs to somebody else, shows no environment.
-fn is_marked(id: Pid, mark: &str) -> bool {
-    let Ok(environment) = fs::read(format!("/proc/{id}/environ")) else { return false };
-    let wanted = format!("{MARK}={mark}");
-    environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
 }

@@ -12,10 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
-use crate::ids;
-
-/// The variable that marks the commands of a session.
-pub(super) const MARK: &str = "WHIMBREL_SESSION";
+use super::mark::{Mark, Marks};
 
 /// Notes of this many bytes fit into every pipe, however small the system makes it.
 const NOTES_LIMIT: usize = 2048;
@@ -25,8 +22,8 @@ static REAPER: Mutex<Weak<Reaper>> = Mutex::new(Weak::new());
 
 /// The reaper, and what it will find when we die.
 pub(super) struct Reaper {
-    /// How the marks of this process begin.
-    token: String,
+    /// By what it knows the commands.
+    marks: Marks,
     notes: Mutex<Notes>,
     shell: Option<Child>,
     /// The shell's input. It ends with us.
@@ -55,29 +52,31 @@ impl Reaper {
     }
 
     fn start() -> std::io::Result<Self> {
-        let token = ids::uuid();
+        let marks = Marks::of_this_process();
         let (life, lifeline) = pipe()?;
         let (read, write) = pipe()?;
         fcntl(&write, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         // A system without a shell or without room for one more process: commands still run, unwatched.
-        let shell = Command::new("/bin/sh")
-            .args(["-c", include_str!("reaper.sh"), "whimbrel-reaper", &format!("{MARK}={token}")])
+        let mut shell = Command::new("/bin/sh");
+        shell
+            .args(["-c", include_str!("reaper.sh"), "whimbrel-reaper"])
+            .args(marks.patterns())
             .env_clear()
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .current_dir("/")
             .stdin(life)
             .stdout(read.try_clone()?)
             .stderr(Stdio::null())
-            .process_group(0)
-            .spawn()
-            .ok();
+            .process_group(0);
+        // Nor is it a command of whoever runs us: it has to outlive us.
+        let shell = marks.start_unmarked(|| shell.spawn()).ok();
         let notes = Mutex::new(Notes { groups: Vec::new(), write, read, waiting: 0 });
-        Ok(Self { token, notes, shell, _lifeline: lifeline })
+        Ok(Self { marks, notes, shell, _lifeline: lifeline })
     }
 
     /// A mark for a new session.
-    pub(super) fn new_mark(&self) -> String {
-        format!("{}.{}", self.token, ids::task('s'))
+    pub(super) fn new_mark(&self) -> Mark {
+        self.marks.next()
     }
 
     /// A group runs.
@@ -144,7 +143,7 @@ mod tests {
     use tokio::sync::mpsc;
 
     use super::super::tests::{gone, pid_from};
-    use super::super::{Order, Tasks};
+    use super::super::{Order, Tasks, follow_daemons};
     use super::*;
 
     const FOLDER: &str = "WHIMBREL_TEST_FOLDER";
@@ -152,6 +151,7 @@ mod tests {
         ("running", "echo $$ > running; exec sleep 300"),
         ("grandchild", "sh -c 'echo $$ > grandchild; exec sleep 300'; true"),
         ("daemon", "setsid sh -c 'echo $$ > daemon; exec sleep 300' >/dev/null 2>&1 & sleep 300"),
+        ("stranger", "env -i setsid sh -c 'echo $$ > stranger; exec sleep 300' >/dev/null 2>&1 & sleep 300"),
         ("unmarked", "exec env -i sh -c 'echo $$ > unmarked; exec sleep 300'"),
         ("deaf", "trap '' TERM HUP INT; echo $$ > deaf; while :; do sleep 300; done"),
     ];
@@ -160,6 +160,7 @@ mod tests {
     #[tokio::test]
     async fn an_engine_to_be_killed() {
         let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
+        follow_daemons();
         let tasks = Tasks::new(mpsc::unbounded_channel().0);
         let runs = COMMANDS.iter().map(|(_, command)| {
             let environment = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);

@@ -9,6 +9,7 @@ use nix::unistd::Pid;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::mark::Mark;
 use super::procfs;
 use super::reaper::Reaper;
 
@@ -27,8 +28,8 @@ pub(super) struct Roster {
 #[derive(Clone)]
 pub(super) struct Watched {
     reaper: Arc<Reaper>,
-    /// The value of the variable that marks the session's processes.
-    pub(super) mark: Arc<str>,
+    /// What marks the session's processes.
+    pub(super) mark: Arc<Mark>,
 }
 
 /// A running process group. Dropped before its time, it is killed.
@@ -61,7 +62,7 @@ impl Roster {
             return Ok(watched.clone());
         }
         let reaper = Reaper::of_this_process()?;
-        let mark = reaper.new_mark().into();
+        let mark = Arc::new(reaper.new_mark());
         Ok(watched.insert(Watched { reaper, mark }).clone())
     }
 

@@ -222,16 +222,33 @@ async fn a_daemon_ends_with_the_session() {
 
 #[tokio::test]
 async fn one_session_ends_and_another_goes_on() {
-    let (ending, staying) = (session(), session());
-    let command = "setsid sh -c 'echo $$ > pid; exec sleep 300' >/dev/null 2>&1 &";
-    ending.run(command).await;
-    staying.run(command).await;
-    let (ended, stayed) = (ending.pid("pid").await, staying.pid("pid").await);
-    ending.tasks.shutdown().await;
-    assert!(gone(ended).await);
-    assert!(state_of(stayed).is_some());
-    drop(staying.tasks);
-    assert!(gone(stayed).await, "dropping the last handle ends a session too");
+    follow_daemons();
+    for surroundings in ["", "env -i"] {
+        let (ending, staying) = (session(), session());
+        let command =
+            format!("{surroundings} setsid sh -c 'echo $$ > pid; exec sleep 300' >/dev/null 2>&1 &");
+        ending.run(&command).await;
+        staying.run(&command).await;
+        let (ended, stayed) = (ending.pid("pid").await, staying.pid("pid").await);
+        ending.tasks.shutdown().await;
+        assert!(gone(ended).await, "{command}");
+        assert!(state_of(stayed).is_some(), "{command}");
+        drop(staying.tasks);
+        assert!(gone(stayed).await, "dropping the last handle ends a session too: {command}");
+    }
+}
+
+#[tokio::test]
+async fn a_daemon_that_has_shed_everything_ends_with_the_session() {
+    follow_daemons();
+    let session = session();
+    let daemon = "(setsid sh -c 'trap \"\" TERM HUP; echo $$ > pid; exec sleep 300' &)";
+    let command = format!("exec env -i sh -c '{}' >/dev/null 2>&1", daemon.replace('\'', "'\\''"));
+    assert_eq!(session.run(&command).await.ending, Ending::Exited(0));
+    let id = session.pid("pid").await;
+    assert!(state_of(id).is_some());
+    session.tasks.shutdown().await;
+    assert!(gone(id).await);
 }
 
 #[tokio::test]

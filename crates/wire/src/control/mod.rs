@@ -25,7 +25,7 @@ pub use response::*;
 
 /// A question that wants an answer with the same id. Once the id is readable a wrong question is no error: it becomes
 /// [`Request::Invalid`], so that whoever asked can be told.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ControlRequest {
     /// Names the question; chosen by whoever asks.
     pub request_id: String,
@@ -37,6 +37,22 @@ impl ControlRequest {
     /// A question under an id.
     pub fn new(request_id: impl Into<String>, request: impl Into<Request>) -> Self {
         Self { request_id: request_id.into(), request: request.into() }
+    }
+}
+
+impl<'de> Deserialize<'de> for ControlRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Line {
+            request_id: String,
+            request: Option<RawJson>,
+        }
+        let Line { request_id, request } = Line::deserialize(deserializer)?;
+        let request = match request {
+            Some(request) => Request::from_json(request.as_str()),
+            None => Request::Invalid { subtype: String::new(), error: "there is no `request`".into() },
+        };
+        Ok(Self { request_id, request })
     }
 }
 
@@ -284,11 +300,18 @@ mod tests {
             ),
             (json!({"subtype": 5}), "subtype"),
             (json!("interrupt"), "subtype"),
+            (json!(null), "`request`"),
         ] {
             let asked = request(&json!({"type": "control_request", "request_id": "r1", "request": body}));
             let Request::Invalid { error, .. } = asked else { panic!("{asked:?}") };
             assert!(error.contains(field), "{error}");
         }
+    }
+
+    #[test]
+    fn a_line_without_a_question_keeps_its_id() {
+        let asked = request(&json!({"type": "control_request", "request_id": "r1"}));
+        assert!(matches!(&asked, Request::Invalid { error, .. } if error.contains("`request`")), "{asked:?}");
     }
 
     #[test]

@@ -1,0 +1,71 @@
+//! Values that can be read but mean nothing: tools that there are not, folders that are not there. Pure.
+//!
+//! A person has made a mistake and is told. An SDK goes on with a warning: its users may name tools of a newer engine, or
+//! folders that come later.
+
+use super::Caller;
+use super::list::TOOLS;
+
+/// What becomes of a value that means nothing.
+type Sense = Result<Option<String>, String>;
+
+/// Judges the names in `--tools`.
+pub(super) fn tools(names: &[String], caller: Caller) -> Sense {
+    let known = |name: &&String| TOOLS.contains(&name.as_str()) || name.starts_with("mcp__") || *name == "*";
+    let Some(name) = names.iter().find(|name| !known(name)) else { return Ok(None) };
+    judge(caller, &format!("--tools: there is no tool {name}"), &nearest(name))
+}
+
+/// Judges the folders in `--add-dir`.
+pub(crate) fn folders(names: &[String], caller: Caller, is_folder: impl Fn(&str) -> bool) -> Sense {
+    let Some(name) = names.iter().find(|name| !is_folder(name)) else { return Ok(None) };
+    judge(caller, &format!("--add-dir: {name} is not a folder"), "Make it first, or leave it out.")
+}
+
+fn judge(caller: Caller, fault: &str, remedy: &str) -> Sense {
+    match caller {
+        Caller::Person => Err(format!("{fault}. {remedy}")),
+        Caller::Sdk => Ok(Some(format!("{fault}; going on without it."))),
+    }
+}
+
+fn nearest(name: &str) -> String {
+    let name = name.to_lowercase();
+    let likeness = TOOLS.iter().map(|tool| (strsim::jaro_winkler(&name, &tool.to_lowercase()), tool));
+    match likeness.max_by(|one, other| one.0.total_cmp(&other.0)) {
+        Some((likeness, tool)) if likeness > 0.8 => format!("Did you mean {tool}?"),
+        _ => format!("There are {}.", TOOLS.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_tool_that_there_is_not_is_a_mistake_of_a_person_and_a_warning_to_an_sdk() {
+        for names in [&[][..], &["Read", "Bash"], &["mcp__server__tool"]] {
+            assert_eq!(tools(&words(names), Caller::Person), Ok(None), "{names:?}");
+        }
+        for (name, hint) in [("Nope", "There are Agent, "), ("bash", "Did you mean Bash?"), ("Raed", "Read?")]
+        {
+            let error = tools(&words(&["Read", name]), Caller::Person).unwrap_err();
+            assert!(error.contains(name) && error.contains(hint), "{error}");
+            let warning = tools(&words(&[name]), Caller::Sdk).unwrap().unwrap();
+            assert!(warning.contains(name) && warning.contains("going on"), "{warning}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let there = |name: &str| name == "/there";
+        assert_eq!(folders(&words(&["/there"]), Caller::Person, there), Ok(None));
+        let error = folders(&words(&["/there", "/nope"]), Caller::Person, there).unwrap_err();
+        assert_eq!(error, "--add-dir: /nope is not a folder. Make it first, or leave it out.");
+        assert!(folders(&words(&["/nope"]), Caller::Sdk, there).unwrap().is_some());
+    }
+}

@@ -1,0 +1,50 @@
+//! The home folder: what the environment says or, if that is no use, what the system knows about the user.
+
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{Uid, User};
+
+use crate::session::Env;
+
+/// Sees to it that `HOME` names a folder if anything does. The text says that there is none.
+pub(crate) fn settle(env: &mut Env) -> Option<&'static str> {
+    if env.get("HOME").is_some_and(|home| Path::new(home).is_absolute()) {
+        return None;
+    }
+    let known = User::from_uid(Uid::current()).ok().flatten().map(|user| user.dir);
+    match text(known) {
+        Some(home) => {
+            env.insert("HOME".into(), home);
+            None
+        }
+        // The engine itself tells of one that is no use.
+        None if env.contains_key("HOME") || env.contains_key("CLAUDE_CONFIG_DIR") => None,
+        None => Some(
+            "Nothing of this session is kept on disk: HOME is not set, and the system knows no home of this user. Set HOME or CLAUDE_CONFIG_DIR.",
+        ),
+    }
+}
+
+fn text(folder: Option<PathBuf>) -> Option<String> {
+    let folder = folder.filter(|folder| folder.is_absolute())?;
+    folder.into_os_string().into_string().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_that_names_no_folder_is_replaced() {
+        let known = User::from_uid(Uid::current()).unwrap().map(|user| user.dir.display().to_string());
+        for given in [None, Some(""), Some("some/where"), Some("~")] {
+            let mut env: Env = given.map(|home| ("HOME".to_owned(), home.to_owned())).into_iter().collect();
+            settle(&mut env);
+            let expected = known.clone().or_else(|| given.map(str::to_owned));
+            assert_eq!(env.get("HOME"), expected.as_ref(), "{given:?}");
+        }
+        let mut env = Env::from([("HOME".to_owned(), "/no/such/home".to_owned())]);
+        assert_eq!(settle(&mut env), None);
+        assert_eq!(env["HOME"], "/no/such/home");
+    }
+}

@@ -1,0 +1,133 @@
+//! The program at a terminal: questions, signals, narrow and dumb ones.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::pty::Seat;
+use crate::rig::{Rig, call, is_gone, number_in, wait_until};
+
+/// A stopped run has two seconds before it is left; what ends at once takes less.
+const AT_ONCE: Duration = Duration::from_millis(1500);
+
+/// A run that asks whether it may run a command.
+fn asking(rig: &Rig) -> Command {
+    let reply = call("Bash", &json!({"command": "echo $$ > pid.txt; exec sleep 600"}));
+    let model = rig.script(&json!([reply, "after the call"]));
+    let mut command = rig.command(&["--model", &model, "go"]);
+    command.env("TERM", "xterm");
+    command
+}
+
+#[test]
+fn a_signal_ends_a_question_at_once() {
+    for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let rig = Rig::new();
+        let mut seat = Seat::take(asking(&rig), 80);
+        seat.until("[y/N] ");
+        let began = Instant::now();
+        seat.signal(sent);
+        assert_eq!(seat.ended().code(), Some(code));
+        assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
+        assert!(seat.shown().contains("[y/N] \r\n"), "the next prompt has its own line: {}", seat.shown());
+        assert!(!rig.work().join("pid.txt").exists());
+    }
+}
+
+#[test]
+fn an_answer_is_taken_and_a_closed_terminal_is_a_no() {
+    for (keys, said) in [("n\n", "said no"), ("\n", "said no"), ("\u{4}", "no answer at the terminal")] {
+        let rig = Rig::new();
+        let mut seat = Seat::take(asking(&rig), 80);
+        seat.until("[y/N] ");
+        seat.press(keys);
+        assert_eq!(seat.ended().code(), Some(0));
+        let shown = seat.shown();
+        assert!(shown.contains(said) && shown.contains("after the call"), "{shown}");
+        assert!(!rig.work().join("pid.txt").exists());
+    }
+}
+
+/// A run whose command has been allowed and runs, and the number of that command.
+fn at_work(rig: &Rig) -> (Seat, i32) {
+    let mut seat = Seat::take(asking(rig), 80);
+    seat.until("[y/N] ");
+    seat.press("y\n");
+    let pid = number_in(&rig.work().join("pid.txt"));
+    (seat, pid)
+}
+
+#[test]
+fn two_interrupts_in_a_row_leave_nothing_behind() {
+    let rig = Rig::new();
+    let (mut seat, pid) = at_work(&rig);
+    seat.signal(Signal::INT);
+    seat.until("interrupted");
+    seat.signal(Signal::INT);
+    assert_eq!(seat.ended().code(), Some(130));
+    wait_until("the end of the command", || is_gone(pid).then_some(()));
+}
+
+#[test]
+fn what_was_going_on_is_not_left_on_the_screen() {
+    let rig = Rig::new();
+    let (mut seat, pid) = at_work(&rig);
+    seat.until("⠙ Bash");
+    seat.signal(Signal::INT);
+    assert_eq!(seat.ended().code(), Some(130));
+    wait_until("the end of the command", || is_gone(pid).then_some(()));
+    let shown = seat.shown();
+    assert!(shown.ends_with("no cost\u{1b}[0m\r\n<end>"), "{shown:?}");
+}
+
+#[test]
+fn a_run_that_was_suspended_goes_on() {
+    let rig = Rig::new();
+    let mut seat = Seat::take(asking(&rig), 80);
+    seat.until("[y/N] ");
+    seat.signal(Signal::STOP);
+    let stat = format!("/proc/{}/stat", seat.child.id());
+    wait_until("the pause", || std::fs::read_to_string(&stat).ok()?.contains(") T ").then_some(()));
+    seat.signal(Signal::CONT);
+    seat.press("n\n");
+    assert_eq!(seat.ended().code(), Some(0));
+    assert!(seat.shown().contains("after the call"), "{}", seat.shown());
+}
+
+#[test]
+fn the_demo_says_what_came_of_the_answer() {
+    let counted = "two curlews";
+    let refused = "was not run";
+    for (keys, said, unsaid) in
+        [("y\n", counted, refused), ("n\n", refused, counted), ("\u{4}", refused, counted)]
+    {
+        let mut command = Rig::new().command(&["demo"]);
+        command.env("TERM", "xterm").current_dir("/");
+        let mut seat = Seat::take(command, 80);
+        seat.until("[y/N] ");
+        seat.press(keys);
+        assert_eq!(seat.ended().code(), Some(0));
+        let shown = seat.shown();
+        assert!(shown.contains(said) && !shown.contains(unsaid), "{keys:?}: {shown}");
+    }
+}
+
+#[test]
+fn a_terminal_that_wants_no_colours_or_cannot_have_them_gets_none() {
+    for (variables, columns) in [(&[("TERM", "dumb")][..], 80), (&[("TERM", "xterm"), ("NO_COLOR", "1")], 20)]
+    {
+        let rig = Rig::new();
+        let mut command = rig.command(&["demo"]);
+        command.envs(variables.iter().copied());
+        let mut seat = Seat::take(command, columns);
+        seat.until("[y/N] ");
+        seat.press("y\n");
+        assert_eq!(seat.ended().code(), Some(0));
+        // The sign that something goes on may be taken away again; that is no colour.
+        let shown = seat.shown().replace("\u{1b}[2K", "");
+        assert!(!shown.contains('\u{1b}'), "{variables:?}: {shown:?}");
+        assert!(shown.contains("is removed"), "{shown}");
+    }
+}

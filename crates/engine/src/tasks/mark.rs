@@ -1,0 +1,175 @@
+//! The mark by which the processes of a session are known, wherever they have gone.
+//!
+//! Each carries a variable in its environment. A daemon may clear that; its resource limits it keeps, for they pass to
+//! every child and through every `exec`. So a program that allows it ([`follow_daemons`]) also marks its commands by a
+//! limit that nobody needs: the time that a real-time process may run without a pause, a hundred thousand years and
+//! some odd microseconds.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use nix::sys::resource::rlim_t;
+#[cfg(target_os = "linux")]
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::unistd::Pid;
+
+use crate::ids;
+
+/// The variable in the environment.
+pub(super) const VARIABLE: &str = "WHIMBREL_SESSION";
+
+/// How the system calls the limit where it lists those of a process.
+const LIMIT: &str = "Max realtime timeout";
+
+/// The limits of all marks lie above this.
+const FIRST: rlim_t = 4_000_000_000_000_000_000;
+
+/// So many processes of one number are told apart, and so many sessions of one process.
+const PROCESSES: rlim_t = 100_000;
+const SESSIONS: rlim_t = 10_000_000;
+
+/// Whether commands are marked by a limit, too. The limit belongs to the whole process, and so does this.
+static BY_LIMIT: AtomicBool = AtomicBool::new(false);
+
+/// Held while the limit of this process is another one.
+static CHANGING: Mutex<()> = Mutex::new(());
+
+/// Finds, from now on, also such daemons that have left their group and cleared their environment, and ends them with
+/// their session. For programs that belong to the engine: while a command is being started, `RLIMIT_RTTIME` of this
+/// process is another one.
+pub fn follow_daemons() {
+    BY_LIMIT.store(true, Ordering::Relaxed);
+}
+
+/// The marks that this process gives.
+pub(super) struct Marks {
+    /// How the values of the variable begin.
+    token: String,
+    /// How the limits begin; none if there are none.
+    limits: Option<rlim_t>,
+    next: AtomicU64,
+}
+
+/// The mark of one session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mark {
+    value: String,
+    limit: Option<rlim_t>,
+}
+
+impl Marks {
+    /// Marks unlike those of any other process.
+    pub(super) fn of_this_process() -> Self {
+        let token = ids::uuid();
+        let chance = token.bytes().fold(0, |sum: rlim_t, byte| (sum * 31 + rlim_t::from(byte)) % PROCESSES);
+        let process = rlim_t::from(std::process::id()) * PROCESSES + chance;
+        let limits = BY_LIMIT.load(Ordering::Relaxed).then_some(FIRST + process * SESSIONS);
+        Self { token, limits, next: AtomicU64::new(0) }
+    }
+
+    /// A mark for a new session.
+    pub(super) fn next(&self) -> Mark {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        Mark {
+            value: format!("{}.{number}", self.token),
+            limit: self.limits.map(|first| first + number % SESSIONS),
+        }
+    }
+
+    /// Patterns for `grep` that match every mark of this process, in an environment and in a list of limits.
+    pub(super) fn patterns(&self) -> [String; 2] {
+        let variable = format!("{VARIABLE}={}", self.token);
+        let limit = self.limits.map(|first| format!("{LIMIT}  *{}[0-9]\\{{7\\}} ", first / SESSIONS));
+        [variable.clone(), limit.unwrap_or(variable)]
+    }
+
+    /// Starts a process that carries no mark, not even one that this process was given itself.
+    pub(super) fn start_unmarked<T>(&self, start: impl FnOnce() -> T) -> T {
+        match self.limits {
+            Some(_) => under(rlim_t::MAX, start),
+            None => start(),
+        }
+    }
+}
+
+impl Mark {
+    /// The value of the variable.
+    pub(super) fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// Starts a process that carries the limit.
+    pub(super) fn start<T>(&self, start: impl FnOnce() -> T) -> T {
+        match self.limit {
+            Some(limit) => under(limit, start),
+            None => start(),
+        }
+    }
+
+    /// Whether a process carries it. One that has ended shows nothing; one of somebody else shows its limits only.
+    pub(super) fn is_on(&self, id: Pid) -> bool {
+        self.is_in_environment(id) || self.is_among_limits(id)
+    }
+
+    fn is_in_environment(&self, id: Pid) -> bool {
+        let Ok(environment) = std::fs::read(format!("/proc/{id}/environ")) else { return false };
+        let wanted = format!("{VARIABLE}={}", self.value);
+        environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+    }
+
+    fn is_among_limits(&self, id: Pid) -> bool {
+        let Some(limit) = self.limit else { return false };
+        let Ok(limits) = std::fs::read_to_string(format!("/proc/{id}/limits")) else { return false };
+        let values = limits.lines().find_map(|line| line.strip_prefix(LIMIT));
+        let soft = values.and_then(|values| values.split_whitespace().next());
+        soft.and_then(|soft| soft.parse().ok()) == Some(limit)
+    }
+}
+
+/// Starts something while the soft limit of this process is another one, or the highest that is allowed.
+#[cfg(target_os = "linux")]
+fn under<T>(limit: rlim_t, start: impl FnOnce() -> T) -> T {
+    let _alone = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
+    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_RTTIME) else { return start() };
+    // Where a limit cannot be had, the variable is still there.
+    let changed = setrlimit(Resource::RLIMIT_RTTIME, limit.min(hard), hard).is_ok();
+    let started = start();
+    if changed {
+        let _ = setrlimit(Resource::RLIMIT_RTTIME, soft, hard);
+    }
+    started
+}
+
+/// Elsewhere there is no such limit.
+#[cfg(not(target_os = "linux"))]
+fn under<T>(_limit: rlim_t, start: impl FnOnce() -> T) -> T {
+    start()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_differ_by_session_and_are_found_by_their_process() {
+        follow_daemons();
+        let (ours, others) = (Marks::of_this_process(), Marks::of_this_process());
+        let (one, two) = (ours.next(), ours.next());
+        assert!(one.value != two.value && one.limit != two.limit);
+        let [variable, limit] = ours.patterns();
+        let begins = |mark: &Mark| format!("{VARIABLE}={}", mark.value).starts_with(&variable);
+        assert!(begins(&one) && begins(&two) && !begins(&others.next()));
+        let digits = (one.limit.unwrap() / SESSIONS).to_string();
+        assert!(limit.contains(&digits) && one.limit.unwrap().to_string().len() == digits.len() + 7);
+    }
+
+    #[test]
+    fn only_what_is_started_has_the_limit() {
+        follow_daemons();
+        let mark = Marks::of_this_process().next();
+        let before = getrlimit(Resource::RLIMIT_RTTIME).unwrap();
+        assert!(mark.start(|| mark.is_among_limits(Pid::this())));
+        assert_eq!(getrlimit(Resource::RLIMIT_RTTIME).unwrap(), before);
+        assert!(!mark.is_on(Pid::this()));
+    }
+}
