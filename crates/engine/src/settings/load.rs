@@ -1,6 +1,6 @@
 //! Gathering the layers: which files are read, whose word each is, and what to do with one that is broken.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
@@ -13,6 +13,19 @@ use super::tracked::is_tracked;
 use super::trust::Trust;
 use crate::files;
 
+/// What stands in the files, before anything is judged.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// The person's and the project's, the weakest first.
+    own: Vec<(Origin, Document)>,
+    /// The host's, as it was at the start.
+    host: Option<(Origin, Document)>,
+    /// The administrator's, the weakest first.
+    managed: Vec<(Origin, Document)>,
+    /// What could not be read, where that is tolerated.
+    unread: Vec<String>,
+}
+
 /// The layers, the weakest first, and what the host should know about them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Gathered {
@@ -22,28 +35,23 @@ pub struct Gathered {
     pub warnings: Vec<String>,
 }
 
-/// Reads all that was asked for. `overlay` is what the host changed since the start.
-pub fn gather(request: &Request, overlay: &Map<String, Value>) -> Result<Gathered, SettingsError> {
-    let mut warnings = Vec::new();
-    let mut documents = Vec::new();
+/// Reads all that was asked for. Touches the disk.
+pub fn find(request: &Request) -> Result<Found, SettingsError> {
+    let mut found = Found { host: of_host(request)?, managed: managed(request)?, ..Found::default() };
     for (source, file, base) in request.files() {
         match read::file(&file) {
             Ok(Some(document)) => {
                 let scope = scope(source, &file, request);
-                documents.push((Origin { source, scope, file: Some(file), base }, document));
+                found.own.push((Origin { source, scope, file: Some(file), base }, document));
             }
             Ok(None) => {}
             Err(error) if request.tolerance == Tolerance::Tolerant => {
-                warnings.push(format!("{error} Nothing in it is in force."));
+                found.unread.push(format!("{error} Nothing in it is in force."));
             }
             Err(error) => return Err(error),
         }
     }
-    documents.extend(of_host(request, overlay)?);
-    documents.extend(managed(request)?);
-    let mut gathered = sift(request, documents)?;
-    warnings.append(&mut gathered.warnings);
-    Ok(Gathered { warnings, ..gathered })
+    Ok(found)
 }
 
 /// Whose word a file is. A local file that came with the repository, or that a link leads away from, is the project's.
@@ -63,36 +71,22 @@ fn is_linked(file: &Path, root: &Path) -> bool {
     }
 }
 
-/// What the host gave at the start, and what it changed since.
-fn of_host(
-    request: &Request,
-    overlay: &Map<String, Value>,
-) -> Result<Vec<(Origin, Document)>, SettingsError> {
-    let origin =
-        |file, base: &Path| Origin { source: Source::Flag, scope: Scope::Person, file, base: base.into() };
-    let mut documents = Vec::new();
-    if let Some(given) = &request.flag {
-        let (origin, mut document) = match sources::flag_file(given, &request.cwd) {
-            Some(file) => {
-                let document = read::file(&file)?.ok_or_else(|| {
-                    SettingsError::unreadable(
-                        &file,
-                        "there is no such file",
-                        "Give --settings another path, or JSON.",
-                    )
-                })?;
-                let base = file.parent().unwrap_or(&request.cwd).to_path_buf();
-                (origin(Some(file), &base), document)
-            }
-            None => (origin(None, &request.cwd), read::document(given, "--settings")?),
-        };
-        document.values = flag::beneath(document.values, overlay);
-        documents.push((origin, document));
-    }
-    if !overlay.is_empty() {
-        documents.push((origin(None, &request.cwd), Document::of(flag::above(overlay))));
-    }
-    Ok(documents)
+fn host_origin(file: Option<PathBuf>, base: &Path) -> Origin {
+    Origin { source: Source::Flag, scope: Scope::Person, file, base: base.into() }
+}
+
+/// What the host gave at the start.
+fn of_host(request: &Request) -> Result<Option<(Origin, Document)>, SettingsError> {
+    let Some(given) = &request.flag else { return Ok(None) };
+    let Some(file) = sources::flag_file(given, &request.cwd) else {
+        let document = read::document(given, "--settings")?;
+        return Ok(Some((host_origin(None, &request.cwd), document)));
+    };
+    let document = read::file(&file)?.ok_or_else(|| {
+        SettingsError::unreadable(&file, "there is no such file", "Give --settings another path, or JSON.")
+    })?;
+    let base = file.parent().unwrap_or(&request.cwd).to_path_buf();
+    Ok(Some((host_origin(Some(file), &base), document)))
 }
 
 fn managed(request: &Request) -> Result<Vec<(Origin, Document)>, SettingsError> {
@@ -111,9 +105,21 @@ fn managed(request: &Request) -> Result<Vec<(Origin, Document)>, SettingsError> 
     Ok(documents)
 }
 
-/// Judges each layer. All that may have cost a guard is told at once.
-fn sift(request: &Request, documents: Vec<(Origin, Document)>) -> Result<Gathered, SettingsError> {
-    let mut gathered = Gathered::default();
+/// Judges what was found, with what the host changed since the start over it; pure. All that may have cost a guard is
+/// told at once.
+pub fn sift(
+    request: &Request,
+    found: &Found,
+    overlay: &Map<String, Value>,
+) -> Result<Gathered, SettingsError> {
+    let start = found.host.clone().map(|(origin, mut document)| {
+        document.values = flag::beneath(document.values, overlay);
+        (origin, document)
+    });
+    let since =
+        (!overlay.is_empty()).then(|| (host_origin(None, &request.cwd), Document::of(flag::above(overlay))));
+    let documents = found.own.iter().cloned().chain(start).chain(since).chain(found.managed.iter().cloned());
+    let mut gathered = Gathered { warnings: found.unread.clone(), ..Gathered::default() };
     let mut grave = Vec::new();
     let mut held = Vec::new();
     for (origin, document) in documents {

@@ -5,7 +5,7 @@
 //!
 //! Rooms: [`sources`] (which files there are), [`read`] (a file to values that know their lines), [`schema`] and
 //! [`hooks`] (what the keys may hold), [`trust`] and [`environment`] (what a project may bring along), [`tracked`] (what
-//! came with a repository), [`layer`] (what one source says), [`load`] (all of them), [`merge`](mod@merge) (many to one),
+//! came with a repository), [`vouched`] (which folders the person trusts), [`layer`] (what one source says), [`load`] (all of them), [`merge`](mod@merge) (many to one),
 //! [`flag`] (changes by the host), [`edit`] and [`write`] (changes to a file), [`rule_text`] (how a rule is written),
 //! [`view`] (what the host sees).
 
@@ -24,6 +24,7 @@ pub mod sources;
 pub mod tracked;
 pub mod trust;
 pub mod view;
+pub mod vouched;
 pub mod write;
 
 use std::collections::BTreeSet;
@@ -46,7 +47,7 @@ pub use sources::{Origin, Request, Scope, Source, Tolerance, config_folder, mana
 pub use trust::Trust;
 
 use crate::permission::paths;
-use load::{Gathered, gather};
+use load::{Found, Gathered};
 use write::Readers;
 
 /// The settings of a session.
@@ -54,6 +55,7 @@ use write::Readers;
 pub struct Settings {
     request: Request,
     overlay: Map<String, Value>,
+    found: Found,
     gathered: Gathered,
     effective: Effective,
 }
@@ -77,9 +79,10 @@ pub struct Updated {
 impl Settings {
     /// Reads the settings. Touches the disk.
     pub fn load(request: Request) -> Result<Self, SettingsError> {
-        let gathered = gather(&request, &Map::new())?;
+        let found = load::find(&request)?;
+        let gathered = load::sift(&request, &found, &Map::new())?;
         let effective = merge::merge(&gathered.layers);
-        Ok(Self { request, overlay: Map::new(), gathered, effective })
+        Ok(Self { request, overlay: Map::new(), found, gathered, effective })
     }
 
     /// What is in force.
@@ -99,7 +102,9 @@ impl Settings {
 
     /// Reads the files again and says whose settings are others now. If that fails, what was in force stays in force.
     pub fn reload(&mut self) -> Result<BTreeSet<Source>, SettingsError> {
-        let gathered = gather(&self.request, &self.overlay)?;
+        let found = load::find(&self.request)?;
+        let gathered = load::sift(&self.request, &found, &self.overlay)?;
+        self.found = found;
         Ok(self.take(gathered))
     }
 
@@ -119,11 +124,11 @@ impl Settings {
     }
 
     /// Changes the host's layer: each key replaces its old value there, null takes it away. If something in it cannot
-    /// be taken, nothing changes.
+    /// be taken, nothing changes. No file is read.
     pub fn apply_flag(&mut self, changes: Map<String, Value>) -> Result<BTreeSet<Source>, SettingsError> {
         let mut overlay = self.overlay.clone();
         flag::change(&mut overlay, changes);
-        let gathered = gather(&self.request, &overlay)?;
+        let gathered = load::sift(&self.request, &self.found, &overlay)?;
         self.overlay = overlay;
         Ok(self.take(gathered))
     }

@@ -13,7 +13,7 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 
-use super::error::{SettingsError, shown};
+use super::error::{SettingsError, plain, shown};
 use crate::files::{self, Kind};
 
 /// How many bytes a settings file may have.
@@ -122,7 +122,7 @@ pub fn document(text: &str, name: &str) -> Result<Document, SettingsError> {
     };
     let lines = lines(text).map_err(|twice| {
         let (line, column) = place_of(text.as_bytes(), twice.at);
-        let cause = format!("the key \"{}\" stands here a second time", twice.key);
+        let cause = format!("the key \"{}\" stands here a second time", plain(&twice.key));
         malformed(line, column, cause, "Merge the two: otherwise one of them would be lost.")
     })?;
     Ok(Document { values, lines })
@@ -224,105 +224,4 @@ fn number(size: usize) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::os::unix::fs::symlink;
-
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn every_value_knows_its_line() {
-        let text = "{\n  \"permissions\": {\n    \"deny\": [\"A\",\n      \"B\"]},\n  \"a/b~c\": 1}";
-        let document = document(text, "s").unwrap();
-        let rows = [
-            ("/permissions", 2),
-            ("/permissions/deny", 3),
-            ("/permissions/deny/0", 3),
-            ("/permissions/deny/1", 4),
-            ("/a~1b~0c", 5),
-        ];
-        for (pointer, line) in rows {
-            assert_eq!(document.line(pointer), Some(line), "{pointer}");
-        }
-        assert_eq!(document.line("/none"), None);
-        assert_eq!(document.values["permissions"]["deny"], json!(["A", "B"]));
-    }
-
-    #[test]
-    fn what_is_not_strict_json_is_refused_with_its_place_and_a_remedy() {
-        let rows = [
-            ("nothing at all", "", "line 1, column 0", "Write {} into it"),
-            ("a comment", "{\n  // no\n}", "line 2, column 3", "no comments"),
-            ("a comma too many", "{\"a\": 1,}", "line 1, column 9", "no comma"),
-            ("a text that ends early", "{\"a\": [", "line 1, column 7", "plain JSON"),
-            ("something after the end", "{} x", "line 1, column 4", "plain JSON"),
-            ("a list", "[1]", "line 1, column 1", "Settings are written"),
-            ("a key that stands twice", "{\"a\":{\"b\":1,\n \"b\":2}}", "line 2, column 2", "Merge the two"),
-        ];
-        for (name, text, place, remedy) in rows {
-            let error = document(text, "the file").unwrap_err().to_string();
-            assert!(
-                error.contains("the file") && error.contains(place) && error.contains(remedy),
-                "{name}: {error}"
-            );
-        }
-    }
-
-    #[test]
-    fn deep_nesting_is_refused_and_does_not_overflow() {
-        let deep = format!("{{\"a\":{}", "[".repeat(1_000_000));
-        assert!(matches!(document(&deep, "s"), Err(SettingsError::Malformed { .. })));
-    }
-
-    #[test]
-    fn a_byte_order_mark_is_passed_over() {
-        assert_eq!(document("\u{feff}{\"a\":1}", "s").unwrap().values["a"], 1);
-    }
-
-    #[test]
-    fn a_file_that_is_not_there_is_no_error() {
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(file(&folder.path().join("none.json")).unwrap(), None);
-        fs::write(folder.path().join("f"), "").unwrap();
-        assert_eq!(file(&folder.path().join("f/settings.json")).unwrap(), None);
-    }
-
-    #[test]
-    fn what_is_not_a_readable_regular_file_is_an_error_that_names_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        fs::create_dir(at("folder")).unwrap();
-        nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-        symlink("pipe", at("to-a-pipe")).unwrap();
-        symlink("nowhere", at("broken")).unwrap();
-        symlink("round", at("round")).unwrap();
-        symlink("gone", at("broken-folder")).unwrap();
-        fs::write(at("latin"), b"{\"a\":\n \"\xe9\"}").unwrap();
-        fs::write(at("large"), vec![b' '; 2 * 1024 * 1024 + 1]).unwrap();
-        let rows = [
-            ("folder", "a folder"),
-            ("pipe", "a named pipe"),
-            ("to-a-pipe", "a named pipe"),
-            ("broken", "leads nowhere"),
-            ("round", "symbolic links"),
-            ("broken-folder/settings.json", "leads nowhere"),
-            ("latin", "line 2, column 3 is not UTF-8"),
-            ("large", "2 MiB"),
-        ];
-        for (name, cause) in rows {
-            let error = file(&at(name)).unwrap_err().to_string();
-            assert!(error.contains(name) && error.contains(cause), "{name}: {error}");
-        }
-        assert!(file(Path::new("/dev/zero")).unwrap_err().to_string().contains("a device"));
-    }
-
-    #[test]
-    fn a_link_to_a_regular_file_is_followed() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("real.json"), "{\"model\":\"m\"}").unwrap();
-        symlink("real.json", folder.path().join("link.json")).unwrap();
-        assert_eq!(file(&folder.path().join("link.json")).unwrap().unwrap().values["model"], "m");
-    }
-}
+mod tests;

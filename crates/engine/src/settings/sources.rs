@@ -1,11 +1,14 @@
 //! Where settings come from: which files there are, who wrote them, and from where the paths in them are meant.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use serde_json::{Map, Value};
 use whimbrel_wire::options::SettingSource;
 
+use super::error::SettingsError;
 use super::trust::Trust;
 use crate::files;
 
@@ -148,27 +151,38 @@ pub fn config_folder(env: &BTreeMap<String, String>) -> Option<PathBuf> {
 
 /// The files of an administrator on this machine, the strongest first: our own, then those written for the official
 /// engine. In a folder `managed-settings.d` beside a file, the later names are the stronger ones.
-pub fn managed_files() -> Vec<PathBuf> {
+pub fn managed_files() -> Result<Vec<PathBuf>, SettingsError> {
     let official = if cfg!(target_os = "macos") {
         "/Library/Application Support/ClaudeCode"
     } else {
         "/etc/claude-code"
     };
-    ["/etc/whimbrel", official].iter().flat_map(|folder| managed_files_in(Path::new(folder))).collect()
+    let mut files = managed_files_in(Path::new("/etc/whimbrel"))?;
+    files.append(&mut managed_files_in(Path::new(official))?);
+    Ok(files)
 }
 
-fn managed_files_in(folder: &Path) -> Vec<PathBuf> {
-    /// More files than anybody writes by hand.
-    const MOST: usize = 1000;
+fn managed_files_in(folder: &Path) -> Result<Vec<PathBuf>, SettingsError> {
     let parts = folder.join("managed-settings.d");
-    let mut files: Vec<PathBuf> = files::names(&parts, MOST)
-        .into_iter()
-        .filter(|name| name.ends_with(".json") && !name.starts_with('.'))
-        .map(|name| parts.join(name))
-        .collect();
+    let listed =
+        |error: io::Error| SettingsError::unreadable(&parts, error.to_string(), "Make the folder readable.");
+    let mut files = Vec::new();
+    match fs::read_dir(&parts) {
+        Ok(entries) => {
+            for entry in entries {
+                let path = entry.map_err(listed)?.path();
+                let hidden = path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"."));
+                if path.extension().is_some_and(|end| end == "json") && !hidden {
+                    files.push(path);
+                }
+            }
+        }
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
+        Err(error) => return Err(listed(error)),
+    }
     files.sort_unstable_by(|one, other| other.cmp(one));
     files.push(folder.join("managed-settings.json"));
-    files
+    Ok(files)
 }
 
 /// What `--settings` means: JSON if it begins like an object, else a file.
@@ -177,76 +191,4 @@ pub(super) fn flag_file(given: &str, cwd: &Path) -> Option<PathBuf> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn env(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-        pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
-    }
-
-    #[test]
-    fn the_configuration_folder_is_the_one_named_first() {
-        let rows: [(&[_], _); 5] = [
-            (&[("WHIMBREL_CONFIG_DIR", "/w"), ("CLAUDE_CONFIG_DIR", "/c"), ("HOME", "/h")], Some("/w")),
-            (&[("CLAUDE_CONFIG_DIR", "/c"), ("HOME", "/h")], Some("/c")),
-            (&[("CLAUDE_CONFIG_DIR", ""), ("HOME", "/h")], Some("/h/.claude")),
-            (&[("HOME", "/h")], Some("/h/.claude")),
-            (&[], None),
-        ];
-        for (given, expected) in rows {
-            assert_eq!(config_folder(&env(given)).as_deref(), expected.map(Path::new), "{given:?}");
-        }
-    }
-
-    #[test]
-    fn settings_of_the_host_are_json_or_a_file() {
-        let cwd = Path::new("/work");
-        assert_eq!(flag_file(" {\"a\":1}", cwd), None);
-        assert_eq!(flag_file("s.json", cwd).unwrap(), Path::new("/work/s.json"));
-        assert_eq!(flag_file("/s.json", cwd).unwrap(), Path::new("/s.json"));
-    }
-
-    #[test]
-    fn only_what_was_asked_for_is_read_and_the_weakest_comes_first() {
-        let all = Request {
-            config: Some("/home/.claude".into()),
-            project: "/p".into(),
-            local: "/p".into(),
-            cwd: "/p/sub".into(),
-            sources: [SettingSource::Local, SettingSource::User, SettingSource::Project].into(),
-            ..Request::default()
-        };
-        let row = |source, file: &str, base: &str| (source, PathBuf::from(file), PathBuf::from(base));
-        let user = row(Source::User, "/home/.claude/settings.json", "/home/.claude");
-        let project = row(Source::Project, "/p/.claude/settings.json", "/p");
-        let local = row(Source::Local, "/p/.claude/settings.local.json", "/p/sub");
-        assert_eq!(all.files(), [user, project.clone(), local]);
-        assert_eq!(Request { sources: [SettingSource::Project].into(), ..all.clone() }.files(), [project]);
-        assert_eq!(Request { sources: BTreeSet::new(), ..all.clone() }.files(), []);
-        assert_eq!(Request { config: None, ..all }.files().len(), 2);
-    }
-
-    #[test]
-    fn a_project_at_home_is_read_as_the_persons_own() {
-        let at_home = Request {
-            config: Some("/home/.claude".into()),
-            project: "/home".into(),
-            sources: [SettingSource::User, SettingSource::Project].into(),
-            ..Request::default()
-        };
-        let sources: Vec<Source> = at_home.files().into_iter().map(|(source, ..)| source).collect();
-        assert_eq!(sources, [Source::User]);
-    }
-
-    #[test]
-    fn an_administrators_later_parts_are_stronger_than_the_main_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let parts = folder.path().join("managed-settings.d");
-        std::fs::create_dir(&parts).unwrap();
-        for name in ["10-a.json", "20-b.json", "notes.txt", ".hidden.json"] {
-            std::fs::write(parts.join(name), "{}").unwrap();
-        }
-        let main = folder.path().join("managed-settings.json");
-        assert_eq!(managed_files_in(folder.path()), [parts.join("20-b.json"), parts.join("10-a.json"), main]);
-    }
-}
+mod tests;

@@ -230,6 +230,9 @@ fn the_host_changes_its_layer_while_the_session_runs() {
     assert_eq!(settings.effective(), &before);
     settings.reload().unwrap();
     assert_eq!(settings.effective(), &before);
+    bench.put(USER, "broken meanwhile");
+    settings.apply_flag(map(json!({"model": "i"}))).unwrap();
+    assert_eq!(model(&settings), "i");
 }
 
 #[test]
