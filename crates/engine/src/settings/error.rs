@@ -30,7 +30,8 @@ pub enum SettingsError {
         remedy: String,
     },
     /// Keys that may guard something hold what they cannot hold.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    #[error("{} Correct this first: something that is meant to be forbidden could be allowed otherwise.",
+        .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Keys(Vec<Problem>),
     /// A change could not be written.
     #[error("The settings in {name} cannot be changed: {cause}. {remedy}")]

@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, HashSet};
 use serde_json::{Map, Value};
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
+use super::known::Known;
 use super::layer::{Hook, Layer, Rule};
-use super::schema::Known;
 use super::sources::{Scope, Source};
 
 /// The settings that are in force.

@@ -3,17 +3,20 @@
 //! [`Settings::load`] reads the layers once; whoever holds the [`Settings`] may read them again, change the host's layer
 //! or write to a file. Nothing here decides about a tool call: rules are handed on with their source, file and line.
 //!
-//! Rooms: [`sources`] (which files there are), [`read`] (a file to values that know their lines), [`schema`] and
-//! [`hooks`] (what the keys may hold), [`trust`] and [`environment`] (what a project may bring along), [`tracked`] (what
-//! came with a repository), [`vouched`] (which folders the person trusts), [`layer`] (what one source says), [`load`] (all of them), [`merge`](mod@merge) (many to one),
-//! [`flag`] (changes by the host), [`edit`] and [`write`] (changes to a file), [`rule_text`] (how a rule is written),
-//! [`view`] (what the host sees).
+//! The rooms, along the way of a file:
+//! - [`sources`] (which files there are), [`read`] (a file to values that know their lines), [`load`] (all of them)
+//! - [`trust`], [`environment`] (what a project may bring along), [`tracked`] (what came with a repository), [`vouched`]
+//!   (which folders the person trusts)
+//! - [`schema`], [`hooks`] (what the keys may hold), [`layer`] (what one source says)
+//! - [`merge`](mod@merge) (many layers to one), [`known`] (its keys in types), [`view`] (what the host sees)
+//! - [`flag`] (changes by the host), [`edit`], [`write`] (changes to a file), [`rule_text`] (how a rule is written)
 
 pub mod edit;
 pub mod environment;
 mod error;
 pub mod flag;
 pub mod hooks;
+pub mod known;
 pub mod layer;
 pub mod load;
 pub mod merge;
@@ -40,9 +43,9 @@ use whimbrel_wire::permission::{
 pub use edit::{Act, Change, List};
 pub use error::{Problem, SettingsError};
 pub use hooks::{CommandHook, Handler};
+pub use known::Known;
 pub use layer::{Hook, Layer, Rule};
 pub use merge::{Directory, Effective};
-pub use schema::Known;
 pub use sources::{Origin, Request, Scope, Source, Tolerance, config_folder, managed_files};
 pub use trust::Trust;
 

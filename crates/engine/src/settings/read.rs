@@ -120,11 +120,16 @@ pub fn document(text: &str, name: &str) -> Result<Document, SettingsError> {
         let cause = "this is not an object".to_owned();
         return Err(malformed(1, 1, cause, "Settings are written {\"key\": value, ...}."));
     };
-    let lines = lines(text).map_err(|twice| {
-        let (line, column) = place_of(text.as_bytes(), twice.at);
-        let cause = format!("the key \"{}\" stands here a second time", plain(&twice.key));
-        malformed(line, column, cause, "Merge the two: otherwise one of them would be lost.")
+    let tree = parse_to_ast(text, &CollectOptions::default(), &STRICT).map_err(|error| {
+        let place = (number(error.line_display()), number(error.column_display()));
+        malformed(place.0, place.1, error.kind().to_string(), remedy_for(text))
     })?;
+    let lines =
+        tree.value.as_ref().map_or(Ok(BTreeMap::new()), |value| lines(text, value)).map_err(|twice| {
+            let (line, column) = place_of(text.as_bytes(), twice.at);
+            let cause = format!("the key \"{}\" stands here a second time", plain(&twice.key));
+            malformed(line, column, cause, "Merge the two: otherwise one of them would be lost.")
+        })?;
     Ok(Document { values, lines })
 }
 
@@ -142,16 +147,12 @@ struct Twice {
     at: usize,
 }
 
-/// The line of each value, by its JSON pointer. What is no strict JSON has no lines: it was refused before.
-fn lines(text: &str) -> Result<BTreeMap<String, u32>, Twice> {
+/// The line of each value, by its JSON pointer.
+fn lines(text: &str, value: &ast::Value<'_>) -> Result<BTreeMap<String, u32>, Twice> {
+    let ends: Vec<usize> = memchr::memchr_iter(b'\n', text.as_bytes()).collect();
+    let line_of = |at: usize| number(ends.partition_point(|end| *end < at) + 1);
     let mut lines = BTreeMap::new();
-    if let Ok(parsed) = parse_to_ast(text, &CollectOptions::default(), &STRICT)
-        && let Some(value) = &parsed.value
-    {
-        let starts: Vec<usize> = memchr::memchr_iter(b'\n', text.as_bytes()).collect();
-        let line_of = |at: usize| number(starts.partition_point(|end| *end < at) + 1);
-        walk(value, &mut String::new(), &line_of, &mut lines)?;
-    }
+    walk(value, &mut String::new(), &line_of, &mut lines)?;
     Ok(lines)
 }
 

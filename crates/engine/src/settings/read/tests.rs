@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -99,4 +100,39 @@ fn a_link_to_a_regular_file_is_followed() {
     fs::write(folder.path().join("real.json"), "{\"model\":\"m\"}").unwrap();
     symlink("real.json", folder.path().join("link.json")).unwrap();
     assert_eq!(file(&folder.path().join("link.json")).unwrap().unwrap().values["model"], "m");
+}
+
+/// A value, awkward texts and numbers included.
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::btree_map(any::<String>(), inner, 0..4)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_written_as_json_is_read_back(value in any_value(), pretty in any::<bool>()) {
+        let value = json!({"value": value});
+        let text = if pretty { serde_json::to_string_pretty(&value).unwrap() } else { value.to_string() };
+        prop_assert_eq!(Value::Object(document(&text, "s").unwrap().values), serde_json::from_str::<Value>(&text).unwrap());
+    }
+
+    #[test]
+    fn whatever_the_text_there_is_an_answer(text in any::<String>(), pieces in "[{}\\[\\]:,\" \n1ae.+/*-]{0,40}") {
+        let _ = document(&text, "s");
+        if let Ok(read) = document(&pieces, "s") {
+            prop_assert_eq!(Value::Object(read.values), serde_json::from_str::<Value>(&pieces).unwrap());
+        }
+    }
 }

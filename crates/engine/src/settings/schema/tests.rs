@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::settings::known::Known;
 
 fn checked(value: Value) -> Checked {
     match value {

@@ -1,8 +1,10 @@
 //! Files before and after a change, and many writers at once.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -176,43 +178,64 @@ fn a_change_by_a_program_that_knows_no_lock_is_not_lost() {
     assert_eq!(fs::read(&path).unwrap(), b"{\"ours\":1}");
 }
 
-/// Writes rules as a process of its own: the test below starts this test in several processes.
+/// Writes rules as a process of its own: the tests below start this test in other processes. Says what is written.
 #[test]
 fn writer_process() {
-    let (Ok(path), Ok(name)) =
-        (std::env::var("WHIMBREL_TEST_SETTINGS"), std::env::var("WHIMBREL_TEST_WRITER"))
-    else {
+    let given = |name: &str| std::env::var(format!("WHIMBREL_TEST_{name}"));
+    let (Ok(path), Ok(name), Ok(count)) = (given("SETTINGS"), given("WRITER"), given("COUNT")) else {
         return;
     };
-    for rule in 0..10 {
-        change(Path::new(&path), Readers::PersonInProject, &add(&format!("{name}x{rule}"))).unwrap();
+    for rule in 0..count.parse::<u32>().unwrap() {
+        let rule = format!("{name}x{rule}");
+        change(Path::new(&path), Readers::PersonInProject, &add(&rule)).unwrap();
+        println!("wrote {rule}");
     }
+}
+
+fn writer(path: &Path, name: &str, count: u32) -> Child {
+    #[expect(clippy::disallowed_methods, reason = "these tests are about several processes")]
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "settings::write::tests::writer_process", "--nocapture"])
+        .env("WHIMBREL_TEST_SETTINGS", path)
+        .env("WHIMBREL_TEST_WRITER", name)
+        .env("WHIMBREL_TEST_COUNT", count.to_string())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
 }
 
 #[test]
 fn several_processes_at_once_lose_nothing() {
     let folder = folder();
     let path = local(&folder);
-    #[expect(clippy::disallowed_methods, reason = "the test is about several processes")]
-    let writers: Vec<std::process::Child> = (0..4)
-        .map(|writer| {
-            std::process::Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "settings::write::tests::writer_process", "--quiet"])
-                .env("WHIMBREL_TEST_SETTINGS", &path)
-                .env("WHIMBREL_TEST_WRITER", format!("W{writer}"))
-                .stdout(std::process::Stdio::null())
-                .spawn()
-                .unwrap()
-        })
-        .collect();
-    for mut writer in writers {
-        assert!(writer.wait().unwrap().success());
+    let writers: Vec<Child> = (0..4).map(|number| writer(&path, &format!("W{number}"), 10)).collect();
+    for writer in writers {
+        assert!(writer.wait_with_output().unwrap().status.success());
     }
     let mut found = rules(&path);
     found.sort();
     let mut expected: Vec<String> = (0..40).map(|n| format!("W{}x{}", n / 10, n % 10)).collect();
     expected.sort();
     assert_eq!(found, expected);
+}
+
+#[test]
+fn a_writer_that_is_killed_leaves_a_whole_file_with_all_that_it_reported() {
+    let folder = folder();
+    let path = local(&folder);
+    let mut reported = Vec::new();
+    for round in 0..5 {
+        let mut writer = writer(&path, &format!("K{round}"), u32::MAX);
+        let lines = BufReader::new(writer.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let wrote = lines.filter_map(|line| line.split_once("wrote ").map(|(_, rule)| rule.to_owned()));
+        reported.extend(wrote.take(3 + round));
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        let found = rules(&path);
+        assert!(reported.iter().all(|rule| found.contains(rule)), "{reported:?} {found:?}");
+    }
+    change(&path, Readers::PersonInProject, &add("last")).unwrap();
+    assert_eq!(names(&path), ["settings.local.json"]);
 }
 
 #[test]
