@@ -30,8 +30,7 @@ pub enum SettingsError {
         remedy: String,
     },
     /// Keys that may guard something hold what they cannot hold.
-    #[error("{} Correct this first: something that is meant to be forbidden could be allowed otherwise.",
-        .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    #[error("{} Correct this first: something that is meant to be forbidden could be allowed otherwise.", few(.0, "\n"))]
     Keys(Vec<Problem>),
     /// A change could not be written.
     #[error("The settings in {name} cannot be changed: {cause}. {remedy}")]
@@ -72,6 +71,16 @@ impl SettingsError {
     }
 }
 
+/// The first few of many for a message, and how many more there are: a file can have any number of flaws.
+pub(super) fn few(all: &[impl ToString], between: &str) -> String {
+    const SHOWN: usize = 10;
+    let mut text = all.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join(between);
+    if all.len() > SHOWN {
+        text.push_str(&format!("{between}and {} more", all.len() - SHOWN));
+    }
+    text
+}
+
 /// A path for a sentence.
 pub(super) fn shown(path: &Path) -> String {
     path.display().to_string()
@@ -96,6 +105,13 @@ pub(super) fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_never_lists_everything() {
+        assert_eq!(few(&["a", "b"], ", "), "a, b");
+        let many: Vec<u32> = (0..100_000).collect();
+        assert!(few(&many, ", ").ends_with("9, and 99990 more"));
+    }
 
     #[test]
     fn what_a_file_says_cannot_play_tricks_in_a_message() {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::error::SettingsError;
+use super::error::{SettingsError, few};
 use super::flag;
 use super::layer::{Layer, judge};
 use super::read::{self, Document};
@@ -132,7 +132,9 @@ pub fn sift(
         } else {
             grave.extend(judged.grave);
         }
-        gathered.warnings.extend(slight.iter().map(|problem| format!("{problem} It does not count.")));
+        if !slight.is_empty() {
+            gathered.warnings.push(format!("These settings do not count.\n{}", few(&slight, "\n")));
+        }
         held.extend(judged.held);
         gathered.layers.push(judged.layer);
     }

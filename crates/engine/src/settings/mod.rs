@@ -9,7 +9,7 @@
 //!   (which folders the person trusts)
 //! - [`schema`], [`hooks`] (what the keys may hold), [`layer`] (what one source says)
 //! - [`merge`](mod@merge) (many layers to one), [`known`] (its keys in types), [`view`] (what the host sees)
-//! - [`flag`] (changes by the host), [`edit`], [`write`] (changes to a file), [`rule_text`] (how a rule is written)
+//! - [`flag`] (changes by the host), [`edit`], [`write`](mod@write) (changes to a file), [`rule_text`] (how a rule is written)
 
 pub mod edit;
 pub mod environment;

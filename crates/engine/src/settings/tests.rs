@@ -167,7 +167,7 @@ fn a_wrong_value_is_told_with_file_key_and_line() {
     }
     bench.tolerance = Tolerance::Tolerant;
     let settings = bench.load();
-    assert_eq!((settings.warnings().len(), rules(&settings).len()), (3, 0));
+    assert_eq!((settings.warnings().len(), rules(&settings).len()), (2, 0));
     assert!(settings.warnings()[0].contains("line 2: model must be a text"), "{:?}", settings.warnings());
 }
 

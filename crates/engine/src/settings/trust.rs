@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use whimbrel_wire::permission::PermissionMode;
 
 use super::environment::may_come_from_a_project;
-use super::error::plain;
+use super::error::{few, plain};
 use super::sources::Scope;
 
 /// How far a project is trusted.
@@ -269,7 +269,7 @@ pub fn warning(name: &str, held: &[Held]) -> Option<String> {
     let of = |reason| {
         let what: Vec<&str> =
             held.iter().filter(|held| held.reason == reason).map(|held| held.what.as_str()).collect();
-        (!what.is_empty()).then(|| what.join(", "))
+        (!what.is_empty()).then(|| few(&what, ", "))
     };
     let untrusted = of(Reason::Untrusted).map(|what| {
         format!("The project is not trusted, so these of its settings do not count: {what}. Trust the folder, or ask for this setting source by name.")
