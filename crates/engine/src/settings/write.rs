@@ -21,7 +21,8 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 use super::edit::{self, Change};
 use super::error::{SettingsError, shown};
 use super::read::{self, LARGEST};
-use crate::{files, ids};
+use crate::files::{self, Kind};
+use crate::ids;
 
 /// Who may read the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +50,10 @@ pub fn change(path: &Path, readers: Readers, change: &Change) -> Result<bool, Se
     let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
         return Err(SettingsError::not_written(path, "this is no file name", "Choose another folder."));
     };
+    // Nothing is made only to say nothing in it.
+    if matches!(files::kind(path), Ok(Kind::Missing)) && changed(path, None, change)?.is_none() {
+        return Ok(false);
+    }
     let failed = |error: io::Error| not_written(path, &error);
     let place = Place { folder: open_folder(folder, readers).map_err(failed)?, name, readers };
     if lock(&place.folder).map_err(failed)? == Lock::Held {
