@@ -9,6 +9,7 @@
 //!   calls run side by side), [`cost`], [`report`](mod@report) (pure: the result frame), [`consult`] (a question beside the conversation)
 //! - what is said: [`conversation`] (transcript, history and host at once), [`context`] (prompt, surroundings), [`session`]
 //! - [`commands`]: prompts that the engine answers itself
+//! - [`settings`]: what the person, the project, the host and an administrator want
 //! - [`setup`]: options to meaning; [`knobs`]: what can be turned while it runs; [`toolbox`]: which tools there are
 //! - [`agents`]: subagents, the same turn on a branch of its own
 //! - [`tools`] (one leaf each), [`tasks`] (background work), [`workspace`] (what the calls of a session share)
@@ -37,6 +38,7 @@ mod queue;
 pub mod report;
 mod serve;
 pub mod session;
+pub mod settings;
 pub mod setup;
 pub mod state;
 mod task_news;

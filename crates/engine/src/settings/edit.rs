@@ -1,0 +1,206 @@
+//! A change to the text of a settings file, pure: only the touched list or value changes, everything else stays as it
+//! is written.
+
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
+use serde_json::Value;
+use whimbrel_wire::permission::{PermissionBehavior, PermissionMode, PermissionUpdate, RuleValue};
+
+use super::read::STRICT;
+use super::rule_text;
+
+/// A change to a settings file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// To one of the lists.
+    List {
+        /// Which.
+        list: List,
+        /// How.
+        act: Act,
+        /// With what.
+        entries: Vec<String>,
+    },
+    /// Another mode to start in.
+    Mode(PermissionMode),
+    /// Another value of a key at the top.
+    Value {
+        /// The key.
+        key: String,
+        /// The value.
+        value: Value,
+    },
+}
+
+/// A list under `permissions`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum List {
+    /// The rules that say this.
+    Rules(PermissionBehavior),
+    /// The directories.
+    Directories,
+}
+
+impl List {
+    fn key(self) -> &'static str {
+        match self {
+            Self::Rules(behavior) => behavior.as_str(),
+            Self::Directories => "additionalDirectories",
+        }
+    }
+
+    fn same(self, one: &str, other: &str) -> bool {
+        match self {
+            Self::Rules(_) => rule_text::same(one, other),
+            Self::Directories => one == other,
+        }
+    }
+}
+
+/// What is done with a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// Entries that are not there yet are added.
+    Add,
+    /// Entries that are there are removed.
+    Remove,
+    /// The entries become the whole list.
+    Replace,
+}
+
+impl Change {
+    /// The change that an update asks for, and the rules in it that cannot be written.
+    pub fn of(update: &PermissionUpdate) -> (Self, Vec<RuleValue>) {
+        let rules = |act, behavior, rules: &[RuleValue]| {
+            let (good, bad): (Vec<_>, Vec<_>) =
+                rules.iter().partition(|rule| rule_text::write(rule, behavior).is_some());
+            let entries = good.iter().filter_map(|rule| rule_text::write(rule, behavior)).collect();
+            (Self::List { list: List::Rules(behavior), act, entries }, bad.into_iter().cloned().collect())
+        };
+        let directories = |act, entries: &[String]| {
+            (Self::List { list: List::Directories, act, entries: entries.to_vec() }, Vec::new())
+        };
+        match update {
+            PermissionUpdate::AddRules { rules: given, behavior, .. } => rules(Act::Add, *behavior, given),
+            PermissionUpdate::RemoveRules { rules: given, behavior, .. } => {
+                rules(Act::Remove, *behavior, given)
+            }
+            PermissionUpdate::ReplaceRules { rules: given, behavior, .. } => {
+                rules(Act::Replace, *behavior, given)
+            }
+            PermissionUpdate::SetMode { mode, .. } => (Self::Mode(*mode), Vec::new()),
+            PermissionUpdate::AddDirectories { directories: given, .. } => directories(Act::Add, given),
+            PermissionUpdate::RemoveDirectories { directories: given, .. } => directories(Act::Remove, given),
+        }
+    }
+}
+
+/// Makes a change to a text that is strict JSON. None if it says so already; an error if a key in the way has another
+/// shape.
+pub fn apply(text: &str, change: &Change) -> Result<Option<String>, String> {
+    let root = CstRootNode::parse(text, &STRICT).map_err(|error| error.to_string())?;
+    let object = root.object_value().ok_or("it does not hold an object")?;
+    let changed = match change {
+        Change::List { list, act, entries } => edit_list(&object, *list, *act, entries)?,
+        Change::Mode(mode) => {
+            let permissions =
+                object.object_value_or_create("permissions").ok_or("\"permissions\" is not an object")?;
+            set(&permissions, "defaultMode", &mode.as_str().into())
+        }
+        Change::Value { key, value } => set(&object, key, value),
+    };
+    Ok(changed.then(|| root.to_string()))
+}
+
+fn set(object: &CstObject, key: &str, value: &Value) -> bool {
+    match object.get(key) {
+        Some(property) => {
+            let old = property.value().and_then(|node| serde_json::from_str::<Value>(&node.to_string()).ok());
+            if old.as_ref() == Some(value) {
+                return false;
+            }
+            property.set_value(input(value));
+        }
+        None => {
+            object.append(key, input(value));
+        }
+    }
+    true
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(switch) => CstInputValue::Bool(*switch),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Object(fields) => {
+            CstInputValue::Object(fields.iter().map(|(key, value)| (key.clone(), input(value))).collect())
+        }
+    }
+}
+
+fn edit_list(object: &CstObject, list: List, act: Act, entries: &[String]) -> Result<bool, String> {
+    let not_a_list = format!("\"permissions.{}\" is not a list", list.key());
+    let there = match object.get("permissions") {
+        None => None,
+        Some(permissions) => {
+            let permissions = permissions.object_value().ok_or("\"permissions\" is not an object")?;
+            match permissions.get(list.key()) {
+                Some(property) => Some(property.array_value().ok_or_else(|| not_a_list.clone())?),
+                None => None,
+            }
+        }
+    };
+    let adds = act != Act::Remove && !entries.is_empty();
+    let array = match there {
+        Some(array) => array,
+        None if !adds => return Ok(false),
+        None => {
+            let permissions =
+                object.object_value_or_create("permissions").ok_or("\"permissions\" is not an object")?;
+            let array = permissions.array_value_or_create(list.key()).ok_or(not_a_list)?;
+            array.ensure_multiline();
+            array
+        }
+    };
+    let is_named = |node: &CstNode| {
+        text_of(node).is_some_and(|text| entries.iter().any(|entry| list.same(entry, &text)))
+    };
+    let mut changed = false;
+    for node in array.elements() {
+        let goes = match act {
+            Act::Add => false,
+            Act::Remove => is_named(&node),
+            Act::Replace => !is_named(&node),
+        };
+        if goes {
+            node.remove();
+            changed = true;
+        }
+    }
+    if adds {
+        changed |= add(&array, list, entries);
+    }
+    Ok(changed)
+}
+
+fn add(array: &CstArray, list: List, entries: &[String]) -> bool {
+    let mut there: Vec<String> = array.elements().iter().filter_map(text_of).collect();
+    let mut changed = false;
+    for entry in entries {
+        if !there.iter().any(|old| list.same(old, entry)) {
+            array.append(CstInputValue::String(entry.clone()));
+            there.push(entry.clone());
+            changed = true;
+        }
+    }
+    changed
+}
+
+fn text_of(node: &CstNode) -> Option<String> {
+    node.as_string_lit().and_then(|text| text.decoded_value().ok())
+}
+
+#[cfg(test)]
+mod tests;

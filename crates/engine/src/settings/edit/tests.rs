@@ -1,0 +1,218 @@
+//! Texts before and after a change, to the byte; and a comparison with the same change made to plain values.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn rules(act: Act, entries: &[&str]) -> Change {
+    let entries = entries.iter().map(|entry| (*entry).to_owned()).collect();
+    Change::List { list: List::Rules(PermissionBehavior::Allow), act, entries }
+}
+
+#[test]
+fn only_the_touched_part_changes() {
+    check(vec![
+        (
+            "the first rule of a new file",
+            "{}\n",
+            rules(Act::Add, &["Bash(m1 *)"]),
+            Some("{\n  \"permissions\": {\n    \"allow\": [\n      \"Bash(m1 *)\"\n    ]\n  }\n}\n"),
+        ),
+        (
+            "odd spacing, order and indentation stay",
+            "{ \"z\":1,\n\t\"permissions\":\t{\"deny\":[ ],\"allow\" : [\"A\"] } ,\"a\": {\"x\":[1,2]}}",
+            rules(Act::Add, &["B"]),
+            Some(
+                "{ \"z\":1,\n\t\"permissions\":\t{\"deny\":[ ],\"allow\" : [\"A\", \"B\"] } ,\"a\": {\"x\":[1,2]}}",
+            ),
+        ),
+        (
+            "a list of lines grows by a line",
+            "{\n    \"permissions\": {\n        \"allow\": [\n            \"A\"\n        ]\n    }\n}\n",
+            rules(Act::Add, &["B"]),
+            Some(
+                "{\n    \"permissions\": {\n        \"allow\": [\n            \"A\",\n            \"B\"\n        ]\n    }\n}\n",
+            ),
+        ),
+        (
+            "line ends of another system stay",
+            "{\r\n  \"permissions\": {\r\n    \"allow\": [\r\n      \"A\"\r\n    ]\r\n  }\r\n}\r\n",
+            rules(Act::Add, &["B"]),
+            Some(
+                "{\r\n  \"permissions\": {\r\n    \"allow\": [\r\n      \"A\",\r\n      \"B\"\r\n    ]\r\n  }\r\n}\r\n",
+            ),
+        ),
+        (
+            "how other texts and numbers are written stays",
+            "{\"n\": 1.0e3, \"s\": \"\\u00e9\", \"permissions\": {\"allow\": [\"\\u0041\"]}}",
+            rules(Act::Add, &["A", "B"]),
+            Some("{\"n\": 1.0e3, \"s\": \"\\u00e9\", \"permissions\": {\"allow\": [\"\\u0041\", \"B\"]}}"),
+        ),
+    ]);
+}
+
+/// Name, text before, change, text after; none: nothing changes.
+type Row = (&'static str, &'static str, Change, Option<&'static str>);
+
+fn check(rows: Vec<Row>) {
+    for (name, before, change, after) in rows {
+        assert_eq!(apply(before, &change).unwrap().as_deref(), after, "{name}");
+    }
+}
+
+#[test]
+fn nothing_is_added_twice_and_equal_rules_are_one() {
+    check(vec![
+        (
+            "a rule that is there is not added",
+            "{\"permissions\":{\"allow\":[\"A\"]}}",
+            rules(Act::Add, &["A"]),
+            None,
+        ),
+        (
+            "an equal rule is not added",
+            "{\"permissions\":{\"allow\":[\"Bash(*)\"]}}",
+            rules(Act::Add, &["Bash"]),
+            None,
+        ),
+        (
+            "a rule given twice is added once",
+            "{\"permissions\":{\"allow\":[\"A\"]}}",
+            rules(Act::Add, &["B", "B"]),
+            Some("{\"permissions\":{\"allow\":[\"A\", \"B\"]}}"),
+        ),
+        (
+            "equal rules are removed",
+            "{\"permissions\":{\"allow\":[\"A\", \"Bash\", \"B\"]}}",
+            rules(Act::Remove, &["Bash(*)"]),
+            Some("{\"permissions\":{\"allow\":[\"A\", \"B\"]}}"),
+        ),
+        (
+            "what is not there is not removed",
+            "{\"permissions\":{\"allow\":[\"A\"]}}",
+            rules(Act::Remove, &["B"]),
+            None,
+        ),
+        ("nothing is made to remove from", "{}", rules(Act::Remove, &["B"]), None),
+        ("nothing is made to be empty", "{}", rules(Act::Replace, &[]), None),
+        (
+            "a list is replaced, and the blank before what stays is its own",
+            "{\"permissions\":{\"allow\":[\"A\", \"B\"], \"deny\":[\"A\"]}}",
+            rules(Act::Replace, &["B", "C"]),
+            Some("{\"permissions\":{\"allow\":[ \"B\", \"C\"], \"deny\":[\"A\"]}}"),
+        ),
+    ]);
+}
+
+#[test]
+fn single_values_are_set() {
+    let mode = Change::Mode(PermissionMode::Plan);
+    let style = Change::Value { key: "outputStyle".into(), value: json!("brief") };
+    check(vec![
+        (
+            "a mode",
+            "{\"permissions\":{\"defaultMode\":\"default\"}}",
+            mode.clone(),
+            Some("{\"permissions\":{\"defaultMode\":\"plan\"}}"),
+        ),
+        ("the mode it has", "{\"permissions\":{\"defaultMode\":\"plan\"}}", mode, None),
+        (
+            "a value",
+            "{\n  \"model\": \"m\"\n}\n",
+            style,
+            Some("{\n  \"model\": \"m\",\n  \"outputStyle\": \"brief\"\n}\n"),
+        ),
+    ]);
+}
+
+#[test]
+fn a_key_of_another_shape_is_never_overwritten() {
+    for text in
+        ["[]", "{\"permissions\": 5}", "{\"permissions\": {\"allow\": \"A\"}}", "{\"permissions\": null}"]
+    {
+        for act in [Act::Add, Act::Replace] {
+            assert!(apply(text, &rules(act, &["B"])).is_err(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn updates_become_changes_and_bad_rules_are_told() {
+    let rule = |name: &str, content: Option<&str>| RuleValue {
+        tool_name: name.into(),
+        rule_content: content.map(String::from),
+    };
+    let update: PermissionUpdate = serde_json::from_value(json!({
+        "type": "addRules", "behavior": "allow", "destination": "localSettings",
+        "rules": [{"toolName": "Bash", "ruleContent": "m1 *"}, {"toolName": "no name"}],
+    }))
+    .unwrap();
+    assert_eq!(Change::of(&update), (rules(Act::Add, &["Bash(m1 *)"]), vec![rule("no name", None)]));
+    let directories = PermissionUpdate::AddDirectories {
+        directories: vec!["/x".into()],
+        destination: whimbrel_wire::permission::Destination::LocalSettings,
+    };
+    let change = Change::List { list: List::Directories, act: Act::Add, entries: vec!["/x".into()] };
+    assert_eq!(Change::of(&directories), (change, vec![]));
+}
+
+/// The same change, made to plain values.
+fn plainly(mut value: Value, act: Act, entries: &[String]) -> Value {
+    let old: Vec<Value> = value["permissions"]["allow"].as_array().cloned().unwrap_or_default();
+    let named = |item: &Value| entries.iter().any(|entry| item.as_str() == Some(entry));
+    let mut new: Vec<Value> = match act {
+        Act::Add => old.clone(),
+        Act::Remove => old.iter().filter(|item| !named(item)).cloned().collect(),
+        Act::Replace => old.iter().filter(|item| named(item)).cloned().collect(),
+    };
+    for entry in entries {
+        if act != Act::Remove && !new.iter().any(|item| item.as_str() == Some(entry)) {
+            new.push(entry.as_str().into());
+        }
+    }
+    if new != old {
+        value["permissions"]["allow"] = new.into();
+    }
+    value
+}
+
+fn names() -> impl Strategy<Value = Vec<String>> {
+    proptest::collection::vec("[A-D]x", 0..4)
+}
+
+/// Something that a settings file could hold beside its rules, awkward texts included.
+fn other() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        "\\PC{0,6}|[\"\\\\/\u{0}-\u{1f}]{0,3}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 16, 3, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            proptest::collection::btree_map("[a-z\"\\\\]{1,3}", inner, 0..3)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_change_to_the_text_says_what_the_same_change_to_the_values_says(
+        before in other(), rules_there in proptest::option::of(names()), after in other(), entries in names(),
+        act in prop_oneof![Just(Act::Add), Just(Act::Remove), Just(Act::Replace)], pretty in any::<bool>(),
+    ) {
+        let mut value = json!({"before": before});
+        if let Some(rules) = rules_there {
+            value["permissions"] = json!({"deny": ["D"], "allow": rules});
+        }
+        value["zafter"] = after;
+        let text = if pretty { serde_json::to_string_pretty(&value).unwrap() } else { value.to_string() };
+        let change = Change::List { list: List::Rules(PermissionBehavior::Allow), act, entries: entries.clone() };
+        let changed = apply(&text, &change).unwrap().unwrap_or(text);
+        let read: Value = serde_json::from_str(&changed).unwrap();
+        prop_assert_eq!(read, plainly(value, act, &entries));
+    }
+}

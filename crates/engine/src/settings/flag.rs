@@ -1,0 +1,67 @@
+//! Settings that the host changes while the session runs, pure. They lie over those it gave at the start.
+//!
+//! A key that the host names replaces the whole value that it had in the host's settings; null takes the key away there,
+//! so that the weaker sources count again.
+
+use serde_json::{Map, Value};
+
+/// Adds changes to earlier ones.
+pub fn change(overlay: &mut Map<String, Value>, changes: Map<String, Value>) {
+    overlay.extend(changes);
+}
+
+/// What still counts of the settings given at the start.
+pub fn beneath(mut start: Map<String, Value>, overlay: &Map<String, Value>) -> Map<String, Value> {
+    start.retain(|key, _| !overlay.contains_key(key));
+    start
+}
+
+/// What the changes themselves say.
+pub fn above(overlay: &Map<String, Value>) -> Map<String, Value> {
+    overlay
+        .iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn map(value: Value) -> Map<String, Value> {
+        match value {
+            Value::Object(map) => map,
+            other => panic!("{other} is not an object"),
+        }
+    }
+
+    #[test]
+    fn a_change_replaces_whole_keys_and_null_takes_them_away() {
+        let rows = [
+            ("nothing", json!({}), json!({"model": "m", "env": {"A": "1"}}), json!({})),
+            ("another value", json!({"model": "n"}), json!({"env": {"A": "1"}}), json!({"model": "n"})),
+            ("another object", json!({"env": {"B": "2"}}), json!({"model": "m"}), json!({"env": {"B": "2"}})),
+            ("null", json!({"model": null}), json!({"env": {"A": "1"}}), json!({})),
+            ("a new key", json!({"x": 1}), json!({"model": "m", "env": {"A": "1"}}), json!({"x": 1})),
+        ];
+        for (name, changes, under, over) in rows {
+            let mut overlay = Map::new();
+            change(&mut overlay, map(changes));
+            let start = map(json!({"model": "m", "env": {"A": "1"}}));
+            assert_eq!((beneath(start, &overlay), above(&overlay)), (map(under), map(over)), "{name}");
+        }
+    }
+
+    #[test]
+    fn later_changes_win_over_earlier_ones() {
+        let mut overlay = Map::new();
+        change(&mut overlay, map(json!({"model": "a", "x": 1})));
+        change(&mut overlay, map(json!({"model": null})));
+        assert_eq!(above(&overlay), map(json!({"x": 1})));
+        change(&mut overlay, map(json!({"model": "b"})));
+        assert_eq!(above(&overlay), map(json!({"x": 1, "model": "b"})));
+    }
+}

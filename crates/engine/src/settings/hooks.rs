@@ -1,0 +1,154 @@
+//! Hooks as settings write them: `{"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", ...}]}]}`.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use whimbrel_wire::control::OnFailure;
+use whimbrel_wire::hook::HookEvent;
+
+use super::read::step;
+
+/// One hook: when it runs, and what it does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HookEntry {
+    /// The event.
+    pub event: HookEvent,
+    /// Which of these events, as it is written; none means all.
+    pub matcher: Option<String>,
+    /// What is done.
+    pub handler: Handler,
+    /// Where it stands, as a JSON pointer.
+    pub pointer: String,
+}
+
+/// What a hook does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Handler {
+    /// Runs a command.
+    Command(CommandHook),
+    /// Something else that hooks can do: asks a model, an agent, a web address or an MCP server.
+    Other {
+        /// What: `prompt`, `agent`, `http` or `mcp_tool`.
+        kind: String,
+        /// How, as it is written.
+        fields: Map<String, Value>,
+    },
+}
+
+/// A hook that runs a command.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandHook {
+    /// The command, for a shell; with `args`, the program.
+    pub command: String,
+    /// Arguments for the program. With them, no shell is involved.
+    #[serde(default)]
+    pub args: Option<Vec<String>>,
+    /// The shell: `bash` or `powershell`.
+    #[serde(default)]
+    pub shell: Option<String>,
+    /// A permission rule that the call must match.
+    #[serde(default, rename = "if")]
+    pub condition: Option<String>,
+    /// How long it may take, in seconds.
+    #[serde(default)]
+    pub timeout: Option<f64>,
+    /// Whether nobody waits for it.
+    #[serde(default, rename = "async")]
+    pub in_background: bool,
+    /// Whether nobody waits for it, but the model hears of exit code 2.
+    #[serde(default, rename = "asyncRewake")]
+    pub wakes_the_model: bool,
+    /// What its failure means.
+    #[serde(default)]
+    pub on_failure: Option<OnFailure>,
+    /// Whether it runs only once.
+    #[serde(default)]
+    pub once: bool,
+    /// What to show while it runs.
+    #[serde(default)]
+    pub status_message: Option<String>,
+}
+
+/// Something about a hook that is wrong or unknown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flaw {
+    /// Where, as a JSON pointer.
+    pub pointer: String,
+    /// What.
+    pub cause: String,
+    /// Whether a hook that should guard something may be lost by it.
+    pub grave: bool,
+}
+
+/// Reads the value of `hooks`, and what is wrong with it. What is right is read all the same.
+pub fn read(value: &Value) -> (Vec<HookEntry>, Vec<Flaw>) {
+    let mut entries = Vec::new();
+    let mut flaws = Vec::new();
+    let Some(events) = value.as_object() else {
+        return (entries, vec![grave("/hooks", "must be an object with a list for each event")]);
+    };
+    for (name, groups) in events {
+        let pointer = format!("/hooks{}", step(name));
+        let Ok(event) = name.parse::<HookEvent>() else {
+            let cause = "is an event that this version does not know; its hooks never run".into();
+            flaws.push(Flaw { pointer, cause, grave: false });
+            continue;
+        };
+        match groups.as_array() {
+            Some(groups) => {
+                for (index, group) in groups.iter().enumerate() {
+                    group_of(event, group, &format!("{pointer}/{index}"), &mut entries, &mut flaws);
+                }
+            }
+            None => flaws.push(grave(&pointer, "must be a list")),
+        }
+    }
+    (entries, flaws)
+}
+
+fn group_of(
+    event: HookEvent,
+    group: &Value,
+    pointer: &str,
+    entries: &mut Vec<HookEntry>,
+    flaws: &mut Vec<Flaw>,
+) {
+    let matcher = match group.get("matcher") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(matcher)) => Some(matcher.clone()),
+        Some(_) => return flaws.push(grave(&format!("{pointer}/matcher"), "must be a text")),
+    };
+    let Some(hooks) = group.get("hooks").and_then(Value::as_array) else {
+        return flaws.push(grave(pointer, "must be an object with a list \"hooks\""));
+    };
+    for (index, hook) in hooks.iter().enumerate() {
+        let pointer = format!("{pointer}/hooks/{index}");
+        match handler(hook) {
+            Ok(handler) => entries.push(HookEntry { event, matcher: matcher.clone(), handler, pointer }),
+            Err(cause) => flaws.push(grave(&pointer, &cause)),
+        }
+    }
+}
+
+fn handler(hook: &Value) -> Result<Handler, String> {
+    let fields = hook.as_object().ok_or("must be an object")?;
+    match fields.get("type").and_then(Value::as_str) {
+        Some("command") => serde_path_to_error::deserialize(hook)
+            .map(Handler::Command)
+            .map_err(|error| format!("is not a command hook: {}: {}", error.path(), error.inner())),
+        Some(kind @ ("prompt" | "agent" | "http" | "mcp_tool")) => {
+            Ok(Handler::Other { kind: kind.into(), fields: fields.clone() })
+        }
+        Some(kind) => {
+            Err(format!("has the type \"{kind}\"; known are command, prompt, agent, http and mcp_tool"))
+        }
+        None => Err("must have a \"type\", for example \"command\"".into()),
+    }
+}
+
+fn grave(pointer: &str, cause: &str) -> Flaw {
+    Flaw { pointer: pointer.into(), cause: cause.into(), grave: true }
+}
+
+#[cfg(test)]
+mod tests;

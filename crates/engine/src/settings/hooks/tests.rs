@@ -1,0 +1,94 @@
+//! Hooks as they are written, right and wrong.
+
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn hooks_are_read_in_the_order_in_which_they_stand() {
+    let (entries, flaws) = read(&json!({
+        "PreToolUse": [
+            {"matcher": "Bash", "hooks": [
+                {"type": "command", "command": "check", "timeout": 5, "onFailure": "block", "new": 1},
+                {"type": "http", "url": "https://example.invalid"},
+            ]},
+            {"hooks": [{"type": "command", "command": "log", "async": true, "args": ["-a"]}]},
+        ],
+    }));
+    let entry = |matcher: Option<&str>, handler, pointer: &str| HookEntry {
+        event: HookEvent::PreToolUse,
+        matcher: matcher.map(String::from),
+        handler,
+        pointer: pointer.into(),
+    };
+    let check = CommandHook {
+        command: "check".into(),
+        timeout: Some(5.0),
+        on_failure: Some(OnFailure::Block),
+        ..CommandHook::default()
+    };
+    let log = CommandHook {
+        command: "log".into(),
+        in_background: true,
+        args: Some(vec!["-a".into()]),
+        ..CommandHook::default()
+    };
+    let http = json!({"type": "http", "url": "https://example.invalid"}).as_object().unwrap().clone();
+    assert_eq!(flaws, []);
+    assert_eq!(
+        entries,
+        [
+            entry(Some("Bash"), Handler::Command(check), "/hooks/PreToolUse/0/hooks/0"),
+            entry(
+                Some("Bash"),
+                Handler::Other { kind: "http".into(), fields: http },
+                "/hooks/PreToolUse/0/hooks/1"
+            ),
+            entry(None, Handler::Command(log), "/hooks/PreToolUse/1/hooks/0"),
+        ]
+    );
+}
+
+#[test]
+fn what_is_wrong_is_named_and_what_is_right_still_counts() {
+    let right = json!({"type": "command", "command": "x"});
+    let rows = [
+        ("no object", json!([]), "/hooks", true, 0),
+        ("an unknown event", json!({"Later": [{"hooks": [right]}]}), "/hooks/Later", false, 0),
+        ("no list", json!({"Stop": {}}), "/hooks/Stop", true, 0),
+        ("no hooks", json!({"Stop": [{"matcher": "x"}]}), "/hooks/Stop/0", true, 0),
+        (
+            "a matcher that is a list",
+            json!({"Stop": [{"matcher": [], "hooks": []}]}),
+            "/hooks/Stop/0/matcher",
+            true,
+            0,
+        ),
+        (
+            "no type",
+            json!({"Stop": [{"hooks": [{"command": "x"}, right]}]}),
+            "/hooks/Stop/0/hooks/0",
+            true,
+            1,
+        ),
+        (
+            "no command",
+            json!({"Stop": [{"hooks": [right, {"type": "command"}]}]}),
+            "/hooks/Stop/0/hooks/1",
+            true,
+            1,
+        ),
+        (
+            "an unknown type",
+            json!({"Stop": [{"hooks": [{"type": "magic"}]}]}),
+            "/hooks/Stop/0/hooks/0",
+            true,
+            0,
+        ),
+    ];
+    for (name, value, pointer, grave, count) in rows {
+        let (entries, flaws) = read(&value);
+        let told: Vec<(&str, bool)> = flaws.iter().map(|flaw| (flaw.pointer.as_str(), flaw.grave)).collect();
+        assert_eq!((told, entries.len()), (vec![(pointer, grave)], count), "{name}");
+    }
+}

@@ -1,0 +1,193 @@
+//! Many layers to one, pure.
+//!
+//! In this order:
+//! 1. a single value: the strongest source that has it counts; objects are merged key by key
+//! 2. lists: all of them together, the strongest source first, nothing twice
+//! 3. `allowManagedPermissionRulesOnly`: only an administrator's rules count; if one of the administrator's files says
+//!    so, the host's managed layer may still forbid, but no longer allow
+//! 4. `allowManagedHooksOnly`: only an administrator's hooks run
+//! 5. `disableAllHooks`: said by an administrator, no hook runs; by the person or the host, only an administrator's run;
+//!    by the project, the project's own do not run: it cannot switch off what guards the person
+//! 6. `disableBypassPermissionsMode` counts whoever says it
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::{Map, Value};
+use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
+
+use super::known::Known;
+use super::layer::{Hook, Layer, Rule};
+use super::sources::{Scope, Source};
+
+/// The settings that are in force.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Effective {
+    /// The permission rules, those of the strongest source first.
+    pub rules: Vec<Rule>,
+    /// Whether only an administrator's rules count. Then rules that the host names count only if they forbid, and no
+    /// rule can be added.
+    pub managed_rules_only: bool,
+    /// Directories to work in, as they are written.
+    pub directories: Vec<Directory>,
+    /// The mode to start in, and who chose it.
+    pub mode: Option<(PermissionMode, Source)>,
+    /// Whether the mode that asks nobody is switched off.
+    pub bypass_disabled: bool,
+    /// Variables for the engine and the commands it runs.
+    pub env: BTreeMap<String, String>,
+    /// The hooks, those of the strongest source first.
+    pub hooks: Vec<Hook>,
+    /// The other keys that the engine acts on.
+    pub known: Known,
+    /// All values that are in force, as they would stand in one file.
+    pub values: Map<String, Value>,
+}
+
+/// A directory to work in, and who added it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Directory {
+    /// The directory, as it is written.
+    pub path: String,
+    /// Who added it.
+    pub source: Source,
+}
+
+/// Merges layers, the weakest first.
+pub fn merge(layers: &[Layer]) -> Effective {
+    let layers: Vec<Layer> = govern(layers);
+    let mut values = Map::new();
+    for layer in layers.iter().rev() {
+        fill(&mut values, &layer.values);
+    }
+    Effective {
+        rules: unique(layers.iter().rev().flat_map(|layer| &layer.rules)),
+        managed_rules_only: managed_switch(&layers, "allowManagedPermissionRulesOnly"),
+        directories: directories(&layers),
+        mode: layers.iter().rev().find_map(|layer| {
+            let name = permission(layer, "defaultMode")?.as_str()?;
+            Some((name.parse().ok()?, layer.origin.source))
+        }),
+        bypass_disabled: layers
+            .iter()
+            .any(|layer| permission(layer, "disableBypassPermissionsMode").is_some()),
+        env: variables(&values),
+        hooks: layers.iter().rev().flat_map(|layer| layer.hooks.clone()).collect(),
+        // Each value was checked, so that it has its type.
+        known: serde_json::from_value(Value::Object(values.clone())).unwrap_or_default(),
+        values,
+    }
+}
+
+fn permission<'a>(layer: &'a Layer, key: &str) -> Option<&'a Value> {
+    layer.values.get("permissions")?.get(key)
+}
+
+fn is_on(layer: &Layer, key: &str) -> bool {
+    [layer.values.get(key), permission(layer, key)].contains(&Some(&Value::Bool(true)))
+}
+
+fn is_managed(layer: &Layer) -> bool {
+    layer.origin.source == Source::Managed
+}
+
+fn managed_switch(layers: &[Layer], key: &str) -> bool {
+    layers.iter().any(|layer| is_managed(layer) && is_on(layer, key))
+}
+
+/// Applies what an administrator says about the other layers, and who may switch off hooks.
+fn govern(layers: &[Layer]) -> Vec<Layer> {
+    let rules_only = managed_switch(layers, "allowManagedPermissionRulesOnly");
+    let said_in_a_file = layers.iter().any(|layer| {
+        is_managed(layer) && layer.origin.file.is_some() && is_on(layer, "allowManagedPermissionRulesOnly")
+    });
+    let hooks_only = managed_switch(layers, "allowManagedHooksOnly");
+    let off =
+        |by: fn(&Layer) -> bool| layers.iter().any(|layer| by(layer) && is_on(layer, "disableAllHooks"));
+    let off_by_project = off(|layer| layer.origin.scope == Scope::Project);
+    let off_by_person = off(|layer| layer.origin.scope == Scope::Person && !is_managed(layer));
+    let off_for_all = off(is_managed);
+    let mut governed = layers.to_vec();
+    for layer in &mut governed {
+        if !is_managed(layer) {
+            drop_managed_switches(layer);
+        }
+        if rules_only && !is_managed(layer) {
+            drop_rules(layer, PermissionBehavior::ALL);
+        } else if said_in_a_file && layer.origin.file.is_none() {
+            drop_rules(layer, &[PermissionBehavior::Allow]);
+        }
+        let runs = match (is_managed(layer), layer.origin.scope) {
+            (true, _) => !off_for_all,
+            (false, Scope::Project) => !(off_for_all || off_by_person || off_by_project || hooks_only),
+            (false, Scope::Person) => !(off_for_all || off_by_person || hooks_only),
+        };
+        if !runs {
+            layer.hooks.clear();
+            layer.values.remove("hooks");
+        }
+    }
+    governed
+}
+
+fn drop_managed_switches(layer: &mut Layer) {
+    for key in ["allowManagedPermissionRulesOnly", "allowManagedHooksOnly"] {
+        layer.values.remove(key);
+        if let Some(Value::Object(permissions)) = layer.values.get_mut("permissions") {
+            permissions.remove(key);
+        }
+    }
+}
+
+fn drop_rules(layer: &mut Layer, behaviors: &[PermissionBehavior]) {
+    layer.rules.retain(|rule| !behaviors.contains(&rule.behavior));
+    if let Some(Value::Object(permissions)) = layer.values.get_mut("permissions") {
+        for behavior in behaviors {
+            permissions.remove(behavior.as_str());
+        }
+    }
+}
+
+/// The same rule from the same place twice says nothing new. From two places, both are kept: a path in them may start
+/// from different folders, and a reader wants to see both.
+fn unique<'a>(rules: impl Iterator<Item = &'a Rule>) -> Vec<Rule> {
+    let mut seen = HashSet::new();
+    rules.filter(|rule| seen.insert((rule.behavior, &rule.text, rule.source, &rule.base))).cloned().collect()
+}
+
+fn directories(layers: &[Layer]) -> Vec<Directory> {
+    let mut seen = HashSet::new();
+    let mut directories = Vec::new();
+    for layer in layers.iter().rev() {
+        let paths =
+            permission(layer, "additionalDirectories").and_then(Value::as_array).into_iter().flatten();
+        for path in paths.filter_map(Value::as_str).filter(|path| seen.insert((*path).to_owned())) {
+            directories.push(Directory { path: path.into(), source: layer.origin.source });
+        }
+    }
+    directories
+}
+
+fn variables(values: &Map<String, Value>) -> BTreeMap<String, String> {
+    let env = values.get("env").and_then(Value::as_object).into_iter().flatten();
+    env.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
+}
+
+/// Adds to the stronger values what only the weaker ones have.
+fn fill(strong: &mut Map<String, Value>, weak: &Map<String, Value>) {
+    for (key, weak) in weak {
+        match (strong.get_mut(key), weak) {
+            (Some(Value::Object(strong)), Value::Object(weak)) => fill(strong, weak),
+            (Some(Value::Array(strong)), Value::Array(weak)) => {
+                let seen: HashSet<String> = strong.iter().map(Value::to_string).collect();
+                strong.extend(weak.iter().filter(|item| !seen.contains(&item.to_string())).cloned());
+            }
+            (Some(_), _) => {}
+            (None, weak) => {
+                strong.insert(key.clone(), weak.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! Tables of layers and what becomes of them.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::*;
+use crate::settings::hooks::Handler;
+use crate::settings::layer::judge;
+use crate::settings::read::{Document, document};
+use crate::settings::sources::Origin;
+use crate::settings::trust::Trust;
+
+fn origin(source: Source) -> Origin {
+    Origin {
+        source,
+        scope: if source == Source::Project { Scope::Project } else { Scope::Person },
+        file: Some(PathBuf::from(format!("/{}", source.name()))),
+        base: PathBuf::from(format!("/base/{}", source.name())),
+    }
+}
+
+fn layer(source: Source, value: &Value) -> Layer {
+    let values = value.as_object().unwrap().clone();
+    judge(origin(source), Document::of(values), Trust::Full).layer
+}
+
+/// A managed layer that the host supplies.
+fn hosted(value: &Value) -> Layer {
+    let values = value.as_object().unwrap().clone();
+    judge(Origin { file: None, ..origin(Source::Managed) }, Document::of(values), Trust::Full).layer
+}
+
+fn rules(effective: &Effective) -> Vec<String> {
+    effective.rules.iter().map(|rule| format!("{} {}", rule.behavior, rule.text)).collect()
+}
+
+fn commands(effective: &Effective) -> Vec<String> {
+    let command = |hook: &Hook| match &hook.handler {
+        Handler::Command(command) => command.command.clone(),
+        Handler::Other { kind, .. } => kind.clone(),
+    };
+    effective.hooks.iter().map(command).collect()
+}
+
+fn with_hook(command: &str, mut other: Value) -> Value {
+    other["hooks"] = json!({"Stop": [{"hooks": [{"type": "command", "command": command}]}]});
+    other
+}
+
+#[test]
+fn the_strongest_source_has_the_last_word_on_single_values() {
+    use Source::{Flag, Local, Managed, Project, User};
+    let sources = [User, Project, Local, Flag, Managed];
+    for count in 1..=sources.len() {
+        let layers: Vec<Layer> = sources[..count]
+            .iter()
+            .map(|source| {
+                let name = source.name();
+                layer(
+                    *source,
+                    &json!({"model": name, "permissions": {"defaultMode": "plan"}, "env": {"A": name}}),
+                )
+            })
+            .collect();
+        let strongest = sources[count - 1];
+        let effective = merge(&layers);
+        assert_eq!(effective.known.model.as_deref(), Some(strongest.name()));
+        assert_eq!(effective.mode, Some((PermissionMode::Plan, strongest)));
+        assert_eq!(effective.env, BTreeMap::from([("A".into(), strongest.name().into())]));
+    }
+}
+
+#[test]
+fn lists_are_joined_and_objects_are_merged_key_by_key() {
+    let user = json!({
+        "permissions": {"allow": ["A", "B"], "additionalDirectories": ["/x"]}, "env": {"U": "1", "X": "u"},
+        "sandbox": {"enabled": true, "network": {"deniedDomains": ["u"]}}, "unknown": {"a": 1, "b": [1]},
+    });
+    let local = json!({
+        "permissions": {"allow": ["B", "C"], "deny": ["D"], "additionalDirectories": ["/y", "/x"]}, "env": {"X": "l"},
+        "sandbox": {"network": {"deniedDomains": ["l"]}}, "unknown": {"a": 2, "b": [1, 2]},
+    });
+    let effective = merge(&[layer(Source::User, &user), layer(Source::Local, &local)]);
+    let expected = json!({
+        "permissions": {"allow": ["B", "C", "A"], "deny": ["D"], "additionalDirectories": ["/y", "/x"]},
+        "env": {"X": "l", "U": "1"},
+        "sandbox": {"network": {"deniedDomains": ["l", "u"]}, "enabled": true},
+        "unknown": {"a": 2, "b": [1, 2]},
+    });
+    assert_eq!(Value::Object(effective.values.clone()), expected);
+    assert_eq!(rules(&effective), ["deny D", "allow B", "allow C", "allow A", "allow B"]);
+    let directories: Vec<(&str, Source)> =
+        effective.directories.iter().map(|directory| (directory.path.as_str(), directory.source)).collect();
+    assert_eq!(directories, [("/y", Source::Local), ("/x", Source::Local)]);
+}
+
+#[test]
+fn a_rule_knows_its_source_its_base_its_file_and_its_line() {
+    let text = "{\n \"permissions\": {\n  \"deny\": [\n   \"Bash(x)\"]}}";
+    let judged = judge(origin(Source::User), document(text, "s").unwrap(), Trust::Full);
+    let expected = Rule {
+        behavior: PermissionBehavior::Deny,
+        text: "Bash(x)".into(),
+        source: Source::User,
+        base: "/base/userSettings".into(),
+        file: Some("/userSettings".into()),
+        line: Some(4),
+    };
+    assert_eq!(merge(&[judged.layer]).rules, [expected]);
+}
+
+#[test]
+fn only_an_administrators_rules_count_if_the_administrator_says_so() {
+    let only = json!({"allowManagedPermissionRulesOnly": true, "permissions": {"allow": ["M"]}});
+    let nested = json!({"permissions": {"allow": ["M"], "allowManagedPermissionRulesOnly": true}});
+    let others = json!({"permissions": {"allow": ["A"], "deny": ["D"], "defaultMode": "plan"}});
+    for managed in [&only, &nested] {
+        let effective = merge(&[
+            layer(Source::User, &others),
+            layer(Source::Flag, &others),
+            layer(Source::Managed, managed),
+        ]);
+        assert_eq!(rules(&effective), ["allow M"]);
+        assert!(effective.managed_rules_only);
+        assert_eq!(effective.values["permissions"]["allow"], json!(["M"]));
+        assert_eq!(effective.mode, Some((PermissionMode::Plan, Source::Flag)));
+    }
+    let not_managed = merge(&[layer(Source::User, &only), layer(Source::Local, &others)]);
+    assert_eq!((not_managed.managed_rules_only, rules(&not_managed).len()), (false, 3));
+}
+
+#[test]
+fn the_hosts_managed_layer_cannot_widen_what_an_administrators_file_locks() {
+    let lock =
+        json!({"allowManagedPermissionRulesOnly": true, "permissions": {"allow": ["F"]}, "model": "file"});
+    let host = json!({"permissions": {"allow": ["H"], "deny": ["X"]}, "model": "host"});
+    let effective = merge(&[hosted(&host), layer(Source::Managed, &lock)]);
+    assert_eq!(rules(&effective), ["allow F", "deny X"]);
+    assert_eq!(effective.known.model.as_deref(), Some("file"));
+    let alone = json!({"allowManagedPermissionRulesOnly": true, "permissions": {"allow": ["H"]}});
+    assert_eq!(rules(&merge(&[hosted(&alone)])), ["allow H"]);
+}
+
+#[test]
+fn hooks_are_joined_the_strongest_first() {
+    let layers = [Source::User, Source::Project, Source::Managed]
+        .map(|source| layer(source, &with_hook(source.name(), json!({}))));
+    assert_eq!(commands(&merge(&layers)), ["policySettings", "projectSettings", "userSettings"]);
+}
+
+#[test]
+fn who_may_switch_off_whose_hooks() {
+    let off = || json!({"disableAllHooks": true});
+    let rows: [(&str, Source, Value, &[&str]); 6] = [
+        ("nobody", Source::User, json!({}), &["policySettings", "projectSettings", "userSettings"]),
+        ("the person", Source::User, off(), &["policySettings"]),
+        ("the project, only its own", Source::Project, off(), &["policySettings", "userSettings"]),
+        ("an administrator, all", Source::Managed, off(), &[]),
+        (
+            "an administrator, all but his own",
+            Source::Managed,
+            json!({"allowManagedHooksOnly": true}),
+            &["policySettings"],
+        ),
+        (
+            "a person who says what only an administrator can say",
+            Source::User,
+            json!({"allowManagedHooksOnly": true}),
+            &["policySettings", "projectSettings", "userSettings"],
+        ),
+    ];
+    for (name, by, said, expected) in rows {
+        let layers = [Source::User, Source::Project, Source::Managed].map(|source| {
+            let other = if source == by { said.clone() } else { json!({}) };
+            layer(source, &with_hook(source.name(), other))
+        });
+        let effective = merge(&layers);
+        assert_eq!(commands(&effective), expected, "{name}");
+        assert_eq!(effective.values.contains_key("hooks"), !expected.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn anybody_may_switch_off_the_mode_that_asks_nobody() {
+    let off = json!({"permissions": {"disableBypassPermissionsMode": "disable"}});
+    for source in [Source::User, Source::Project, Source::Local, Source::Flag, Source::Managed] {
+        assert!(merge(&[layer(source, &off), layer(Source::Flag, &json!({}))]).bypass_disabled, "{source:?}");
+    }
+    assert!(!merge(&[layer(Source::User, &json!({"permissions": {}}))]).bypass_disabled);
+}
+
+#[test]
+fn no_layers_are_no_settings() {
+    assert_eq!(merge(&[]), Effective::default());
+}

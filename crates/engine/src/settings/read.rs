@@ -1,0 +1,228 @@
+//! Reading settings: a file to a text, a text to values that know their lines.
+//!
+//! Only regular files of reasonable size are read, and only strict JSON is taken: a comment, a key that stands twice or
+//! a broken link is an error rather than a guess, because a rule that forbids something could get lost in it. A link is
+//! followed when reading, as people keep their configuration elsewhere; what it leads to must be a regular file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+
+use jsonc_parser::ast;
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde_json::{Map, Value};
+
+use super::error::{SettingsError, plain, shown};
+use crate::files::{self, Kind};
+
+/// How many bytes a settings file may have.
+pub const LARGEST: u64 = 2 * 1024 * 1024;
+
+/// Settings as they were written.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Document {
+    /// The values.
+    pub values: Map<String, Value>,
+    lines: BTreeMap<String, u32>,
+}
+
+impl Document {
+    /// Settings that came as a value: they have no lines.
+    pub fn of(values: Map<String, Value>) -> Self {
+        Self { values, lines: BTreeMap::new() }
+    }
+
+    /// The line of a value, named by its JSON pointer.
+    pub fn line(&self, pointer: &str) -> Option<u32> {
+        self.lines.get(pointer).copied()
+    }
+}
+
+/// Reads a settings file. None if there is no such file.
+pub fn file(path: &Path) -> Result<Option<Document>, SettingsError> {
+    match text(path)? {
+        Some(text) => document(&text, &shown(path)).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The text of a settings file, without a byte order mark. None if there is no such file.
+pub(super) fn text(path: &Path) -> Result<Option<String>, SettingsError> {
+    let unreadable = |cause: &str, remedy: &str| Err(SettingsError::unreadable(path, cause, remedy));
+    match files::kind(path) {
+        Ok(Kind::File(_)) => {}
+        Ok(Kind::Missing) if is_broken_link(path) => {
+            return unreadable("it is a link that leads nowhere", "Mend the link, or remove it.");
+        }
+        Ok(Kind::Missing) => return Ok(None),
+        Ok(kind) => {
+            return unreadable(
+                &format!("it is {}", name_of(kind)),
+                "Put a regular file in its place, or remove it.",
+            );
+        }
+        Err(error) => return unreadable(&error.to_string(), "Make it readable, or remove it."),
+    }
+    let bytes = match files::read(path, LARGEST) {
+        Ok((bytes, _)) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+            return unreadable("it has more than 2 MiB", "Make it smaller.");
+        }
+        Err(error) => return unreadable(&error.to_string(), "Make it readable, or remove it."),
+    };
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Some(text.strip_prefix('\u{feff}').map(String::from).unwrap_or(text))),
+        Err(error) => {
+            let (line, column) = place_of(error.as_bytes(), error.utf8_error().valid_up_to());
+            let cause = format!("line {line}, column {column} is not UTF-8");
+            unreadable(&cause, "Save it as UTF-8.")
+        }
+    }
+}
+
+fn name_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Missing => "missing",
+        Kind::File(_) => "a file",
+        Kind::Folder => "a folder",
+        Kind::Pipe => "a named pipe",
+        Kind::Socket => "a socket",
+        Kind::Device => "a device",
+    }
+}
+
+/// Whether the file, or the folder it should be in, is a link to something that is not there.
+fn is_broken_link(path: &Path) -> bool {
+    path.ancestors()
+        .take(2)
+        .any(|part| files::link_target(part).is_some() && files::real_path(part).is_none())
+}
+
+/// Reads settings from a text. `name` is what an error calls it.
+pub fn document(text: &str, name: &str) -> Result<Document, SettingsError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let malformed = |line: u32, column: u32, cause: String, remedy: &str| SettingsError::Malformed {
+        name: name.into(),
+        line,
+        column,
+        cause,
+        remedy: remedy.into(),
+    };
+    let value: Value = serde_json::from_str(text).map_err(|error| {
+        let (line, column) = (number(error.line()), number(error.column()));
+        let said = error.to_string();
+        let cause = said.split(" at line ").next().unwrap_or(&said).to_owned();
+        malformed(line, column, cause, remedy_for(text))
+    })?;
+    let Value::Object(values) = value else {
+        let cause = "this is not an object".to_owned();
+        return Err(malformed(1, 1, cause, "Settings are written {\"key\": value, ...}."));
+    };
+    let tree = parse_to_ast(text, &CollectOptions::default(), &STRICT).map_err(|error| {
+        let place = (number(error.line_display()), number(error.column_display()));
+        malformed(place.0, place.1, error.kind().to_string(), remedy_for(text))
+    })?;
+    let lines =
+        tree.value.as_ref().map_or(Ok(BTreeMap::new()), |value| lines(text, value)).map_err(|twice| {
+            let (line, column) = place_of(text.as_bytes(), twice.at);
+            let cause = format!("the key \"{}\" stands here a second time", plain(&twice.key));
+            malformed(line, column, cause, "Merge the two: otherwise one of them would be lost.")
+        })?;
+    Ok(Document { values, lines })
+}
+
+fn remedy_for(text: &str) -> &'static str {
+    if text.trim().is_empty() {
+        "Write {} into it, or remove it."
+    } else {
+        "Settings are plain JSON: no comments, no comma after the last entry, names in double quotes."
+    }
+}
+
+/// A key that an object has twice.
+struct Twice {
+    key: String,
+    at: usize,
+}
+
+/// The line of each value, by its JSON pointer.
+fn lines(text: &str, value: &ast::Value<'_>) -> Result<BTreeMap<String, u32>, Twice> {
+    let ends: Vec<usize> = memchr::memchr_iter(b'\n', text.as_bytes()).collect();
+    let line_of = |at: usize| number(ends.partition_point(|end| *end < at) + 1);
+    let mut lines = BTreeMap::new();
+    walk(value, &mut String::new(), &line_of, &mut lines)?;
+    Ok(lines)
+}
+
+/// JSON without any of the extensions that the parser knows.
+pub(super) const STRICT: ParseOptions = ParseOptions {
+    allow_comments: false,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+fn walk(
+    value: &ast::Value<'_>,
+    pointer: &mut String,
+    line_of: &impl Fn(usize) -> u32,
+    lines: &mut BTreeMap<String, u32>,
+) -> Result<(), Twice> {
+    let here = pointer.len();
+    match value {
+        ast::Value::Object(object) => {
+            let mut keys = BTreeSet::new();
+            for property in &object.properties {
+                let key = property.name.as_str();
+                if !keys.insert(key) {
+                    return Err(Twice { key: key.into(), at: property.range().start });
+                }
+                pointer.push_str(&step(key));
+                lines.insert(pointer.clone(), line_of(property.range().start));
+                walk(&property.value, pointer, line_of, lines)?;
+                pointer.truncate(here);
+            }
+        }
+        ast::Value::Array(array) => {
+            for (index, element) in array.elements.iter().enumerate() {
+                pointer.push_str(&step(&index.to_string()));
+                lines.insert(pointer.clone(), line_of(element.range().start));
+                walk(element, pointer, line_of, lines)?;
+                pointer.truncate(here);
+            }
+        }
+        ast::Value::StringLit(_)
+        | ast::Value::NumberLit(_)
+        | ast::Value::BooleanLit(_)
+        | ast::Value::NullKeyword(_) => {}
+    }
+    Ok(())
+}
+
+/// One step of a JSON pointer.
+pub(super) fn step(key: &str) -> String {
+    format!("/{}", key.replace('~', "~0").replace('/', "~1"))
+}
+
+/// Line and column of a byte, both from 1; the column counts characters.
+fn place_of(bytes: &[u8], at: usize) -> (u32, u32) {
+    let before = &bytes[..at.min(bytes.len())];
+    let line_start = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
+    let line = memchr::memchr_iter(b'\n', before).count() + 1;
+    (number(line), number(String::from_utf8_lossy(&before[line_start..]).chars().count() + 1))
+}
+
+fn number(size: usize) -> u32 {
+    u32::try_from(size).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Values that fit their keys, and values that do not.
+
+use serde_json::json;
+
+use super::*;
+use crate::settings::known::Known;
+
+fn checked(value: Value) -> Checked {
+    match value {
+        Value::Object(values) => check(values),
+        other => panic!("{other} is not an object"),
+    }
+}
+
+#[test]
+fn what_is_right_or_unknown_stays_as_it_is() {
+    let value = json!({
+        "permissions": {
+            "allow": ["A"], "ask": [], "deny": ["D"], "additionalDirectories": ["/x"],
+            "defaultMode": "manual", "disableBypassPermissionsMode": "disable", "later": {"x": 1},
+        },
+        "env": {"A": "1"}, "model": "m", "cleanupPeriodDays": 30, "statusLine": {"type": "command", "command": "x"},
+        "sandbox": {"enabled": true, "network": {"allowedDomains": ["x"]}}, "enabledMcpjsonServers": ["s"],
+        "somethingNew": [1, {"a": null}],
+    });
+    let checked = checked(value.clone());
+    assert_eq!((Value::Object(checked.values), checked.flaws), (value, vec![]));
+}
+
+#[test]
+fn a_wrong_shape_is_named_and_does_not_count() {
+    let rows = [
+        ("deny that is a text", json!({"permissions": {"deny": "Bash"}}), "/permissions/deny", true),
+        ("ask that holds a number", json!({"permissions": {"ask": ["A", 5]}}), "/permissions/ask/1", true),
+        ("permissions that are a list", json!({"permissions": []}), "/permissions", true),
+        ("allow that is an object", json!({"permissions": {"allow": {}}}), "/permissions/allow", false),
+        (
+            "an unknown mode",
+            json!({"permissions": {"defaultMode": "yolo"}}),
+            "/permissions/defaultMode",
+            false,
+        ),
+        ("a sandbox that is a text", json!({"sandbox": {"enabled": "yes"}}), "/sandbox/enabled", true),
+        ("hooks that are a list", json!({"hooks": []}), "/hooks", true),
+        ("a model that is a number", json!({"model": 5}), "/model", false),
+        ("a negative number of days", json!({"cleanupPeriodDays": -1}), "/cleanupPeriodDays", false),
+        ("a variable that is a list", json!({"env": {"A": []}}), "/env/A", false),
+        ("a variable with an impossible name", json!({"env": {"A=B": "x"}}), "/env/A=B", false),
+        ("a variable with a NUL", json!({"env": {"A": "x\u{0}"}}), "/env/A", false),
+    ];
+    for (name, value, pointer, grave) in rows {
+        let flaws = checked(value).flaws;
+        let told: Vec<(&str, bool)> = flaws.iter().map(|flaw| (flaw.pointer.as_str(), flaw.grave)).collect();
+        assert_eq!(told, [(pointer, grave)], "{name}");
+    }
+    assert!(!checked(json!({"model": 5})).values.contains_key("model"));
+    assert_eq!(
+        checked(json!({"permissions": {"allow": ["A", 1]}})).values["permissions"]["allow"],
+        json!(["A"])
+    );
+}
+
+#[test]
+fn rules_keep_their_place_though_a_wrong_one_stands_before_them() {
+    let rules = checked(json!({"permissions": {"allow": [1, "A"], "deny": ["D"]}})).rules;
+    let row = |behavior, text: &str, pointer: &str| WrittenRule {
+        behavior,
+        text: text.into(),
+        pointer: pointer.into(),
+    };
+    assert_eq!(
+        rules,
+        [
+            row(PermissionBehavior::Deny, "D", "/permissions/deny/0"),
+            row(PermissionBehavior::Allow, "A", "/permissions/allow/1"),
+        ]
+    );
+}
+
+#[test]
+fn what_can_mean_only_one_thing_is_taken_for_it() {
+    let value = json!({
+        "permissions": {"disableBypassPermissionsMode": true}, "env": {"N": 5, "B": false}, "model": null,
+    });
+    let checked = checked(value);
+    let expected = json!({
+        "permissions": {"disableBypassPermissionsMode": "disable"}, "env": {"N": "5", "B": "false"},
+    });
+    assert_eq!((Value::Object(checked.values), checked.flaws), (expected, vec![]));
+}
+
+#[test]
+fn checked_values_always_fit_the_types() {
+    let one_of_each: Map<String, Value> = KEYS
+        .iter()
+        .filter(|(path, shape, _)| path.len() == 1 && *shape != Shape::Hooks)
+        .map(|(path, shape, _)| {
+            let value = match shape {
+                Shape::Text => json!("x"),
+                Shape::Switch => json!(true),
+                Shape::Number => json!(2.5),
+                Shape::Texts => json!(["x"]),
+                Shape::Variables | Shape::Object | Shape::ObjectOrSwitch | Shape::Hooks => {
+                    json!({"a": "x"})
+                }
+                Shape::Mode | Shape::Disable => json!("plan"),
+            };
+            (path[0].to_owned(), value)
+        })
+        .collect();
+    let checked = check(one_of_each.clone());
+    assert_eq!((&checked.values, checked.flaws), (&one_of_each, vec![]));
+    let known: Known = serde_json::from_value(Value::Object(checked.values)).unwrap();
+    assert_eq!((known.cleanup_period_days, known.claude_md_excludes), (Some(2.5), vec!["x".to_owned()]));
+}
+
+#[test]
+fn every_typed_key_is_one_that_is_checked() {
+    let Value::Object(typed) = serde_json::to_value(Known::default()).unwrap() else { panic!("no object") };
+    for key in typed.keys() {
+        assert!(KEYS.iter().any(|(path, ..)| *path == [key.as_str()]), "{key}");
+    }
+}

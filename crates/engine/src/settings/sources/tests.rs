@@ -1,0 +1,78 @@
+//! Which files are read, and in which order.
+
+use super::*;
+
+fn env(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
+}
+
+#[test]
+fn the_configuration_folder_is_the_one_named_first() {
+    let rows: [(&[_], _); 5] = [
+        (&[("WHIMBREL_CONFIG_DIR", "/w"), ("CLAUDE_CONFIG_DIR", "/c"), ("HOME", "/h")], Some("/w")),
+        (&[("CLAUDE_CONFIG_DIR", "/c"), ("HOME", "/h")], Some("/c")),
+        (&[("CLAUDE_CONFIG_DIR", ""), ("HOME", "/h")], Some("/h/.claude")),
+        (&[("HOME", "/h")], Some("/h/.claude")),
+        (&[], None),
+    ];
+    for (given, expected) in rows {
+        assert_eq!(config_folder(&env(given)).as_deref(), expected.map(Path::new), "{given:?}");
+    }
+}
+
+#[test]
+fn settings_of_the_host_are_json_or_a_file() {
+    let cwd = Path::new("/work");
+    assert_eq!(flag_file(" {\"a\":1}", cwd), None);
+    assert_eq!(flag_file("s.json", cwd).unwrap(), Path::new("/work/s.json"));
+    assert_eq!(flag_file("/s.json", cwd).unwrap(), Path::new("/s.json"));
+}
+
+#[test]
+fn only_what_was_asked_for_is_read_and_the_weakest_comes_first() {
+    let all = Request {
+        config: Some("/home/.claude".into()),
+        project: "/p".into(),
+        local: "/p".into(),
+        cwd: "/p/sub".into(),
+        sources: [SettingSource::Local, SettingSource::User, SettingSource::Project].into(),
+        ..Request::default()
+    };
+    let row = |source, file: &str, base: &str| (source, PathBuf::from(file), PathBuf::from(base));
+    let user = row(Source::User, "/home/.claude/settings.json", "/home/.claude");
+    let project = row(Source::Project, "/p/.claude/settings.json", "/p");
+    let local = row(Source::Local, "/p/.claude/settings.local.json", "/p/sub");
+    assert_eq!(all.files(), [user, project.clone(), local]);
+    assert_eq!(Request { sources: [SettingSource::Project].into(), ..all.clone() }.files(), [project]);
+    assert_eq!(Request { sources: BTreeSet::new(), ..all.clone() }.files(), []);
+    assert_eq!(Request { config: None, ..all }.files().len(), 2);
+}
+
+#[test]
+fn a_project_at_home_is_read_as_the_persons_own() {
+    let at_home = Request {
+        config: Some("/home/.claude".into()),
+        project: "/home".into(),
+        sources: [SettingSource::User, SettingSource::Project].into(),
+        ..Request::default()
+    };
+    let sources: Vec<Source> = at_home.files().into_iter().map(|(source, ..)| source).collect();
+    assert_eq!(sources, [Source::User]);
+}
+
+#[test]
+fn an_administrators_later_parts_are_stronger_than_the_main_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = folder.path().join("managed-settings.d");
+    fs::create_dir(&parts).unwrap();
+    for name in ["10-a.json", "20-b.json", "notes.txt", ".hidden.json"] {
+        fs::write(parts.join(name), "{}").unwrap();
+    }
+    let main = folder.path().join("managed-settings.json");
+    let expected = [parts.join("20-b.json"), parts.join("10-a.json"), main.clone()];
+    assert_eq!(managed_files_in(folder.path()).unwrap(), expected);
+    fs::remove_dir_all(&parts).unwrap();
+    assert_eq!(managed_files_in(folder.path()).unwrap(), [main]);
+    std::os::unix::fs::symlink("managed-settings.d", &parts).unwrap();
+    assert!(managed_files_in(folder.path()).unwrap_err().to_string().contains("managed-settings.d"));
+}

@@ -1,0 +1,345 @@
+//! Settings as a session meets them: files in folders, loaded, changed and loaded again.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+
+/// A home and a project in a folder of their own.
+struct Bench {
+    folder: TempDir,
+    trust: Trust,
+    tolerance: Tolerance,
+    flag: Option<String>,
+    sources: BTreeSet<SettingSource>,
+}
+
+const USER: &str = "home/.claude/settings.json";
+const PROJECT: &str = "project/.claude/settings.json";
+const LOCAL: &str = "project/.claude/settings.local.json";
+const MANAGED: &str = "etc/managed-settings.json";
+
+impl Bench {
+    fn new(files: &[(&str, Value)]) -> Self {
+        let bench = Self {
+            folder: TempDir::new().unwrap(),
+            trust: Trust::Unknown,
+            tolerance: Tolerance::Strict,
+            flag: None,
+            sources: SettingSource::ALL.iter().copied().collect(),
+        };
+        fs::create_dir(bench.path("project")).unwrap();
+        for (name, value) in files {
+            bench.put(name, &serde_json::to_string_pretty(value).unwrap());
+        }
+        bench
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    fn put(&self, name: &str, text: &str) {
+        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn request(&self) -> Request {
+        Request {
+            config: Some(self.path("home/.claude")),
+            project: self.path("project"),
+            local: self.path("project"),
+            cwd: self.path("project"),
+            sources: self.sources.clone(),
+            trust: self.trust,
+            flag: self.flag.clone(),
+            managed_files: vec![self.path(MANAGED)],
+            managed: None,
+            tolerance: self.tolerance,
+        }
+    }
+
+    fn load(&self) -> Settings {
+        Settings::load(self.request()).unwrap()
+    }
+
+    fn error(&self) -> String {
+        Settings::load(self.request()).unwrap_err().to_string()
+    }
+}
+
+fn map(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        other => panic!("{other} is not an object"),
+    }
+}
+
+fn allow(rule: &str) -> Value {
+    json!({"permissions": {"allow": [rule]}})
+}
+
+fn rules(settings: &Settings) -> Vec<String> {
+    settings.effective().rules.iter().map(|rule| format!("{} {}", rule.behavior, rule.text)).collect()
+}
+
+fn add(destination: &str, rule: &str) -> PermissionUpdate {
+    serde_json::from_value(json!({
+        "type": "addRules", "behavior": "allow", "destination": destination, "rules": [{"toolName": rule}],
+    }))
+    .unwrap()
+}
+
+#[test]
+fn all_layers_count_in_their_order_with_file_and_line() {
+    let mut bench = Bench::new(&[
+        (USER, allow("User")),
+        (PROJECT, json!({"permissions": {"deny": ["Project"], "allow": ["Held"]}})),
+        (LOCAL, allow("Local")),
+        (MANAGED, allow("Managed")),
+    ]);
+    bench.flag = Some(allow("Flag").to_string());
+    let settings = bench.load();
+    assert_eq!(
+        rules(&settings),
+        ["allow Managed", "allow Flag", "allow Local", "deny Project", "allow User"]
+    );
+    let local = &settings.effective().rules[2];
+    assert_eq!(
+        (local.file.clone(), local.line, &local.base),
+        (Some(bench.path(LOCAL)), Some(4), &bench.path("project"))
+    );
+    let user = &settings.effective().rules[4];
+    assert_eq!((user.source, &user.base), (Source::User, &bench.path("home/.claude")));
+    let [warning] = settings.warnings() else { panic!("{:?}", settings.warnings()) };
+    assert!(warning.contains("permissions.allow (Held)") && warning.contains(PROJECT), "{warning}");
+}
+
+#[test]
+fn a_trusted_project_counts_in_full_and_without_a_warning() {
+    let mut bench = Bench::new(&[(PROJECT, allow("P"))]);
+    bench.trust = true.into();
+    assert_eq!((rules(&bench.load()), bench.load().warnings()), (vec!["allow P".to_owned()], [].as_slice()));
+}
+
+#[test]
+fn no_files_are_no_settings_and_only_the_sources_asked_for_are_read() {
+    let mut bench = Bench::new(&[]);
+    assert_eq!(bench.load().effective(), &Effective::default());
+    bench.put(USER, "not even json");
+    bench.put(PROJECT, r#"{"model": "p"}"#);
+    bench.sources = [SettingSource::Project].into();
+    assert_eq!(bench.load().effective().known.model.as_deref(), Some("p"));
+    bench.sources = BTreeSet::new();
+    assert_eq!(bench.load().effective(), &Effective::default());
+}
+
+#[test]
+fn a_file_that_cannot_be_read_stops_the_start_unless_that_is_tolerated() {
+    for name in [USER, PROJECT, LOCAL] {
+        let mut bench = Bench::new(&[]);
+        bench.put(name, "{\n  \"permissions\": {\"deny\": [\"Bash\"],}\n}");
+        let error = bench.error();
+        assert!(error.contains(name) && error.contains("line 2"), "{error}");
+        bench.tolerance = Tolerance::Tolerant;
+        let warnings = bench.load().warnings().to_vec();
+        assert!(warnings.len() == 1 && warnings[0].contains(name), "{warnings:?}");
+    }
+    let mut managed = Bench::new(&[]);
+    managed.tolerance = Tolerance::Tolerant;
+    managed.put(MANAGED, "{");
+    assert!(managed.error().contains(MANAGED));
+}
+
+#[test]
+fn a_wrong_value_is_told_with_file_key_and_line() {
+    let mut bench = Bench::new(&[]);
+    bench.put(USER, "{\n  \"model\": 5,\n  \"permissions\": {\n    \"deny\": \"Bash\"\n  }\n}");
+    bench.put(PROJECT, "{\"permissions\": {\"ask\": [1]}}");
+    let error = bench.error();
+    for part in
+        [USER, "line 4: permissions.deny must be a list of texts", PROJECT, "line 1: permissions.ask.0"]
+    {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    bench.tolerance = Tolerance::Tolerant;
+    let settings = bench.load();
+    assert_eq!((settings.warnings().len(), rules(&settings).len()), (2, 0));
+    assert!(settings.warnings()[0].contains("line 2: model must be a text"), "{:?}", settings.warnings());
+}
+
+#[test]
+fn broken_hooks_of_a_project_that_nobody_trusts_do_not_stop_the_start() {
+    let mut bench = Bench::new(&[(PROJECT, json!({"hooks": {"Stop": 5}}))]);
+    assert_eq!(bench.load().warnings().len(), 1);
+    bench.trust = Trust::Full;
+    assert!(bench.error().contains("hooks.Stop must be a list"));
+}
+
+#[test]
+fn a_local_file_that_came_with_the_repository_is_the_projects() {
+    let bench = Bench::new(&[(LOCAL, allow("L"))]);
+    assert_eq!(rules(&bench.load()), ["allow L"]);
+
+    fs::create_dir(bench.path("project/.git")).unwrap();
+    fs::write(bench.path("project/.git/index"), "an index that nobody can read").unwrap();
+    assert_eq!((rules(&bench.load()).len(), bench.load().warnings().len()), (0, 1));
+    fs::remove_dir_all(bench.path("project/.git")).unwrap();
+
+    fs::rename(bench.path(LOCAL), bench.path("elsewhere.json")).unwrap();
+    symlink(bench.path("elsewhere.json"), bench.path(LOCAL)).unwrap();
+    assert_eq!((rules(&bench.load()).len(), bench.load().warnings().len()), (0, 1));
+    fs::remove_file(bench.path(LOCAL)).unwrap();
+
+    fs::remove_dir(bench.path("project/.claude")).unwrap();
+    bench.put("shared/settings.local.json", &allow("S").to_string());
+    symlink("../shared", bench.path("project/.claude")).unwrap();
+    assert_eq!((rules(&bench.load()).len(), bench.load().warnings().len()), (0, 1));
+}
+
+#[test]
+fn the_hosts_settings_can_be_a_file() {
+    let mut bench = Bench::new(&[("other/flags.json", allow("F"))]);
+    bench.flag = Some("../other/flags.json".into());
+    let settings = bench.load();
+    let rule = &settings.effective().rules[0];
+    assert_eq!((rule.source, rule.line), (Source::Flag, Some(4)));
+    assert_eq!(rule.base.canonicalize().unwrap(), bench.path("other"));
+    bench.flag = Some("none.json".into());
+    assert!(bench.error().contains("no such file"), "{}", bench.error());
+    bench.flag = Some("{\"a\":".into());
+    assert!(bench.error().contains("--settings"), "{}", bench.error());
+}
+
+#[test]
+fn the_host_changes_its_layer_while_the_session_runs() {
+    let mut bench = Bench::new(&[(USER, json!({"model": "u"}))]);
+    bench.flag = Some(json!({"model": "f", "permissions": {"allow": ["A"], "deny": ["D"]}}).to_string());
+    let mut settings = bench.load();
+    let model = |settings: &Settings| settings.effective().known.model.clone().unwrap();
+    assert_eq!(model(&settings), "f");
+    let changed = settings.apply_flag(map(json!({"model": "g"}))).unwrap();
+    assert_eq!((model(&settings).as_str(), rules(&settings).len(), changed), ("g", 2, [Source::Flag].into()));
+    settings.apply_flag(map(json!({"model": null, "permissions": {"deny": ["E"]}}))).unwrap();
+    assert_eq!((model(&settings).as_str(), rules(&settings)), ("u", vec!["deny E".to_owned()]));
+    let before = settings.effective().clone();
+    assert!(settings.apply_flag(map(json!({"model": "h", "permissions": {"deny": 5}}))).is_err());
+    assert_eq!(settings.effective(), &before);
+    settings.reload().unwrap();
+    assert_eq!(settings.effective(), &before);
+    bench.put(USER, "broken meanwhile");
+    settings.apply_flag(map(json!({"model": "i"}))).unwrap();
+    assert_eq!(model(&settings), "i");
+}
+
+#[test]
+fn reading_again_tells_whose_settings_changed_and_a_broken_file_changes_nothing() {
+    let bench = Bench::new(&[(USER, allow("U")), (LOCAL, allow("L"))]);
+    let mut settings = bench.load();
+    assert_eq!(settings.reload().unwrap(), BTreeSet::new());
+    bench.put(LOCAL, &allow("M").to_string());
+    assert_eq!(settings.reload().unwrap(), [Source::Local].into());
+    assert_eq!(rules(&settings), ["allow M", "allow U"]);
+    bench.put(USER, "{");
+    assert!(settings.reload().is_err());
+    assert_eq!(rules(&settings), ["allow M", "allow U"]);
+    fs::remove_file(bench.path(USER)).unwrap();
+    assert_eq!(settings.reload().unwrap(), [Source::User].into());
+}
+
+#[test]
+fn an_update_is_written_and_in_force_at_once() {
+    let bench = Bench::new(&[]);
+    let mut settings = bench.load();
+    for (destination, name) in [("localSettings", LOCAL), ("userSettings", USER)] {
+        let updated = settings.update(&add(destination, destination)).unwrap();
+        assert_eq!((&updated.file, updated.changed, updated.in_force), (&bench.path(name), true, true));
+        let again = settings.update(&add(destination, destination)).unwrap();
+        assert_eq!((again.changed, again.in_force), (false, true));
+    }
+    assert_eq!(rules(&settings), ["allow localSettings", "allow userSettings"]);
+    let project = settings.update(&add("projectSettings", "P")).unwrap();
+    assert_eq!((project.changed, project.in_force, rules(&settings).len()), (true, false, 2));
+    let mut unread = Settings::load(Request { sources: BTreeSet::new(), ..bench.request() }).unwrap();
+    let updated = unread.update(&add("localSettings", "X")).unwrap();
+    assert_eq!((updated.changed, updated.in_force), (true, false));
+}
+
+#[test]
+fn directories_are_kept_as_real_paths() {
+    let bench = Bench::new(&[]);
+    fs::create_dir(bench.path("real")).unwrap();
+    symlink("../real", bench.path("project/link")).unwrap();
+    let mut settings = bench.load();
+    let update = |kind: &str| -> PermissionUpdate {
+        serde_json::from_value(json!({"type": kind, "directories": ["link"], "destination": "localSettings"}))
+            .unwrap()
+    };
+    settings.update(&update("addDirectories")).unwrap();
+    let real = Directory { path: bench.path("real").to_str().unwrap().into(), source: Source::Local };
+    assert_eq!(settings.effective().directories, [real]);
+    settings.update(&update("removeDirectories")).unwrap();
+    assert_eq!(settings.effective().directories, []);
+}
+
+#[test]
+fn what_may_not_be_written_is_refused() {
+    let bench = Bench::new(&[]);
+    let mut settings = bench.load();
+    let bypass = json!({"type": "setMode", "mode": "bypassPermissions", "destination": "userSettings"});
+    let replace = json!({
+        "type": "replaceRules", "behavior": "deny", "destination": "userSettings", "rules": [{"toolName": "no rule"}],
+    });
+    for update in [bypass, replace] {
+        assert!(matches!(
+            settings.update(&serde_json::from_value(update).unwrap()),
+            Err(SettingsError::Refused(_))
+        ));
+    }
+    assert!(matches!(settings.update(&add("session", "A")), Err(SettingsError::Refused(_))));
+    let skipped = settings.update(&add("userSettings", "no rule")).unwrap();
+    assert_eq!((skipped.changed, skipped.skipped.len(), bench.path("home").exists()), (false, 1, false));
+
+    bench.put(MANAGED, &json!({"allowManagedPermissionRulesOnly": true}).to_string());
+    settings.reload().unwrap();
+    assert!(matches!(settings.update(&add("userSettings", "A")), Err(SettingsError::Refused(_))));
+    assert!(!bench.path(USER).exists());
+    let mut homeless =
+        Settings::load(Request { config: None, managed_files: vec![], ..bench.request() }).unwrap();
+    assert!(homeless.update(&add("userSettings", "A")).unwrap_err().to_string().contains("HOME"));
+}
+
+#[test]
+fn the_host_may_write_a_few_values() {
+    let bench = Bench::new(&[(LOCAL, json!({"x": [1]}))]);
+    let mut settings = bench.load();
+    let update =
+        |source: &str, settings: Value| UpdateSettings { source: source.into(), settings: map(settings) };
+    settings.update_values(&update("localSettings", json!({"outputStyle": "brief"}))).unwrap();
+    assert_eq!(settings.effective().known.output_style.as_deref(), Some("brief"));
+    let rows = [
+        update("localSettings", json!({"hooks": {}})),
+        update("localSettings", json!({"outputStyle": null})),
+        update("userSettings", json!({"outputStyle": "brief"})),
+        update("projectSettings", json!({"outputStyle": "brief"})),
+    ];
+    for update in rows {
+        assert!(settings.update_values(&update).is_err(), "{update:?}");
+    }
+    let mut unread = Settings::load(Request { sources: BTreeSet::new(), ..bench.request() }).unwrap();
+    assert!(unread.update_values(&update("userSettings", json!({"effortLevel": "high"}))).is_err());
+}
+
+#[test]
+fn the_host_can_stand_in_for_an_administrator() {
+    let bench = Bench::new(&[(USER, allow("U"))]);
+    let managed = map(json!({"allowManagedPermissionRulesOnly": true, "permissions": {"deny": ["X"]}}));
+    let settings = Settings::load(Request { managed: Some(managed), ..bench.request() }).unwrap();
+    assert_eq!(rules(&settings), ["deny X"]);
+    let report = settings.report(Map::new());
+    let sources: Vec<&str> = report.sources.iter().map(|source| source["source"].as_str().unwrap()).collect();
+    assert_eq!(sources, ["userSettings", "policySettings"]);
+}

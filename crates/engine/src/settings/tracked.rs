@@ -1,0 +1,142 @@
+//! Whether git tracks a file: then it came with the repository, whatever it is called.
+//!
+//! Git's index is read directly; no program of the repository's choosing is run for it. What cannot be understood is
+//! taken for tracked, so that doubt never makes anything count for more.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use crate::files::{self, Kind};
+
+/// The largest index that is read: that of a repository with some million files.
+const LARGEST_INDEX: u64 = 512 * 1024 * 1024;
+
+/// Whether a repository that the file lies in tracks it.
+pub fn is_tracked(file: &Path) -> bool {
+    let Some((folder, name)) = file.parent().and_then(files::real_path).zip(file.file_name()) else {
+        return false;
+    };
+    let file = folder.join(name);
+    file.ancestors().skip(1).any(|root| match index_of(root) {
+        Ok(Some(index)) => {
+            file.strip_prefix(root).ok().and_then(git_path).is_none_or(|path| lists(&index, &path))
+        }
+        Ok(None) => false,
+        Err(_) => true,
+    })
+}
+
+/// The index of the repository whose work tree is at `root`. None if there is no repository, or nothing was ever added.
+fn index_of(root: &Path) -> io::Result<Option<Vec<u8>>> {
+    let git = root.join(".git");
+    let folder = match files::kind(&git)? {
+        Kind::Folder => git,
+        Kind::File(_) => match elsewhere(&git, root)? {
+            Some(folder) => folder,
+            None => return Ok(None),
+        },
+        Kind::Missing => return Ok(None),
+        Kind::Pipe | Kind::Socket | Kind::Device => return Err(io::ErrorKind::InvalidInput.into()),
+    };
+    match files::read(&folder.join("index"), LARGEST_INDEX) {
+        Ok((bytes, _)) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Where a `.git` that is a file says the repository is.
+fn elsewhere(git: &Path, root: &Path) -> io::Result<Option<PathBuf>> {
+    const LONGEST: u64 = 64 * 1024;
+    let (bytes, _) = files::read(git, LONGEST)?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text.trim_end().strip_prefix("gitdir:").map(|folder| root.join(folder.trim_start())))
+}
+
+/// A path as git writes it.
+fn git_path(relative: &Path) -> Option<Vec<u8>> {
+    let parts: Option<Vec<&str>> = relative
+        .components()
+        .map(|part| match part {
+            Component::Normal(name) => name.to_str(),
+            _ => None,
+        })
+        .collect();
+    Some(parts?.join("/").into_bytes())
+}
+
+/// Whether an index lists a path. What is no index that we understand lists everything.
+fn lists(index: &[u8], path: &[u8]) -> bool {
+    // The index does not say how long its hashes are.
+    [20, 32].iter().find_map(|hash| search(index, path, *hash)).unwrap_or(true)
+}
+
+/// None if the bytes are no index with hashes of this length.
+fn search(index: &[u8], path: &[u8], hash: usize) -> Option<bool> {
+    let version = number(index, 4)?;
+    if index.get(..4)? != b"DIRC" || !(2..=4).contains(&version) {
+        return None;
+    }
+    let mut at = 12;
+    let mut name = Vec::new();
+    let mut found = false;
+    for _ in 0..number(index, 8)? {
+        let start = at;
+        let mode = number(index, at + 24)?;
+        let flags = u16::from_be_bytes(index.get(at + 40 + hash..at + 42 + hash)?.try_into().ok()?);
+        at += 42 + hash + if flags & 0x4000 != 0 { 2 } else { 0 };
+        if version == 4 {
+            let (cut, next) = offset(index, at)?;
+            name.truncate(name.len().checked_sub(cut)?);
+            at = next;
+        } else {
+            name.clear();
+        }
+        let rest = index.get(at..)?;
+        let length = memchr::memchr(0, rest)?;
+        name.extend_from_slice(&rest[..length]);
+        at += length + 1;
+        if version < 4 {
+            at = start + (at - start).div_ceil(8) * 8;
+        }
+        let told = usize::from(flags & 0x0fff);
+        let folder = mode == 0o040_000;
+        let sound =
+            (told == 0x0fff || told == name.len()) && (folder || matches!(mode >> 12, 0o10 | 0o12 | 0o16));
+        if !sound || name.is_empty() {
+            return None;
+        }
+        found |= name.eq_ignore_ascii_case(path) || folder && path.starts_with(&name);
+    }
+    Some(found || is_split(index, at, hash))
+}
+
+/// Whether more files are listed in another file.
+fn is_split(index: &[u8], mut at: usize, hash: usize) -> bool {
+    while at + 8 <= index.len().saturating_sub(hash) {
+        match (index.get(at..at + 4), number(index, at + 4)) {
+            (Some(b"link"), _) | (None, _) | (_, None) => return true,
+            (Some(_), Some(size)) => at += 8 + size as usize,
+        }
+    }
+    false
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// A number as git writes offsets: seven bits a byte. Also where the next thing begins.
+fn offset(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
+    let mut byte = *bytes.get(at)?;
+    let mut value = usize::from(byte & 0x7f);
+    while byte & 0x80 != 0 {
+        at += 1;
+        byte = *bytes.get(at)?;
+        value = value.checked_add(1)?.checked_mul(128)? | usize::from(byte & 0x7f);
+    }
+    Some((value, at + 1))
+}
+
+#[cfg(test)]
+mod tests;

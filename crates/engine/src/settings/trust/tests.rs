@@ -1,0 +1,99 @@
+//! What counts at each level of trust.
+
+use serde_json::json;
+
+use super::*;
+
+fn filtered(value: &Value, trust: Trust) -> (Value, Vec<Held>) {
+    let (kept, held) = filter(value.as_object().unwrap().clone(), Scope::Project, trust);
+    (Value::Object(kept), held)
+}
+
+#[test]
+fn what_counts_at_each_level_of_trust() {
+    use Trust::{Customary, Full, Unknown};
+    /// From which level on it counts; none: never.
+    type Row = (&'static str, Value, Option<Trust>);
+    let rows: Vec<Row> = vec![
+        ("deny rules", json!({"permissions": {"deny": ["Bash"]}}), Some(Unknown)),
+        ("ask rules", json!({"permissions": {"ask": ["Bash"]}}), Some(Unknown)),
+        ("allow rules", json!({"permissions": {"allow": ["Bash"]}}), Some(Full)),
+        ("an empty list of allow rules", json!({"permissions": {"allow": []}}), Some(Unknown)),
+        ("directories", json!({"permissions": {"additionalDirectories": ["/"]}}), Some(Full)),
+        ("something new about permissions", json!({"permissions": {"grantAll": true}}), Some(Full)),
+        ("no bypass", json!({"permissions": {"disableBypassPermissionsMode": "disable"}}), Some(Unknown)),
+        ("the mode plan", json!({"permissions": {"defaultMode": "plan"}}), Some(Unknown)),
+        ("the mode dontAsk", json!({"permissions": {"defaultMode": "dontAsk"}}), Some(Unknown)),
+        ("the mode manual", json!({"permissions": {"defaultMode": "manual"}}), Some(Unknown)),
+        ("the mode acceptEdits", json!({"permissions": {"defaultMode": "acceptEdits"}}), Some(Customary)),
+        ("the mode bypassPermissions", json!({"permissions": {"defaultMode": "bypassPermissions"}}), None),
+        ("the mode auto", json!({"permissions": {"defaultMode": "auto"}}), None),
+        ("hooks", json!({"hooks": {"Stop": []}}), Some(Customary)),
+        ("a variable", json!({"env": {"DATABASE_URL": "x"}}), Some(Full)),
+        ("the address of the model", json!({"env": {"ANTHROPIC_BASE_URL": "x"}}), None),
+        ("a proxy in small letters", json!({"env": {"https_proxy": "x"}}), None),
+        ("a helper that fetches the key", json!({"apiKeyHelper": "x"}), None),
+        ("a status line", json!({"statusLine": {"command": "x"}}), Some(Full)),
+        ("MCP servers", json!({"enableAllProjectMcpServers": true}), Some(Full)),
+        ("approved MCP servers", json!({"enabledMcpjsonServers": ["x"]}), Some(Full)),
+        ("refused MCP servers", json!({"disabledMcpjsonServers": ["x"]}), Some(Unknown)),
+        ("plugins", json!({"enabledPlugins": {"x": true}}), Some(Full)),
+        ("something unknown", json!({"newThing": 1}), Some(Full)),
+        ("a model", json!({"model": "m"}), Some(Unknown)),
+        ("how long transcripts are kept", json!({"cleanupPeriodDays": 0}), None),
+        (
+            "a sandbox",
+            json!({"sandbox": {"enabled": true, "allowUnsandboxedCommands": false}}),
+            Some(Unknown),
+        ),
+        ("no sandbox", json!({"sandbox": {"enabled": false}}), None),
+        ("a way out of the sandbox", json!({"sandbox": {"excludedCommands": ["x"]}}), None),
+        ("a host to talk to", json!({"sandbox": {"network": {"allowedDomains": ["x"]}}}), Some(Full)),
+        ("a host not to talk to", json!({"sandbox": {"network": {"deniedDomains": ["x"]}}}), Some(Unknown)),
+        ("another proxy for the sandbox", json!({"sandbox": {"network": {"httpProxyPort": 1}}}), None),
+        ("files not to read", json!({"sandbox": {"filesystem": {"denyRead": ["x"]}}}), Some(Unknown)),
+        ("a switch of an administrator", json!({"allowManagedHooksOnly": true}), None),
+    ];
+    for (name, value, from) in rows {
+        for trust in [Unknown, Customary, Full] {
+            let (kept, held) = filtered(&value, trust);
+            let counts = from.is_some_and(|from| trust >= from);
+            assert_eq!((kept == value, held.is_empty()), (counts, counts), "{name} at {trust:?}: {held:?}");
+        }
+    }
+}
+
+#[test]
+fn a_persons_own_settings_are_not_filtered() {
+    let own = json!({"apiKeyHelper": "x", "env": {"PATH": "x"}, "permissions": {"defaultMode": "bypassPermissions"}});
+    let (kept, held) = filter(own.as_object().unwrap().clone(), Scope::Person, Trust::Unknown);
+    assert_eq!((Value::Object(kept), held), (own, vec![]));
+}
+
+#[test]
+fn what_has_the_wrong_shape_stays_to_be_refused_with_its_place() {
+    for value in [json!({"permissions": 1}), json!({"permissions": {"deny": 1}}), json!({"sandbox": []})] {
+        assert_eq!(filtered(&value, Trust::Unknown).0, value);
+    }
+}
+
+#[test]
+fn one_warning_lists_all_that_is_held_back() {
+    let value = json!({
+        "permissions": {"allow": ["A", "B", "C", "D", "E", "F", "G"], "deny": ["X"], "defaultMode": "bypassPermissions"},
+        "hooks": {"Stop": [], "a\u{1b}[2J": []},
+        "model": "m",
+    });
+    let (_, held) = filtered(&value, Trust::Unknown);
+    let warning = warning("/p/.claude/settings.json", &held).unwrap();
+    for part in [
+        "/p/.claude/settings.json",
+        "(A, B, C, D, E and 2 more)",
+        "hooks (Stop, a\\u{1b}[2J)",
+        "bypassPermissions",
+    ] {
+        assert!(warning.contains(part), "{part}: {warning}");
+    }
+    assert!(!warning.contains("deny") && !warning.contains("model"), "{warning}");
+    assert_eq!(super::warning("x", &[]), None);
+}

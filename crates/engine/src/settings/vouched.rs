@@ -1,0 +1,111 @@
+//! Which folders the person trusts. The official engine keeps this in `.claude.json` when a person says so at the
+//! terminal: `{"projects": {"/folder": {"hasTrustDialogAccepted": true}}}`.
+//!
+//! Trust in a folder holds for what is below it, but not for another repository there: whoever trusts a folder of clones
+//! has not looked into each of them. What cannot be read vouches for nothing.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::files::{self, Kind};
+
+/// How large that file may be: it holds more than trust.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+#[derive(Deserialize, Default)]
+struct Kept {
+    #[serde(default)]
+    projects: BTreeMap<PathBuf, serde_json::Value>,
+}
+
+/// Whether the person trusts a folder. Touches the disk.
+pub fn is_trusted(env: &BTreeMap<String, String>, folder: &Path) -> bool {
+    let Some(folder) = files::real_path(folder) else { return false };
+    let kept = kept_in(env)
+        .and_then(|file| files::read(&file, LARGEST).ok())
+        .and_then(|(bytes, _)| serde_json::from_slice::<Kept>(&bytes).ok())
+        .unwrap_or_default();
+    if kept.projects.is_empty() {
+        return false;
+    }
+    let is_repository = |folder: &Path| !matches!(files::kind(&folder.join(".git")), Ok(Kind::Missing));
+    covers(&kept, &folder, &is_repository)
+}
+
+/// The file: in the configuration folder if the environment names one, else at home.
+fn kept_in(env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let named = ["WHIMBREL_CONFIG_DIR", "CLAUDE_CONFIG_DIR", "HOME"]
+        .iter()
+        .find_map(|name| env.get(*name).filter(|value| !value.is_empty()));
+    Some(Path::new(named?).join(".claude.json"))
+}
+
+/// Whether the folder, or one above it in the same repository, is trusted.
+fn covers(kept: &Kept, folder: &Path, is_repository: &impl Fn(&Path) -> bool) -> bool {
+    for folder in folder.ancestors() {
+        let trusted = kept.projects.get(folder).and_then(|project| project.get("hasTrustDialogAccepted"));
+        if trusted == Some(&serde_json::Value::Bool(true)) {
+            return true;
+        }
+        if is_repository(folder) {
+            return false;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn trust_holds_below_a_folder_but_not_for_another_repository() {
+        let kept: Kept = serde_json::from_value(json!({"projects": {
+            "/code": {"hasTrustDialogAccepted": true},
+            "/other": {"hasTrustDialogAccepted": false},
+            "/odd": 5,
+        }}))
+        .unwrap();
+        let repositories = ["/code/clone", "/code/mine"].map(PathBuf::from);
+        let is_repository = |folder: &Path| repositories.iter().any(|repository| repository == folder);
+        let rows = [
+            ("/code", true),
+            ("/code/notes/deep", true),
+            ("/code/clone", false),
+            ("/code/clone/src", false),
+            ("/codex", false),
+            ("/other", false),
+            ("/odd", false),
+            ("/", false),
+        ];
+        for (folder, expected) in rows {
+            assert_eq!(covers(&kept, Path::new(folder), &is_repository), expected, "{folder}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_found_by_the_real_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir(root.join("project")).unwrap();
+        std::os::unix::fs::symlink("project", root.join("link")).unwrap();
+        let env = |name: &str| BTreeMap::from([(name.to_owned(), root.to_str().unwrap().to_owned())]);
+        assert!(!is_trusted(&env("HOME"), &root.join("project")));
+        fs::write(root.join(".claude.json"), "broken").unwrap();
+        assert!(!is_trusted(&env("HOME"), &root.join("project")));
+        let projects =
+            json!({"projects": {root.join("project").to_str().unwrap(): {"hasTrustDialogAccepted": true}}});
+        fs::write(root.join(".claude.json"), projects.to_string()).unwrap();
+        for name in ["HOME", "CLAUDE_CONFIG_DIR", "WHIMBREL_CONFIG_DIR"] {
+            assert!(is_trusted(&env(name), &root.join("project")), "{name}");
+            assert!(is_trusted(&env(name), &root.join("link")), "{name}");
+        }
+        assert!(!is_trusted(&BTreeMap::new(), &root.join("project")));
+    }
+}
