@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use whimbrel_wire::{Block, RawJson, StopReason, Usage};
+use whimbrel_wire::{Block, RawJson, StopReason};
+
+use crate::figures::Figures;
 
 /// One event of a streamed reply.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,7 +16,7 @@ pub enum Event {
         /// The model that answers.
         model: String,
         /// Tokens read; output so far.
-        usage: Usage,
+        usage: Figures,
     },
     /// A block begins.
     BlockStart {
@@ -42,7 +44,7 @@ pub enum Event {
         /// The stop sequence that appeared.
         stop_sequence: Option<String>,
         /// Totals; figures that the event lacks are zero.
-        usage: Usage,
+        usage: Figures,
     },
     /// The reply is complete.
     MessageStop,
@@ -105,7 +107,7 @@ impl Event {
                     "content": [],
                     "stop_reason": null,
                     "stop_sequence": null,
-                    "usage": usage,
+                    "usage": usage.usage,
                 },
             }),
             Self::BlockStart { index, block } => {
@@ -119,7 +121,7 @@ impl Event {
             Self::MessageDelta { stop_reason, stop_sequence, usage } => json!({
                 "type": "message_delta",
                 "delta": { "stop_reason": stop_reason, "stop_sequence": stop_sequence },
-                "usage": usage,
+                "usage": usage.usage,
             }),
             Self::MessageStop => json!({ "type": "message_stop" }),
             Self::Ping => json!({ "type": "ping" }),

@@ -192,7 +192,7 @@ impl Reply {
             content,
             stop_reason: Some(self.stop_reason.clone().unwrap_or(finished)),
             stop_sequence: None,
-            usage: self.usage.clone().unwrap_or(usage),
+            usage: self.usage.clone().unwrap_or(usage).into(),
         })
     }
 }

@@ -6,11 +6,12 @@ use std::collections::HashSet;
 
 use serde::de::IgnoredAny;
 use serde_json::json;
-use whimbrel_wire::{Block, StopReason, Usage};
+use whimbrel_wire::{Block, StopReason};
 
 use super::chunk::{self, Chunk, Fragment, Piece};
 use crate::event::{BlockDelta, Event};
 use crate::fault::{Fault, FaultKind};
+use crate::figures::Figures;
 
 /// The mark that closes a stream.
 const DONE: &str = "[DONE]";
@@ -32,9 +33,9 @@ pub(super) struct Translation {
     stage: Stage,
     finish: Option<String>,
     refused: bool,
-    usage: Usage,
+    usage: Figures,
     /// The reason to stop and the figures as they were last told.
-    told: Option<(StopReason, Usage)>,
+    told: Option<(StopReason, Figures)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +91,7 @@ impl Translation {
             stage: Stage::Silent,
             finish: None,
             refused: false,
-            usage: Usage::default(),
+            usage: Figures::default(),
             told: None,
         }
     }
