@@ -30,7 +30,10 @@ mod loopback;
 pub mod model;
 #[cfg(feature = "http")]
 pub mod openai_chat;
+mod plain_file;
 pub mod providers;
+#[cfg(feature = "http")]
+mod remedy;
 pub mod replay;
 #[cfg(feature = "http")]
 pub mod reply;

@@ -1,6 +1,7 @@
 //! A model that says what a script tells it to: for tests, for the demo, and offline.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,11 +13,15 @@ use whimbrel_wire::{Block, StopReason, Usage};
 use crate::anthropic::body;
 use crate::fault::{Fault, FaultKind};
 use crate::model::{Delta, Model};
+use crate::plain_file;
 use crate::replay::Whole;
 use crate::request::Request;
 
 /// How many characters a delta of text has.
 const PIECE: usize = 12;
+
+/// The most bytes that a script may have.
+const LONGEST: u64 = 64 << 20;
 
 /// Replies in the order in which they are given. In a file: this as JSON, or the list of replies alone.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -96,7 +101,8 @@ impl Scripted {
     /// A model for a script in a file.
     pub fn from_file(path: &Path) -> Result<Self, Fault> {
         let failed = |why: String| Fault::new(FaultKind::Script, format!("Script {}: {why}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+        let bytes = plain_file::read(path, LONGEST).map_err(failed)?;
+        let text = String::from_utf8(bytes).map_err(|_| failed("it is not text in UTF-8.".to_owned()))?;
         Self::parse(&text).map_err(|fault| failed(fault.message))
     }
 
@@ -118,6 +124,45 @@ fn unreadable(error: serde_json::Error) -> Fault {
     Fault::new(FaultKind::Script, format!("The script cannot be read: {error}."))
 }
 
+/// A model that a function plays, so that a test or a program of your own needs no file: the function gets each request
+/// and its number, from 0, and gives the reply.
+///
+/// ```
+/// use std::sync::Arc;
+/// use whimbrel_models::providers::Providers;
+/// use whimbrel_models::scripted::{Played, Reply};
+///
+/// let providers = Providers::offline();
+/// providers.add_model("echo", Arc::new(Played::new(|request, number| {
+///     Ok(Reply::text(format!("{number}: {} messages", request.history.messages().len())))
+/// })));
+/// assert!(providers.resolve("echo").is_ok());
+/// ```
+pub struct Played<F> {
+    play: F,
+    asked: AtomicUsize,
+}
+
+impl<F: Fn(&Request, usize) -> Result<Reply, Fault> + Send + Sync> Played<F> {
+    /// A model that this function plays.
+    pub fn new(play: F) -> Self {
+        Self { play, asked: AtomicUsize::new(0) }
+    }
+}
+
+impl<F: Fn(&Request, usize) -> Result<Reply, Fault> + Send + Sync> Model for Played<F> {
+    fn ask(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {
+        let number = self.asked.fetch_add(1, Ordering::Relaxed);
+        perform(match (self.play)(&request, number) {
+            Ok(reply) => {
+                let asked = body::value(&request).to_string();
+                reply.acts(number, &request, &asked, Duration::ZERO)
+            }
+            Err(fault) => vec![Act::Give(Err(fault))],
+        })
+    }
+}
+
 /// What a reply consists of in time.
 enum Act {
     Wait(Duration),
@@ -133,21 +178,36 @@ impl Model for Scripted {
             Some(reply) => reply.acts(number, &request, &text, Duration::from_millis(self.script.pace_ms)),
             None => vec![Act::Give(Err(past_the_end(number, self.script.replies.len())))],
         };
-        stream::iter(acts)
-            .filter_map(|act| async {
-                match act {
-                    Act::Give(item) => Some(item),
-                    Act::Wait(time) => {
-                        tokio::time::sleep(time).await;
-                        None
-                    }
-                }
-            })
-            .boxed()
+        perform(acts)
     }
 }
 
+fn perform(acts: Vec<Act>) -> BoxStream<'static, Result<Delta, Fault>> {
+    stream::iter(acts)
+        .filter_map(|act| async {
+            match act {
+                Act::Give(item) => Some(item),
+                Act::Wait(time) => {
+                    tokio::time::sleep(time).await;
+                    None
+                }
+            }
+        })
+        .boxed()
+}
+
 impl Reply {
+    /// A reply that says a text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { content: vec![Value::String(text.into())], ..Self::default() }
+    }
+
+    /// A reply that calls a tool.
+    pub fn call(tool: &str, input: Value) -> Self {
+        let call = json!({ "type": "tool_use", "name": tool, "input": input });
+        Self { content: vec![call], ..Self::default() }
+    }
+
     fn acts(&self, number: usize, request: &Request, asked: &str, pace: Duration) -> Vec<Act> {
         if let Some(expected) = self.expect.as_ref().filter(|expected| !asked.contains(expected.as_str())) {
             let message = format!("Reply {} of the script expects {expected:?} in the request.", number + 1);

@@ -7,6 +7,7 @@ mod fetching;
 mod sending;
 mod trouble;
 
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
@@ -17,9 +18,10 @@ use ::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderValue};
 use bytes::{Bytes, BytesMut};
 use futures::stream::{Stream, StreamExt};
 use http_body::Body as _;
-use reqwest::{Client, ClientBuilder, NoProxy, Proxy};
+use reqwest::{Certificate, Client, ClientBuilder, NoProxy, Proxy};
 
 use crate::fault::{Fault, FaultKind};
+use crate::plain_file;
 
 pub use fetching::{NotFetched, Permit};
 pub use reqwest::Url;
@@ -46,6 +48,8 @@ struct Route {
     no_proxy: String,
     /// A PEM file with further root certificates.
     extra_roots: Option<String>,
+    /// Another one, which many programs share and which need not be there.
+    shared_roots: Option<String>,
 }
 
 /// Limits of time and size.
@@ -69,8 +73,8 @@ impl Default for Limits {
 const NEVER_PROXIED: &str = "localhost,127.0.0.0/8,::1";
 
 impl Door {
-    /// A door that goes by `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY` (also in lower case) and
-    /// `NODE_EXTRA_CA_CERTS`.
+    /// A door that goes by `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY` (also in lower case), and trusts the
+    /// certificates in `NODE_EXTRA_CA_CERTS` and `SSL_CERT_FILE` beside those of the system.
     pub fn from_env(get: impl Fn(&str) -> Option<String>) -> Self {
         Self::with_limits(get, Limits::default())
     }
@@ -129,6 +133,7 @@ fn route(get: impl Fn(&str) -> Option<String>) -> Route {
         no_proxy: any(&["NO_PROXY", "no_proxy"])
             .map_or_else(|| NEVER_PROXIED.to_owned(), |list| format!("{NEVER_PROXIED},{list}")),
         extra_roots: any(&["NODE_EXTRA_CA_CERTS"]),
+        shared_roots: any(&["SSL_CERT_FILE"]),
     }
 }
 
@@ -163,16 +168,31 @@ impl Route {
         builder.build().map_err(|error| trouble::setting_up(&error))
     }
 
-    /// Trusts the roots of the system, and those of the extra file.
+    /// Trusts the roots of the system, and those of the extra files.
     fn trust(&self, builder: ClientBuilder) -> Result<ClientBuilder, Fault> {
-        let Some(path) = &self.extra_roots else { return Ok(builder) };
-        let unusable = |why: String| {
-            Fault::new(FaultKind::Certificate, format!("NODE_EXTRA_CA_CERTS ({path}) cannot be used: {why}."))
-        };
-        let pem = std::fs::read(path).map_err(|error| unusable(error.to_string()))?;
-        let roots =
-            reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| unusable(error.to_string()))?;
-        Ok(builder.tls_certs_merge(roots))
+        let mut roots = Vec::new();
+        if let Some(path) = &self.extra_roots {
+            roots = certificates(path).map_err(|why| {
+                let message = format!("NODE_EXTRA_CA_CERTS ({path}) cannot be used: {why}");
+                Fault::new(FaultKind::Certificate, message)
+            })?;
+        }
+        // Set for other programs as a rule, and sometimes to nothing on purpose.
+        roots.extend(self.shared_roots.iter().filter_map(|path| certificates(path).ok()).flatten());
+        Ok(if roots.is_empty() { builder } else { builder.tls_certs_merge(roots) })
+    }
+}
+
+/// The most bytes that a file of certificates may have.
+const MOST_CERTIFICATES: u64 = 16 << 20;
+
+/// The certificates in a PEM file; an error says why there are none.
+fn certificates(path: &str) -> Result<Vec<Certificate>, String> {
+    let pem = plain_file::read(Path::new(path), MOST_CERTIFICATES)?;
+    match Certificate::from_pem_bundle(&pem) {
+        Ok(found) if found.is_empty() => Err("it holds no certificate in PEM form.".to_owned()),
+        Ok(found) => Ok(found),
+        Err(error) => Err(format!("{error}.")),
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::json;
 use whimbrel_wire::{Block, StopReason};
 
 use super::chunk::{self, Chunk, Fragment, Piece};
+use super::request::Calls;
 use crate::event::{BlockDelta, Event};
 use crate::fault::{Fault, FaultKind};
 use crate::figures::Figures;
@@ -23,7 +24,9 @@ pub(super) struct Translation {
     seed: String,
     /// The model that was asked, for providers that do not say which one answers.
     model: String,
-    /// Ids that calls have already, here or earlier in the conversation.
+    /// The calls earlier in the conversation.
+    earlier: Calls,
+    /// Ids that calls of this reply have already.
     taken: HashSet<String>,
     /// The blocks in the order in which they began; those before `live` are closed.
     parts: Vec<Part>,
@@ -79,12 +82,13 @@ impl Translation {
     pub(super) fn new(
         seed: impl Into<String>,
         model: impl Into<String>,
-        taken: impl IntoIterator<Item = String>,
+        earlier: impl Into<Calls>,
     ) -> Self {
         Self {
             seed: seed.into(),
             model: model.into(),
-            taken: taken.into_iter().collect(),
+            earlier: earlier.into(),
+            taken: HashSet::new(),
             parts: Vec::new(),
             live: 0,
             begun: 0,
@@ -287,7 +291,13 @@ impl Translation {
         let index = *part.index.get_or_insert_with(|| {
             let index = self.begun;
             self.begun += 1;
-            let block = part.kind.block(|id| unique(id, &self.seed, index, &mut self.taken));
+            let block = part.kind.block(|id| {
+                // The provider's id if it is new, else a short one of our own: some providers take 40 characters.
+                let known = id.is_empty() || self.earlier.have(id) || self.taken.contains(id);
+                let id = if known { format!("call_{}_{index}", self.seed) } else { id.to_owned() };
+                self.taken.insert(id.clone());
+                id
+            });
             events.push(Event::BlockStart { index, block });
             index
         });
@@ -350,14 +360,6 @@ impl Call {
 /// Whether the arguments are a complete object, so that nothing more can come.
 fn is_whole(arguments: &str) -> bool {
     arguments.trim_end().ends_with('}') && serde_json::from_str::<IgnoredAny>(arguments).is_ok()
-}
-
-/// The provider's id if it is new, else one of our own. Short enough for providers that take 40 characters.
-fn unique(id: &str, seed: &str, index: usize, taken: &mut HashSet<String>) -> String {
-    let is_new = !id.is_empty() && !taken.contains(id);
-    let id = if is_new { id.to_owned() } else { format!("call_{seed}_{index}") };
-    taken.insert(id.clone());
-    id
 }
 
 /// The reason to stop, in the words of the Messages API. What was done counts more than what was said about it:
