@@ -93,6 +93,15 @@ pub enum BlockDelta {
     Unknown,
 }
 
+/// A delta as it is written. It is by far the most frequent event, so no tree is made of it first.
+#[derive(Serialize)]
+struct Growth<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    index: usize,
+    delta: &'a BlockDelta,
+}
+
 impl Event {
     /// The event as JSON in the form of the Messages API, for events that did not come as such.
     pub fn raw(&self) -> Option<RawJson> {
@@ -115,7 +124,7 @@ impl Event {
             }
             Self::BlockDelta { delta: BlockDelta::Unknown, .. } | Self::Unknown => return None,
             Self::BlockDelta { index, delta } => {
-                json!({ "type": "content_block_delta", "index": index, "delta": delta })
+                return RawJson::of(&Growth { kind: "content_block_delta", index: *index, delta }).ok();
             }
             Self::BlockStop { index } => json!({ "type": "content_block_stop", "index": index }),
             Self::MessageDelta { stop_reason, stop_sequence, usage } => json!({

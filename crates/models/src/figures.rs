@@ -198,7 +198,12 @@ mod tests {
                 read(json!({"input_tokens": 2, "output_tokens": 5})),
                 (2, 5, true),
             ),
-            ("never a word on the input", Figures::default(), read(json!({"output_tokens": 5})), (0, 5, false)),
+            (
+                "never a word on the input",
+                Figures::default(),
+                read(json!({"output_tokens": 5})),
+                (0, 5, false),
+            ),
             ("nonsense at the end", begun(), read(json!({"output_tokens": -5})), (9, 1, false)),
         ];
         for (name, mut bill, later, expected) in table {

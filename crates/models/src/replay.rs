@@ -35,8 +35,11 @@ impl Whole {
         let told = &self.usage.usage;
         let begun = Usage { output_tokens: told.output_tokens.min(1), ..told.clone() };
         let ended = Usage { output_tokens: told.output_tokens, ..Usage::default() };
-        let mut events =
-            vec![Event::MessageStart { id: self.id.clone(), model: self.model.clone(), usage: Figures { usage: begun, ..self.usage } }];
+        let mut events = vec![Event::MessageStart {
+            id: self.id.clone(),
+            model: self.model.clone(),
+            usage: Figures { usage: begun, ..self.usage },
+        }];
         for (index, block) in self.content.iter().enumerate() {
             let (empty, deltas) = taken_apart(block, size);
             events.push(Event::BlockStart { index, block: empty });

@@ -63,7 +63,8 @@ impl Server {
         let own_key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(own_key.serialize_der()));
 
         let provider = Arc::new(crypto::aws_lc_rs::default_provider());
-        let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let builder =
+            ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
         let mut config =
             builder.with_no_client_auth().with_single_cert(vec![signed.der().clone()], own_key).unwrap();
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
@@ -213,7 +214,10 @@ async fn a_certificate_that_is_not_trusted_is_told_with_cause_and_remedy() {
         let server = Server::start(certificate, &["h2"]).await;
         let fault = ask(&server.model(variable), 10).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Certificate, "{name}: {fault}");
-        assert!(fault.message.starts_with("The certificate of 127.0.0.1 is not trusted: "), "{name}: {fault}");
+        assert!(
+            fault.message.starts_with("The certificate of 127.0.0.1 is not trusted: "),
+            "{name}: {fault}"
+        );
         assert!(parts.iter().all(|part| fault.message.contains(part)), "{name}: {fault}");
         assert_eq!(server.count(|counts| &counts.requests), 0, "{name}");
     }

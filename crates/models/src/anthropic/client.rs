@@ -186,13 +186,6 @@ async fn refused(answer: Response) -> Fault {
     refusal::of_status(status, &body).with_headers(header, SystemTime::now())
 }
 
-impl Raw {
-    fn with(self, event: crate::event::Event) -> Delta {
-        let raw = if self == Self::Keep { event.raw() } else { None };
-        Delta { event, raw }
-    }
-}
-
 impl Dialect for Raw {
     fn read(&mut self, name: &str, data: &str, out: &mut impl FnMut(Delta)) -> Result<(), Fault> {
         out(read::read(name, data, *self)?);

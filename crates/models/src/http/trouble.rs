@@ -11,7 +11,10 @@ use crate::fault::{Fault, FaultKind};
 /// The request did not reach the server, or no answer began.
 pub(super) fn sending(host: &str, error: &reqwest::Error) -> Fault {
     if let Some(why) = distrust(error) {
-        return Fault::new(FaultKind::Certificate, format!("The certificate of {host} is not trusted: {why}"));
+        return Fault::new(
+            FaultKind::Certificate,
+            format!("The certificate of {host} is not trusted: {why}"),
+        );
     }
     let why = root_cause(error);
     let message = if error.is_connect() && error.is_timeout() {

@@ -79,11 +79,7 @@ struct Call {
 impl Translation {
     /// A reply that has not begun. `seed` should differ for each reply: ids that the provider does not give, or gives
     /// twice, are made of it.
-    pub(super) fn new(
-        seed: impl Into<String>,
-        model: impl Into<String>,
-        earlier: impl Into<Calls>,
-    ) -> Self {
+    pub(super) fn new(seed: impl Into<String>, model: impl Into<String>, earlier: impl Into<Calls>) -> Self {
         Self {
             seed: seed.into(),
             model: model.into(),
