@@ -1,7 +1,8 @@
 //! A model that says what a script tells it to: for tests, for the demo, and offline.
 
+mod played;
+
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ use crate::model::{Delta, Model};
 use crate::plain_file;
 use crate::replay::Whole;
 use crate::request::Request;
+
+pub use played::Played;
 
 /// How many characters a delta of text has.
 const PIECE: usize = 12;
@@ -124,45 +127,6 @@ fn unreadable(error: serde_json::Error) -> Fault {
     Fault::new(FaultKind::Script, format!("The script cannot be read: {error}."))
 }
 
-/// A model that a function plays, so that a test or a program of your own needs no file: the function gets each request
-/// and its number, from 0, and gives the reply.
-///
-/// ```
-/// use std::sync::Arc;
-/// use whimbrel_models::providers::Providers;
-/// use whimbrel_models::scripted::{Played, Reply};
-///
-/// let providers = Providers::offline();
-/// providers.add_model("echo", Arc::new(Played::new(|request, number| {
-///     Ok(Reply::text(format!("{number}: {} messages", request.history.messages().len())))
-/// })));
-/// assert!(providers.resolve("echo").is_ok());
-/// ```
-pub struct Played<F> {
-    play: F,
-    asked: AtomicUsize,
-}
-
-impl<F: Fn(&Request, usize) -> Result<Reply, Fault> + Send + Sync> Played<F> {
-    /// A model that this function plays.
-    pub fn new(play: F) -> Self {
-        Self { play, asked: AtomicUsize::new(0) }
-    }
-}
-
-impl<F: Fn(&Request, usize) -> Result<Reply, Fault> + Send + Sync> Model for Played<F> {
-    fn ask(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {
-        let number = self.asked.fetch_add(1, Ordering::Relaxed);
-        perform(match (self.play)(&request, number) {
-            Ok(reply) => {
-                let asked = body::value(&request).to_string();
-                reply.acts(number, &request, &asked, Duration::ZERO)
-            }
-            Err(fault) => vec![Act::Give(Err(fault))],
-        })
-    }
-}
-
 /// What a reply consists of in time.
 enum Act {
     Wait(Duration),
@@ -204,8 +168,9 @@ impl Reply {
 
     /// A reply that calls a tool.
     pub fn call(tool: &str, input: Value) -> Self {
-        let call = json!({ "type": "tool_use", "name": tool, "input": input });
-        Self { content: vec![call], ..Self::default() }
+        let call = [("type", "tool_use".into()), ("name", tool.into()), ("input", input)];
+        let call = call.map(|(name, value): (_, Value)| (name.to_owned(), value));
+        Self { content: vec![Value::Object(Map::from_iter(call))], ..Self::default() }
     }
 
     fn acts(&self, number: usize, request: &Request, asked: &str, pace: Duration) -> Vec<Act> {

@@ -1,7 +1,5 @@
 //! A model's server that falls silent, with a real connection: each way of being silent ends in its own time and words.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
-
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -74,7 +74,7 @@ struct Opening {
 /// Reads one event. An `error` event is the fault that it tells of; an event of an unknown kind is not read.
 pub fn read(name: &str, data: &str, raw: Raw) -> Result<Delta, Fault> {
     if let Some(event) = usual::read(data) {
-        // Writing it gives the same letters, and is cheaper than proving that these are JSON.
+        // Writing it gives the same letters, and takes no more than proving that these are JSON.
         return Ok(raw.with(event));
     }
     let event = match serde_json::from_str::<Fields<'_>>(data) {
