@@ -5,11 +5,10 @@ use std::sync::Arc;
 use whimbrel_models::assemble::Assembly;
 use whimbrel_models::call::{Call, Step, Timing};
 use whimbrel_models::retry::Policy;
-use whimbrel_models::{Fault, FaultKind, History, Model, Preamble, Request, Thinking};
-use whimbrel_wire::{Block, Role, Usage};
+use whimbrel_models::{Fault, FaultKind, History, Preamble, Request, Thinking};
+use whimbrel_wire::{Block, Role};
 
-use crate::clock;
-use crate::cost::Ledger;
+use crate::cost::{Ledger, Metered};
 use crate::engine::Engine;
 
 /// How long an answer may get.
@@ -55,20 +54,13 @@ impl Consult {
             session_id: self.session.to_string(),
             raw_events: false,
         };
-        let began = clock::monotonic();
-        let (answer, usage) = one_reply(provider, request, self.policy).await?;
-        self.ledger.add(self.engine.catalog(), &self.model, &usage, clock::monotonic() - began);
-        Ok(answer)
+        let call = Call::new(provider, request, self.policy, Timing::default());
+        one_reply(Metered::new(call, self.engine.clone(), self.ledger.clone(), self.model.clone())).await
     }
 }
 
-/// One whole reply: its text and what it cost. An empty one is a fault.
-pub async fn one_reply(
-    model: Arc<dyn Model>,
-    request: Request,
-    policy: Policy,
-) -> Result<(String, Usage), Fault> {
-    let mut call = Call::new(model, request, policy, Timing::default());
+/// The text of one whole reply. An empty one is a fault.
+pub async fn one_reply(mut call: Metered) -> Result<String, Fault> {
     let mut assembly = Assembly::default();
     let mut answer = String::new();
     while let Some(step) = call.next().await {
@@ -90,5 +82,5 @@ pub async fn one_reply(
     if answer.trim().is_empty() {
         return Err(Fault::new(FaultKind::Protocol, "The model's answer is empty."));
     }
-    Ok((answer, assembly.usage))
+    Ok(answer)
 }

@@ -1,12 +1,20 @@
 //! What a session has spent: tokens and dollars, per model and for the turn at hand.
+//!
+//! Models are asked through a [`Metered`] call only: it books what every attempt cost when it is dropped, however it
+//! ended, so that no way out can forget it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use whimbrel_models::call::{Call, Step};
 use whimbrel_models::catalog::Catalog;
+use whimbrel_models::{Fault, Figures};
 use whimbrel_wire::Usage;
 use whimbrel_wire::message::ModelUsage;
+
+use crate::clock;
+use crate::engine::Engine;
 
 /// The spend of a session, shared by everything that spends: turns, subagents, tools. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -22,10 +30,15 @@ impl Ledger {
         self.open().begin_turn();
     }
 
-    /// Adds one reply.
-    pub fn add(&self, catalog: &Catalog, model: &str, usage: &Usage, waited: Duration) {
-        self.open().add(catalog, model, usage, waited);
-        sum(&mut self.own.lock().unwrap_or_else(PoisonError::into_inner), usage);
+    /// Adds what one attempt at a reply cost.
+    pub fn add(&self, catalog: &Catalog, model: &str, bill: &Figures) {
+        self.open().add(catalog, model, bill);
+        sum(&mut self.own.lock().unwrap_or_else(PoisonError::into_inner), &bill.usage);
+    }
+
+    /// Adds time that was spent waiting for the model.
+    pub fn add_wait(&self, waited: Duration) {
+        self.open().turn_api += waited;
     }
 
     /// The same ledger with an own column beside it.
@@ -48,6 +61,37 @@ impl Ledger {
     }
 }
 
+/// A call whose cost is booked when it is dropped, however far it has come.
+pub struct Metered {
+    call: Call,
+    engine: Engine,
+    ledger: Ledger,
+    /// The model as the ledger knows it.
+    model: String,
+    began: Instant,
+}
+
+impl Metered {
+    /// A call on this ledger.
+    pub fn new(call: Call, engine: Engine, ledger: Ledger, model: String) -> Self {
+        Self { call, engine, ledger, model, began: clock::monotonic() }
+    }
+
+    /// The next step of the call.
+    pub async fn next(&mut self) -> Option<Result<Step, Fault>> {
+        self.call.next().await
+    }
+}
+
+impl Drop for Metered {
+    fn drop(&mut self) {
+        self.ledger.add_wait(clock::monotonic() - self.began);
+        for bill in self.call.bills() {
+            self.ledger.add(self.engine.catalog(), &self.model, bill);
+        }
+    }
+}
+
 /// The spend of one session.
 #[derive(Debug, Clone, Default)]
 pub struct Spend {
@@ -66,9 +110,9 @@ impl Spend {
         self.turn_api = Duration::ZERO;
     }
 
-    /// Adds one reply.
-    fn add(&mut self, catalog: &Catalog, model: &str, usage: &Usage, waited: Duration) {
-        self.turn_api += waited;
+    /// Adds what one attempt at a reply cost. What cannot be known, for want of a price or of figures, is marked.
+    fn add(&mut self, catalog: &Catalog, model: &str, bill: &Figures) {
+        let usage = &bill.usage;
         sum(&mut self.turn, usage);
         let info = catalog.lookup(model);
         let entry = self.models.entry(model.to_owned()).or_insert_with(|| ModelUsage {
@@ -81,9 +125,9 @@ impl Spend {
         add(&mut entry.cache_read_input_tokens, usage.cache_read_input_tokens);
         add(&mut entry.cache_creation_input_tokens, usage.cache_creation_input_tokens);
         add(&mut entry.web_search_requests, usage.server_tool_use.web_search_requests);
-        match info {
-            Some(info) => entry.cost_usd += info.price(usage),
-            None => entry.cost_basis = Some("unknown".into()),
+        entry.cost_usd += info.as_ref().map_or(0.0, |info| info.price(usage));
+        if info.is_none() || !bill.are_known() {
+            entry.cost_basis = Some("unknown".into());
         }
     }
 
@@ -110,5 +154,43 @@ fn sum(total: &mut Usage, more: &Usage) {
     add(&mut total.cache_creation.ephemeral_5m_input_tokens, more.cache_creation.ephemeral_5m_input_tokens);
     if !more.service_tier.is_empty() {
         total.service_tier.clone_from(&more.service_tier);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_cost_that_cannot_be_known_is_marked_and_never_lost_or_negative() {
+        let known = json!({"input_tokens": 1_000_000, "output_tokens": 0});
+        let table = [
+            ("all known", "claude-opus-4-5-20251101", vec![known.clone()], (5.0, None)),
+            ("A36 no figures", "claude-opus-4-5-20251101", vec![json!(null)], (0.0, Some("unknown"))),
+            (
+                "A36 negative beside a good one",
+                "claude-opus-4-5-20251101",
+                vec![known.clone(), json!({"input_tokens": -9_000_000, "output_tokens": 1})],
+                (5.000_025, Some("unknown")),
+            ),
+            (
+                "A36 absurd",
+                "claude-opus-4-5-20251101",
+                vec![json!({"input_tokens": 1, "output_tokens": u64::MAX}), known.clone()],
+                (5.000_005, Some("unknown")),
+            ),
+            ("no price", "somebody-else", vec![known], (0.0, Some("unknown"))),
+        ];
+        for (name, model, bills, (dollars, basis)) in table {
+            let ledger = Ledger::default();
+            for bill in &bills {
+                ledger.add(&Catalog::default(), model, &Figures::read(bill));
+            }
+            let spend = ledger.read();
+            assert!((spend.dollars() - dollars).abs() < 1e-9, "{name}: {}", spend.dollars());
+            assert_eq!(spend.models[model].cost_basis.as_deref(), basis, "{name}");
+        }
     }
 }

@@ -13,6 +13,7 @@ use whimbrel_wire::{Block, RawJson, StopReason};
 use crate::agent::Agent;
 use crate::clock;
 use crate::conversation::ReplyHead;
+use crate::cost::Metered;
 use crate::gate::Refuser;
 use crate::ids;
 use crate::verdict::{self, End, Happened, Next, Nudge, Situation};
@@ -126,8 +127,8 @@ async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &Cancellatio
     if agent.limits.partial_messages {
         agent.outbox.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;
     }
-    let began = clock::monotonic();
-    let mut call = Call::new(model, request, agent.limits.policy(), Timing::default());
+    let call = Call::new(model, request, agent.limits.policy(), Timing::default());
+    let mut call = Metered::new(call, agent.engine.clone(), agent.ledger.clone(), knobs.model.clone());
     let mut assembly = Assembly::default();
     loop {
         let step = tokio::select! {
@@ -170,7 +171,6 @@ async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &Cancellatio
     agent.conversation.end_reply();
     if !assembly.id.is_empty() {
         agent.conversation.note_usage(&assembly.usage);
-        agent.ledger.add(agent.engine.catalog(), &knobs.model, &assembly.usage, clock::monotonic() - began);
     }
     heard
 }

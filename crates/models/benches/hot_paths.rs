@@ -89,11 +89,11 @@ fn requests(messages: usize, times: u64) {
     let schema = r#"{"type":"object","properties":{"command":{"type":"string","description":"What to run"}},"required":["command"]}"#;
     let tool = |number: usize| {
         let input_schema = RawJson::parse(schema).ok()?;
-        Some(ToolSpec {
+        Some(Arc::new(ToolSpec {
             name: format!("Tool{number}"),
             description: "What it does. ".repeat(40),
             input_schema,
-        })
+        }))
     };
     let preamble =
         Arc::new(Preamble::new(vec!["How to work. ".repeat(300)], (0..10).filter_map(tool).collect()));

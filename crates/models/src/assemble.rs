@@ -1,10 +1,11 @@
 //! Events to blocks, pure: the state of one reply while it streams.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use whimbrel_wire::{Block, StopReason, Usage};
 
 use crate::event::{BlockDelta, Event};
 use crate::fault::{Fault, FaultKind};
+use crate::figures::absorb;
 
 /// A reply in the making.
 #[derive(Debug, Default)]
@@ -21,6 +22,8 @@ pub struct Assembly {
     pub complete: bool,
     open: Option<Open>,
     finished: usize,
+    /// A call whose input is unusable or empty: why the reply stopped decides what is said about it.
+    held: Option<Held>,
 }
 
 #[derive(Debug)]
@@ -28,6 +31,14 @@ struct Open {
     index: usize,
     block: Block,
     input: String,
+}
+
+/// A call that waits for the word on why the model stopped.
+#[derive(Debug)]
+struct Held {
+    finished: Finished,
+    /// What the model wrote of the input.
+    written: String,
 }
 
 /// A block that is complete.
@@ -41,18 +52,21 @@ pub struct Finished {
 
 impl Assembly {
     /// Takes the next event; gives a block when one is complete. Events that make no sense are a fault.
+    ///
+    /// A call whose input is unusable is given with the event after its end, which tells whether the output limit cut it.
     pub fn take(&mut self, event: &Event) -> Result<Option<Finished>, Fault> {
         match event {
             Event::MessageStart { id, model, usage } => {
                 self.id.clone_from(id);
                 self.model.clone_from(model);
-                self.usage = usage.clone();
+                self.usage.clone_from(&usage.usage);
             }
             Event::BlockStart { index, block } => {
                 if self.open.is_some() || *index < self.finished {
                     return Err(out_of_order("a block began inside another", *index));
                 }
                 self.open = Some(Open { index: *index, block: block.clone(), input: String::new() });
+                return Ok(self.held.take().map(|held| held.finished));
             }
             Event::BlockDelta { index, delta } => match &mut self.open {
                 Some(open) if open.index == *index => open.grow(delta),
@@ -61,7 +75,7 @@ impl Assembly {
             Event::BlockStop { index } => match self.open.take() {
                 Some(open) if open.index == *index => {
                     self.finished = index + 1;
-                    return Ok(Some(open.finish()));
+                    return Ok(self.finish(open));
                 }
                 _ => return Err(out_of_order("a block ended that is not open", *index)),
             },
@@ -69,12 +83,40 @@ impl Assembly {
                 if stop_reason.is_some() {
                     self.stop_reason.clone_from(stop_reason);
                 }
-                absorb(&mut self.usage, usage);
+                absorb(&mut self.usage, &usage.usage);
+                return Ok(if self.stop_reason.is_some() { self.let_go() } else { None });
             }
-            Event::MessageStop => self.complete = true,
+            Event::MessageStop => {
+                self.complete = true;
+                return Ok(self.let_go());
+            }
             Event::Ping | Event::Unknown => {}
         }
         Ok(None)
+    }
+
+    /// Gives a block that is complete, unless more must be known about it.
+    fn finish(&mut self, open: Open) -> Option<Finished> {
+        let written = open.input.trim().to_owned();
+        let finished = open.finish();
+        let empty = match &finished.block {
+            Block::ToolUse { input, .. } => written.is_empty() && input.as_object().is_none_or(Map::is_empty),
+            _ => false,
+        };
+        if finished.bad_input.is_none() && !empty {
+            return Some(finished);
+        }
+        self.held = Some(Held { finished, written });
+        None
+    }
+
+    /// Gives the call that waited for the reason to stop.
+    fn let_go(&mut self) -> Option<Finished> {
+        let Held { mut finished, written } = self.held.take()?;
+        if self.stop_reason == Some(StopReason::MaxTokens) {
+            finished.bad_input = Some(cut_off(&written));
+        }
+        Some(finished)
     }
 
     /// How many blocks are complete.
@@ -123,7 +165,7 @@ impl Open {
                     Err(error) => bad_input = Some(format!("the input is not valid JSON ({error}): {text}")),
                 }
                 if bad_input.is_some() || !input.is_object() {
-                    *input = Value::Object(serde_json::Map::new());
+                    *input = Value::Object(Map::new());
                 }
             }
             // Calls of the provider's own tools also stream their input.
@@ -138,21 +180,59 @@ impl Open {
     }
 }
 
-/// The last event's figures replace earlier ones where it has any.
-fn absorb(usage: &mut Usage, last: &Usage) {
-    let replace = |old: &mut u64, new: u64| {
-        if new > 0 {
-            *old = new;
-        }
-    };
-    replace(&mut usage.input_tokens, last.input_tokens);
-    replace(&mut usage.output_tokens, last.output_tokens);
-    replace(&mut usage.cache_creation_input_tokens, last.cache_creation_input_tokens);
-    replace(&mut usage.cache_read_input_tokens, last.cache_read_input_tokens);
-    replace(&mut usage.server_tool_use.web_search_requests, last.server_tool_use.web_search_requests);
-    replace(&mut usage.server_tool_use.web_fetch_requests, last.server_tool_use.web_fetch_requests);
+/// What the model reads about a call that the output limit cut: it must not write the same again.
+fn cut_off(written: &str) -> String {
+    let end: String = written.chars().rev().take(100).collect::<Vec<_>>().into_iter().rev().collect();
+    let end = if end.is_empty() { String::new() } else { format!(" It broke off after: {end}") };
+    format!(
+        "the input was cut by the output limit, so the call was not made. Send less at a time: write a long text in \
+         several calls.{end}"
+    )
 }
 
 fn out_of_order(what: &str, index: usize) -> Fault {
     Fault::new(FaultKind::Protocol, format!("The model's stream is out of order: {what} (block {index})."))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What is said about calls with these inputs when the reply stops for this reason.
+    fn said(inputs: &[&str], stop: StopReason) -> Vec<Option<String>> {
+        let mut events = Vec::new();
+        for (index, input) in inputs.iter().enumerate() {
+            let block = Block::ToolUse { id: format!("t{index}"), name: "Write".into(), input: json!({}) };
+            let delta = BlockDelta::InputJson { partial_json: (*input).to_owned() };
+            events.push(Event::BlockStart { index, block });
+            events.push(Event::BlockDelta { index, delta });
+            events.push(Event::BlockStop { index });
+        }
+        events.push(Event::MessageDelta {
+            stop_reason: Some(stop),
+            stop_sequence: None,
+            usage: Usage::default().into(),
+        });
+        events.push(Event::MessageStop);
+        let mut assembly = Assembly::default();
+        let finished = events.iter().filter_map(|event| assembly.take(event).unwrap());
+        finished.map(|finished| finished.bad_input).collect()
+    }
+
+    #[test]
+    fn input_that_the_output_limit_cut_is_told_as_such_and_bad_input_as_bad() {
+        let cut = |said: &Option<String>| said.as_ref().is_some_and(|why| why.contains("output limit"));
+        let bad = |said: &Option<String>| said.as_ref().is_some_and(|why| why.contains("not valid JSON"));
+        let half = r#"{"text":"once upon a ti"#;
+        let limit = said(&[half], StopReason::MaxTokens);
+        assert!(cut(&limit[0]) && limit[0].as_ref().unwrap().ends_with("a ti"), "{limit:?}");
+        assert!(cut(&said(&[""], StopReason::MaxTokens)[0]), "A25 cut before the first word");
+        assert!(bad(&said(&[half], StopReason::ToolUse)[0]), "A24 badly written");
+        assert_eq!(said(&["{}"], StopReason::MaxTokens), [None], "whole before the limit came");
+        assert_eq!(said(&["", r#"{"a":1}"#], StopReason::ToolUse), [None, None]);
+        let both = said(&[half, half], StopReason::MaxTokens);
+        assert!(bad(&both[0]) && cut(&both[1]), "{both:?}");
+    }
 }

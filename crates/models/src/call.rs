@@ -10,7 +10,9 @@ use tokio::time::{Instant, sleep_until};
 use whimbrel_wire::message::FailureKind;
 
 use crate::correct::{Correction, correct};
+use crate::event::Event;
 use crate::fault::{Fault, FaultKind};
+use crate::figures::Figures;
 use crate::model::{Delta, Model};
 use crate::request::Request;
 use crate::retry::{Next, Policy, Reason};
@@ -28,6 +30,10 @@ pub struct Call {
     corrections: Vec<Correction>,
     chance: Chance,
     state: State,
+    /// What earlier attempts cost.
+    settled: Vec<Figures>,
+    /// What the attempt under way costs, once it has begun to say.
+    bill: Option<Figures>,
 }
 
 enum State {
@@ -100,6 +106,8 @@ impl Call {
             corrections: Vec::new(),
             chance: Chance::new(),
             state: State::Due,
+            settled: Vec::new(),
+            bill: None,
         }
     }
 
@@ -115,8 +123,12 @@ impl Call {
                     self.state = State::Due;
                 }
                 State::Asking(attempt) => match attempt.next().await {
-                    Heard::Delta(delta) => return Some(Ok(Step::Delta(delta))),
+                    Heard::Delta(delta) => {
+                        self.note(&delta.event);
+                        return Some(Ok(Step::Delta(delta)));
+                    }
                     Heard::Last(delta) => {
+                        self.note(&delta.event);
                         self.state = State::Over;
                         return Some(Ok(Step::Delta(delta)));
                     }
@@ -135,7 +147,21 @@ impl Call {
         }
     }
 
+    /// What the provider has reported for each attempt so far, void ones included: all of it is billed.
+    pub fn bills(&self) -> impl Iterator<Item = &Figures> {
+        self.settled.iter().chain(&self.bill)
+    }
+
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::MessageStart { usage, .. } => self.settled.extend(self.bill.replace(usage.clone())),
+            Event::MessageDelta { usage, .. } => self.bill.get_or_insert_default().absorb(usage),
+            _ => {}
+        }
+    }
+
     fn ask(&mut self) {
+        self.settled.extend(self.bill.take());
         let stream = self.model.ask(self.request.clone());
         self.state = State::Asking(Attempt::new(stream, self.timing, self.request.raw_events));
     }

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use whimbrel_wire::{Block, RawJson, StopReason, Usage};
+use whimbrel_wire::{Block, RawJson, StopReason};
+
+use crate::figures::Figures;
 
 /// One event of a streamed reply.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,7 +16,7 @@ pub enum Event {
         /// The model that answers.
         model: String,
         /// Tokens read; output so far.
-        usage: Usage,
+        usage: Figures,
     },
     /// A block begins.
     BlockStart {
@@ -42,7 +44,7 @@ pub enum Event {
         /// The stop sequence that appeared.
         stop_sequence: Option<String>,
         /// Totals; figures that the event lacks are zero.
-        usage: Usage,
+        usage: Figures,
     },
     /// The reply is complete.
     MessageStop,
@@ -91,6 +93,15 @@ pub enum BlockDelta {
     Unknown,
 }
 
+/// A delta as it is written. It is by far the most frequent event, so no tree is made of it first.
+#[derive(Serialize)]
+struct Growth<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    index: usize,
+    delta: &'a BlockDelta,
+}
+
 impl Event {
     /// The event as JSON in the form of the Messages API, for events that did not come as such.
     pub fn raw(&self) -> Option<RawJson> {
@@ -105,7 +116,7 @@ impl Event {
                     "content": [],
                     "stop_reason": null,
                     "stop_sequence": null,
-                    "usage": usage,
+                    "usage": usage.usage,
                 },
             }),
             Self::BlockStart { index, block } => {
@@ -113,13 +124,13 @@ impl Event {
             }
             Self::BlockDelta { delta: BlockDelta::Unknown, .. } | Self::Unknown => return None,
             Self::BlockDelta { index, delta } => {
-                json!({ "type": "content_block_delta", "index": index, "delta": delta })
+                return RawJson::of(&Growth { kind: "content_block_delta", index: *index, delta }).ok();
             }
             Self::BlockStop { index } => json!({ "type": "content_block_stop", "index": index }),
             Self::MessageDelta { stop_reason, stop_sequence, usage } => json!({
                 "type": "message_delta",
                 "delta": { "stop_reason": stop_reason, "stop_sequence": stop_sequence },
-                "usage": usage,
+                "usage": usage.usage,
             }),
             Self::MessageStop => json!({ "type": "message_stop" }),
             Self::Ping => json!({ "type": "ping" }),

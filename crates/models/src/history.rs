@@ -3,6 +3,9 @@
 //! Messages of one role that follow each other are joined, so roles always alternate. The last message stays open
 //! for further blocks until the other side speaks.
 
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+
 use bytes::Bytes;
 use serde::Deserialize;
 use whimbrel_wire::{Block, Role};
@@ -16,7 +19,7 @@ const SEAL_AT: usize = 64 * 1024;
 #[derive(Debug, Default, Clone)]
 pub struct History {
     /// Finished messages, each piece ending at a message boundary, comma included.
-    sealed: Vec<Bytes>,
+    sealed: Vec<Sealed>,
     /// What came since: whole messages, and the open one without its closing brackets.
     tail: Vec<u8>,
     /// Who spoke last.
@@ -25,10 +28,44 @@ pub struct History {
     asked_at: Option<usize>,
 }
 
+/// Finished messages that nobody changes any more.
+#[derive(Debug, Clone)]
+struct Sealed {
+    json: Bytes,
+    retold: Arc<Retold>,
+}
+
+/// What other dialects have made of a frozen piece. It is kept with the piece, so that it is made once.
+#[derive(Debug, Default)]
+struct Retold {
+    with_reasoning: OnceLock<Arc<Telling>>,
+    without_reasoning: OnceLock<Arc<Telling>>,
+}
+
+/// How another dialect tells a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Chat Completions, for models that get their reasoning back.
+    ChatWithReasoning,
+    /// Chat Completions, for those that do not.
+    ChatWithoutReasoning,
+}
+
+/// A piece of a conversation in another dialect.
+#[derive(Debug, Default)]
+pub(crate) struct Telling {
+    /// The messages as JSON, each with a comma before it.
+    pub(crate) json: Bytes,
+    /// The ids of the calls in it.
+    pub(crate) calls: HashSet<String>,
+}
+
 /// A conversation as of one request. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     parts: Vec<Bytes>,
+    /// For each part but the last, which is not frozen.
+    retold: Vec<Arc<Retold>>,
 }
 
 /// One message, read back from a conversation.
@@ -61,7 +98,8 @@ impl History {
         if self.last.is_some() {
             self.tail.extend_from_slice(b"]},");
             if self.tail.len() >= SEAL_AT {
-                self.sealed.push(Bytes::from(std::mem::take(&mut self.tail)));
+                let json = Bytes::from(std::mem::take(&mut self.tail));
+                self.sealed.push(Sealed { json, retold: Arc::default() });
                 self.asked_at = None;
             }
         }
@@ -85,7 +123,7 @@ impl History {
 
     /// How many bytes the conversation takes as JSON.
     pub fn size(&self) -> usize {
-        self.sealed.iter().map(Bytes::len).sum::<usize>() + self.tail.len()
+        self.sealed.iter().map(|piece| piece.json.len()).sum::<usize>() + self.tail.len()
     }
 
     /// The conversation for one request, with cache marks at its end and at the end of the request before.
@@ -107,7 +145,11 @@ impl History {
             tail.extend_from_slice(b"]}");
         }
         self.asked_at = (self.last == Some(Role::User)).then_some(end);
-        Snapshot { parts: self.sealed.iter().cloned().chain([Bytes::from(tail)]).collect() }
+        let sealed = self.sealed.iter();
+        Snapshot {
+            parts: sealed.clone().map(|piece| piece.json.clone()).chain([Bytes::from(tail)]).collect(),
+            retold: sealed.map(|piece| Arc::clone(&piece.retold)).collect(),
+        }
     }
 
     /// The conversation read back, message by message, without cache marks.
@@ -125,15 +167,38 @@ impl Snapshot {
         &self.parts
     }
 
-    /// The messages read back, for providers that speak another dialect. Cache marks are dropped.
+    /// The messages read back. Cache marks are dropped.
     pub fn messages(&self) -> Vec<Message> {
-        let mut json = Vec::from(*b"[");
-        for part in &self.parts {
-            json.extend_from_slice(part);
-        }
-        json.push(b']');
-        serde_json::from_slice(&json).unwrap_or_default()
+        self.parts.iter().flat_map(|part| read(part)).collect()
     }
+
+    /// The conversation in another dialect, in pieces. Only what was not frozen when it was last told is read and told
+    /// again.
+    pub(crate) fn retold(&self, way: Way, tell: impl Fn(&[Message]) -> Telling) -> Vec<Arc<Telling>> {
+        let told = |(place, part): (usize, &Bytes)| {
+            let fresh = || Arc::new(tell(&read(part)));
+            match self.retold.get(place) {
+                Some(kept) => Arc::clone(kept.of(way).get_or_init(fresh)),
+                None => fresh(),
+            }
+        };
+        self.parts.iter().enumerate().map(told).collect()
+    }
+}
+
+impl Retold {
+    fn of(&self, way: Way) -> &OnceLock<Arc<Telling>> {
+        match way {
+            Way::ChatWithReasoning => &self.with_reasoning,
+            Way::ChatWithoutReasoning => &self.without_reasoning,
+        }
+    }
+}
+
+/// The messages of one part; it ends at a message, perhaps with a comma.
+fn read(part: &[u8]) -> Vec<Message> {
+    let messages = part.strip_suffix(b",").unwrap_or(part);
+    serde_json::from_slice(&[b"[", messages, b"]"].concat()).unwrap_or_default()
 }
 
 #[cfg(test)]

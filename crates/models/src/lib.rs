@@ -6,7 +6,7 @@
 //! The rooms:
 //! - [`model`]: the trait [`Model`], one attempt at one reply
 //! - [`request`]: what is asked; [`history`]: the conversation as bytes, each message written once
-//! - [`event`]: what comes back; [`assemble`]: events to blocks, pure
+//! - [`event`]: what comes back; [`figures`]: what it costs, as told; [`assemble`]: events to blocks, pure
 //! - [`call`]: one reply with everything that may go wrong on the way: retries, watchdogs, corrections
 //! - [`retry`]: when to try again, pure; [`correct`]: what to ask otherwise, pure; [`fault`]: what can go wrong
 //! - [`sse`]: bytes to events, pure; [`reply`]: an HTTP answer as events; [`replay`]: a whole reply as events
@@ -21,6 +21,7 @@ pub mod catalog;
 pub mod correct;
 pub mod event;
 pub mod fault;
+pub mod figures;
 pub mod history;
 #[cfg(feature = "http")]
 pub mod http;
@@ -29,7 +30,10 @@ mod loopback;
 pub mod model;
 #[cfg(feature = "http")]
 pub mod openai_chat;
+mod plain_file;
 pub mod providers;
+#[cfg(feature = "http")]
+mod remedy;
 pub mod replay;
 #[cfg(feature = "http")]
 pub mod reply;
@@ -40,6 +44,7 @@ pub mod sse;
 
 pub use event::{BlockDelta, Event};
 pub use fault::{Fault, FaultKind};
+pub use figures::Figures;
 pub use history::History;
 pub use model::{Delta, Model};
 pub use request::{Effort, Preamble, Request, Thinking, ToolSpec};

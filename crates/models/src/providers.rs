@@ -1,7 +1,7 @@
 //! Which provider a model name means.
 //!
 //! `openai:NAME` asks a server that speaks Chat Completions, `scripted:PATH` follows a script, a prefix of your own
-//! asks the endpoint registered for it, and anything else goes to the Messages API.
+//! asks the endpoint registered for it, a name that a program has added asks the model given for it, and anything else goes to the Messages API.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -24,6 +24,8 @@ const SCRIPTED: &str = "scripted";
 pub struct Providers {
     /// What was made so far, by prefix; scripts by prefix and path, so that a script goes on where it was.
     made: Mutex<HashMap<String, Arc<dyn Model>>>,
+    /// What a program has added, by whole name.
+    added: Mutex<HashMap<String, Arc<dyn Model>>>,
     #[cfg(feature = "http")]
     net: Option<Net>,
 }
@@ -63,6 +65,7 @@ impl Providers {
     pub fn offline() -> Self {
         Self {
             made: Mutex::default(),
+            added: Mutex::default(),
             #[cfg(feature = "http")]
             net: None,
         }
@@ -88,6 +91,12 @@ impl Providers {
         self.made().insert(format!("{SCRIPTED}:{name}"), script);
     }
 
+    /// Adds a model of your own under a name, which then means it and nobody else: a test's, made of a function
+    /// ([`Played`](crate::scripted::Played)), or one that a program brings along.
+    pub fn add_model(&self, name: &str, model: Arc<dyn Model>) {
+        self.added.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), model);
+    }
+
     /// Which variable gave the key of the Messages API: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
     pub fn key_source(&self) -> &'static str {
         #[cfg(feature = "http")]
@@ -99,6 +108,9 @@ impl Providers {
 
     /// Who answers for a model, and the model's name there.
     pub fn resolve(&self, name: &str) -> Result<(Arc<dyn Model>, String), Fault> {
+        if let Some(model) = self.added.lock().unwrap_or_else(PoisonError::into_inner).get(name) {
+            return Ok((Arc::clone(model), name.to_owned()));
+        }
         let Some((prefix, rest)) = name.split_once(':') else { return self.otherwise(name) };
         if prefix == SCRIPTED {
             let model = self.once(name, || Ok(Arc::new(Scripted::from_file(Path::new(rest))?)))?;
@@ -169,8 +181,14 @@ impl Net {
             None => None,
         };
         Ok(match endpoint.dialect {
-            Dialect::Chat => Arc::new(OpenAiChat::new(&endpoint.base_url, key, self.door.clone())),
-            Dialect::Messages => Arc::new(Anthropic::new(&endpoint.base_url, key, self.door.clone())),
+            Dialect::Chat => Arc::new(
+                OpenAiChat::new(&endpoint.base_url, key, self.door.clone())
+                    .with_key_from(endpoint.key_variable.clone()),
+            ),
+            Dialect::Messages => Arc::new(
+                Anthropic::new(&endpoint.base_url, key, self.door.clone())
+                    .with_key_from(endpoint.key_variable.clone()),
+            ),
         })
     }
 }
@@ -179,7 +197,7 @@ fn offline(name: &str) -> Fault {
     use crate::fault::FaultKind;
     Fault::new(
         FaultKind::NoCredentials,
-        format!("{name} cannot be asked: only scripts can, as `scripted:PATH`."),
+        format!("{name} cannot be asked: only scripts can, as `scripted:PATH`, and models that were added."),
     )
 }
 
@@ -226,6 +244,34 @@ mod tests {
         }
         let apart = |a: usize, b: usize| !Arc::ptr_eq(&found[a].0, &found[b].0);
         assert!(!apart(0, 1) && apart(1, 2) && apart(2, 3) && apart(3, 4) && apart(4, 5));
+    }
+
+    #[tokio::test]
+    async fn a_model_made_of_a_function_needs_no_file() {
+        use futures::StreamExt;
+
+        use crate::history::History;
+        use crate::request::{Preamble, Request};
+        use crate::scripted::{Played, Reply};
+
+        let providers = Providers::offline();
+        providers.add_model(
+            "openai:mine",
+            Arc::new(Played::new(|request, number| match number {
+                0 => Ok(Reply::text(format!("I am {}.", request.model))),
+                _ => Err(Fault::new(FaultKind::Overloaded, "No more.")),
+            })),
+        );
+        let (model, name) = providers.resolve("openai:mine").unwrap();
+        let preamble = Arc::new(Preamble::new(Vec::new(), Vec::new()));
+        let request = Arc::new(Request::new(name, preamble, History::new().ask()));
+        let mut assembly = crate::assemble::Assembly::default();
+        let heard: Vec<_> = model.ask(Arc::clone(&request)).collect().await;
+        let said: Vec<_> =
+            heard.iter().filter_map(|item| assembly.take(&item.as_ref().unwrap().event).unwrap()).collect();
+        assert_eq!(said[0].block, whimbrel_wire::Block::text("I am openai:mine."));
+        assert_eq!(model.ask(request).next().await.unwrap().unwrap_err().message, "No more.");
+        assert!(providers.resolve("openai:other").is_err());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use whimbrel_wire::{Block, StopReason, Usage};
 
 use crate::event::{BlockDelta, Event};
+use crate::figures::Figures;
 
 /// A reply as the Messages API gives it without streaming.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -25,15 +26,20 @@ pub struct Whole {
     pub stop_sequence: Option<String>,
     /// Tokens.
     #[serde(default)]
-    pub usage: Usage,
+    pub usage: Figures,
 }
 
 impl Whole {
     /// The events of this reply, with text in pieces of at most `size` characters.
     pub fn events(&self, size: usize) -> Vec<Event> {
-        let begun = Usage { output_tokens: self.usage.output_tokens.min(1), ..self.usage.clone() };
-        let mut events =
-            vec![Event::MessageStart { id: self.id.clone(), model: self.model.clone(), usage: begun }];
+        let told = &self.usage.usage;
+        let begun = Usage { output_tokens: told.output_tokens.min(1), ..told.clone() };
+        let ended = Usage { output_tokens: told.output_tokens, ..Usage::default() };
+        let mut events = vec![Event::MessageStart {
+            id: self.id.clone(),
+            model: self.model.clone(),
+            usage: Figures { usage: begun, ..self.usage },
+        }];
         for (index, block) in self.content.iter().enumerate() {
             let (empty, deltas) = taken_apart(block, size);
             events.push(Event::BlockStart { index, block: empty });
@@ -43,7 +49,7 @@ impl Whole {
         events.push(Event::MessageDelta {
             stop_reason: self.stop_reason.clone(),
             stop_sequence: self.stop_sequence.clone(),
-            usage: Usage { output_tokens: self.usage.output_tokens, ..Usage::default() },
+            usage: Figures { usage: ended, ..self.usage },
         });
         events.push(Event::MessageStop);
         events
@@ -119,7 +125,7 @@ mod tests {
             assert!(assembly.complete);
             assert_eq!(
                 (assembly.usage, assembly.stop_reason),
-                (whole.usage.clone(), whole.stop_reason.clone())
+                (whole.usage.usage.clone(), whole.stop_reason.clone())
             );
         }
     }

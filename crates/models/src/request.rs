@@ -1,7 +1,8 @@
 //! What a model is asked.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use serde::Serialize;
 use whimbrel_wire::RawJson;
 
@@ -38,6 +39,8 @@ pub struct Preamble {
     /// The tools.
     pub tools: Vec<Arc<ToolSpec>>,
     json: String,
+    /// The same in Chat Completions, once that was asked for.
+    chat: OnceLock<Bytes>,
 }
 
 /// A tool as the model sees it.
@@ -99,7 +102,12 @@ impl Preamble {
     pub fn new(mut system: Vec<String>, tools: Vec<Arc<ToolSpec>>) -> Self {
         system.retain(|text| !text.is_empty());
         let json = render(&system, &tools);
-        Self { system, tools, json }
+        Self { system, tools, json, chat: OnceLock::new() }
+    }
+
+    /// What Chat Completions makes of it, made once.
+    pub(crate) fn in_chat(&self, tell: impl FnOnce(&Self) -> Bytes) -> Bytes {
+        self.chat.get_or_init(|| tell(self)).clone()
     }
 
     /// Whether it has this prompt and these very tools.

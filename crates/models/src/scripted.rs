@@ -1,5 +1,7 @@
 //! A model that says what a script tells it to: for tests, for the demo, and offline.
 
+mod played;
+
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,11 +14,17 @@ use whimbrel_wire::{Block, StopReason, Usage};
 use crate::anthropic::body;
 use crate::fault::{Fault, FaultKind};
 use crate::model::{Delta, Model};
+use crate::plain_file;
 use crate::replay::Whole;
 use crate::request::Request;
 
+pub use played::Played;
+
 /// How many characters a delta of text has.
 const PIECE: usize = 12;
+
+/// The most bytes that a script may have.
+const LONGEST: u64 = 64 << 20;
 
 /// Replies in the order in which they are given. In a file: this as JSON, or the list of replies alone.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -96,7 +104,8 @@ impl Scripted {
     /// A model for a script in a file.
     pub fn from_file(path: &Path) -> Result<Self, Fault> {
         let failed = |why: String| Fault::new(FaultKind::Script, format!("Script {}: {why}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+        let bytes = plain_file::read(path, LONGEST).map_err(failed)?;
+        let text = String::from_utf8(bytes).map_err(|_| failed("it is not text in UTF-8.".to_owned()))?;
         Self::parse(&text).map_err(|fault| failed(fault.message))
     }
 
@@ -133,21 +142,37 @@ impl Model for Scripted {
             Some(reply) => reply.acts(number, &request, &text, Duration::from_millis(self.script.pace_ms)),
             None => vec![Act::Give(Err(past_the_end(number, self.script.replies.len())))],
         };
-        stream::iter(acts)
-            .filter_map(|act| async {
-                match act {
-                    Act::Give(item) => Some(item),
-                    Act::Wait(time) => {
-                        tokio::time::sleep(time).await;
-                        None
-                    }
-                }
-            })
-            .boxed()
+        perform(acts)
     }
 }
 
+fn perform(acts: Vec<Act>) -> BoxStream<'static, Result<Delta, Fault>> {
+    stream::iter(acts)
+        .filter_map(|act| async {
+            match act {
+                Act::Give(item) => Some(item),
+                Act::Wait(time) => {
+                    tokio::time::sleep(time).await;
+                    None
+                }
+            }
+        })
+        .boxed()
+}
+
 impl Reply {
+    /// A reply that says a text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { content: vec![Value::String(text.into())], ..Self::default() }
+    }
+
+    /// A reply that calls a tool.
+    pub fn call(tool: &str, input: Value) -> Self {
+        let call = [("type", "tool_use".into()), ("name", tool.into()), ("input", input)];
+        let call = call.map(|(name, value): (_, Value)| (name.to_owned(), value));
+        Self { content: vec![Value::Object(Map::from_iter(call))], ..Self::default() }
+    }
+
     fn acts(&self, number: usize, request: &Request, asked: &str, pace: Duration) -> Vec<Act> {
         if let Some(expected) = self.expect.as_ref().filter(|expected| !asked.contains(expected.as_str())) {
             let message = format!("Reply {} of the script expects {expected:?} in the request.", number + 1);
@@ -192,7 +217,7 @@ impl Reply {
             content,
             stop_reason: Some(self.stop_reason.clone().unwrap_or(finished)),
             stop_sequence: None,
-            usage: self.usage.clone().unwrap_or(usage),
+            usage: self.usage.clone().unwrap_or(usage).into(),
         })
     }
 }

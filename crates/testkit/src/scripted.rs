@@ -99,7 +99,12 @@ fn failure(fault: &Fault) -> anyhow::Result<Value> {
         }
         Fault::HangUp => json!({"kind": "connection", "message": "The connection was closed."}),
         Fault::EmptyBody => json!({"kind": "not_a_stream", "message": "The server's answer is empty."}),
-        Fault::Stall { .. } | Fault::ExtraEvent { .. } | Fault::Html | Fault::RawBody { .. } => {
+        Fault::Stall { .. }
+        | Fault::Pings { .. }
+        | Fault::Drip { .. }
+        | Fault::ExtraEvent { .. }
+        | Fault::Html
+        | Fault::RawBody { .. } => {
             bail!("{fault:?} can only be played over HTTP.")
         }
     })

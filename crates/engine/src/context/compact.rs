@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use whimbrel_models::call::{Call, Timing};
 use whimbrel_models::{Fault, Request, Thinking};
 use whimbrel_wire::system::{
     CompactBoundary, CompactMetadata, CompactResult, CompactTrigger, Status, StatusKind,
@@ -12,6 +13,7 @@ use whimbrel_wire::{Block, Role};
 use crate::agent::Agent;
 use crate::clock;
 use crate::consult::one_reply;
+use crate::cost::Metered;
 
 /// How long a summary may get.
 const LONGEST: u64 = 20_000;
@@ -90,10 +92,8 @@ async fn ask(agent: &mut Agent, keep: &str) -> Result<String, Fault> {
         session_id: agent.outbox.session().to_owned(),
         raw_events: false,
     };
-    let began = clock::monotonic();
-    let (summary, usage) = one_reply(provider, request, agent.limits.policy()).await?;
-    agent.ledger.add(agent.engine.catalog(), &model, &usage, clock::monotonic() - began);
-    Ok(summary)
+    let call = Call::new(provider, request, agent.limits.policy(), Timing::default());
+    one_reply(Metered::new(call, agent.engine.clone(), agent.ledger.clone(), model)).await
 }
 
 /// The summary as the model will read it.

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use ::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
 use super::read::{self, Raw};
@@ -12,6 +13,7 @@ use crate::correct::Part;
 use crate::fault::{Fault, FaultKind};
 use crate::http::{Door, Response};
 use crate::model::{Delta, Model};
+use crate::remedy::{Asked, with_remedy};
 use crate::reply::{Dialect, Reply};
 use crate::request::Request;
 
@@ -30,6 +32,8 @@ pub struct Anthropic {
     url: String,
     headers: HeaderMap,
     key: Key,
+    /// The variable that the key came from.
+    key_variable: Option<String>,
     /// What the server has refused, with the model for which it did.
     refused: Mutex<Vec<(String, Part)>>,
 }
@@ -68,6 +72,7 @@ impl Anthropic {
             (None, None) => Key::Missing,
         };
         let mut model = Self::at(&base, key, door);
+        model.key_variable = Some(model.key_source().to_owned());
         model.headers.extend(get("ANTHROPIC_CUSTOM_HEADERS").iter().flat_map(|lines| custom_headers(lines)));
         model
     }
@@ -77,13 +82,20 @@ impl Anthropic {
         Self::at(base, key.map_or(Key::NotNeeded, |key| Key::Own(key.trim().to_owned())), door)
     }
 
+    /// Says which variable the key came from, so that errors can name it.
+    #[must_use]
+    pub fn with_key_from(mut self, variable: Option<String>) -> Self {
+        self.key_variable = variable;
+        self
+    }
+
     fn at(base: &str, key: Key, door: Door) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert("anthropic-version", HeaderValue::from_static(VERSION));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("whimbrel/", env!("CARGO_PKG_VERSION"))));
         headers.extend(key.header());
-        Self { door, url: address(base), headers, key, refused: Mutex::default() }
+        Self { door, url: address(base), headers, key, key_variable: None, refused: Mutex::default() }
     }
 
     /// Which variable gave the key: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
@@ -121,10 +133,14 @@ impl Model for Anthropic {
         }
         let refused = self.refused(&request.model);
         let (door, url, headers) = (self.door.clone(), self.url.clone(), self.headers(&request, &refused));
+        let key = self.key_variable.clone();
         stream::once(async move {
-            let answer = door.post(&url, headers, body::render(&request, &refused)).await?;
+            let body = body::render(&request, &refused);
+            let size = body.iter().map(Bytes::len).sum();
+            let answer = door.post(&url, headers, body).await?;
             let raw = if request.raw_events { Raw::Keep } else { Raw::Drop };
-            events(answer, raw).await
+            let asked = Asked { model: &request.model, key: key.as_deref(), size };
+            events(answer, raw).await.map_err(|fault| with_remedy(fault, &asked))
         })
         .try_flatten()
         .boxed()
@@ -168,13 +184,6 @@ async fn refused(answer: Response) -> Fault {
     }
     let body = answer.beginning(ERROR_LIMIT).await;
     refusal::of_status(status, &body).with_headers(header, SystemTime::now())
-}
-
-impl Raw {
-    fn with(self, event: crate::event::Event) -> Delta {
-        let raw = if self == Self::Keep { event.raw() } else { None };
-        Delta { event, raw }
-    }
 }
 
 impl Dialect for Raw {

@@ -7,6 +7,8 @@ mod client;
 pub mod read;
 #[cfg(feature = "http")]
 mod refusal;
+#[cfg(feature = "http")]
+mod usual;
 
 #[cfg(feature = "http")]
 pub use client::Anthropic;

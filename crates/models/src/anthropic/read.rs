@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use whimbrel_wire::{Block, RawJson, StopReason, Usage};
+use whimbrel_wire::{Block, RawJson, StopReason};
 
-use super::refusal;
+use super::{refusal, usual};
 use crate::event::{BlockDelta, Event};
 use crate::fault::{Fault, FaultKind};
+use crate::figures::Figures;
 use crate::model::Delta;
 use crate::replay::Whole;
 
@@ -20,6 +21,14 @@ pub enum Raw {
     Keep,
     /// It is dropped.
     Drop,
+}
+
+impl Raw {
+    /// An event that did not come as text of its own.
+    pub(super) fn with(self, event: Event) -> Delta {
+        let raw = if self == Self::Keep { event.raw() } else { None };
+        Delta { event, raw }
+    }
 }
 
 /// The fields of all events together. An event has a few of them.
@@ -35,8 +44,7 @@ struct Fields<'a> {
     content_block: Option<&'a RawValue>,
     #[serde(borrow)]
     message: Option<&'a RawValue>,
-    #[serde(borrow)]
-    usage: Option<&'a RawValue>,
+    usage: Option<Figures>,
 }
 
 /// The fields of all deltas together.
@@ -55,17 +63,20 @@ struct Piece<'a> {
 
 /// The beginning of a reply.
 #[derive(Deserialize)]
-struct Opening<'a> {
+struct Opening {
     #[serde(default)]
     id: Option<String>,
     #[serde(default)]
     model: Option<String>,
-    #[serde(borrow)]
-    usage: Option<&'a RawValue>,
+    usage: Option<Figures>,
 }
 
 /// Reads one event. An `error` event is the fault that it tells of; an event of an unknown kind is not read.
 pub fn read(name: &str, data: &str, raw: Raw) -> Result<Delta, Fault> {
+    if let Some(event) = usual::read(data) {
+        // Writing it gives the same letters, and takes no more than proving that these are JSON.
+        return Ok(raw.with(event));
+    }
     let event = match serde_json::from_str::<Fields<'_>>(data) {
         Ok(fields) => meaning(name, data, fields)?,
         // A newer kind may use a field for something else.
@@ -104,7 +115,7 @@ fn meaning(name: &str, data: &str, fields: Fields<'_>) -> Result<Event, Fault> {
         "message_delta" => {
             let (stop_reason, stop_sequence) =
                 fields.delta.map_or((None, None), |end| (end.stop_reason, end.stop_sequence));
-            Event::MessageDelta { stop_reason, stop_sequence, usage: usage(fields.usage) }
+            Event::MessageDelta { stop_reason, stop_sequence, usage: fields.usage.unwrap_or_default() }
         }
         "message_stop" => Event::MessageStop,
         "ping" => Event::Ping,
@@ -126,20 +137,15 @@ fn addition(piece: Option<Piece<'_>>) -> BlockDelta {
 }
 
 fn opening(message: Option<&RawValue>) -> Event {
-    let read = message.and_then(|message| serde_json::from_str::<Opening<'_>>(message.get()).ok());
+    let read = message.and_then(|message| serde_json::from_str::<Opening>(message.get()).ok());
     match read {
-        None => Event::MessageStart { id: String::new(), model: String::new(), usage: Usage::default() },
+        None => Event::MessageStart { id: String::new(), model: String::new(), usage: Figures::default() },
         Some(opening) => Event::MessageStart {
             id: opening.id.unwrap_or_default(),
             model: opening.model.unwrap_or_default(),
-            usage: usage(opening.usage),
+            usage: opening.usage.unwrap_or_default(),
         },
     }
-}
-
-/// Figures that cannot be read are no reason to lose a reply.
-fn usage(raw: Option<&RawValue>) -> Usage {
-    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
 fn block(raw: Option<&RawValue>, data: &str) -> Result<Block, Fault> {
@@ -241,7 +247,7 @@ mod tests {
     #[test]
     fn every_kind_of_event_is_read() {
         let start = json!({"type": "message_start", "message": {"id": "m", "model": "x", "usage": {"input_tokens": 3}}});
-        let usage = Usage { input_tokens: 3, ..Usage::default() };
+        let usage = Figures::read(&json!({"input_tokens": 3}));
         let text = |text: &str| BlockDelta::Text { text: text.into() };
         let table = [
             (start, Event::MessageStart { id: "m".into(), model: "x".into(), usage }),
@@ -267,7 +273,7 @@ mod tests {
                 Event::MessageDelta {
                     stop_reason: Some(StopReason::Other("moon_phase".into())),
                     stop_sequence: None,
-                    usage: Usage { output_tokens: 9, ..Usage::default() },
+                    usage: Figures::read(&json!({"output_tokens": 9})),
                 },
             ),
             (json!({"type": "message_stop"}), Event::MessageStop),
@@ -298,7 +304,7 @@ mod tests {
         {
             let data = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage});
             let Event::MessageDelta { usage, .. } = event(&data) else { panic!("{data}") };
-            assert_eq!(usage, Usage::default());
+            assert_eq!((usage.usage.total(), usage.are_known()), (0, false), "{data}");
         }
     }
 

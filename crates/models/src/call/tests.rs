@@ -9,6 +9,7 @@ use whimbrel_wire::{Block, StopReason, Usage};
 use super::*;
 use crate::correct::Part;
 use crate::event::{BlockDelta, Event};
+use crate::figures::Figures;
 use crate::history::History;
 use crate::request::{Effort, Preamble};
 
@@ -65,8 +66,12 @@ fn call(stage: &Arc<Stage>) -> Call {
     Call::new(stage.clone(), request(), Policy::default(), Timing::default())
 }
 
+fn tokens(input_tokens: u64, output_tokens: u64) -> Figures {
+    Usage { input_tokens, output_tokens, ..Usage::default() }.into()
+}
+
 fn opening() -> Act {
-    say(Event::MessageStart { id: "m".into(), model: "x".into(), usage: Usage::default() })
+    say(Event::MessageStart { id: "m".into(), model: "x".into(), usage: tokens(100, 1) })
 }
 
 fn say(event: Event) -> Act {
@@ -89,7 +94,7 @@ fn end() -> Act {
     say(Event::MessageDelta {
         stop_reason: Some(StopReason::EndTurn),
         stop_sequence: None,
-        usage: Usage::default(),
+        usage: tokens(0, 10),
     })
 }
 
@@ -267,4 +272,26 @@ async fn no_request_is_sent_twice_after_a_refusal() {
         assert_eq!(steps(&mut call(&stage)).await, " fault InvalidRequest", "{text}");
         assert_eq!(stage.asked.lock().unwrap().len(), requests, "{text}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_attempt_is_on_the_bill_whatever_became_of_it() {
+    let (void, cut) = (vec![opening(), start(0), fail(FaultKind::Cut)], vec![opening(), start(0), stop(0)]);
+    let refused = || vec![fail(FaultKind::Overloaded)];
+    let table = [
+        ("one that ends well", vec![whole()], vec![(100, 10)]),
+        ("a void one before it", vec![void, refused(), whole()], vec![(100, 1), (100, 10)]),
+        ("one that is cut for good", vec![cut], vec![(100, 1)]),
+        ("one that never began", vec![vec![fail(FaultKind::Authentication)]], vec![]),
+    ];
+    for (name, plays, expected) in table {
+        let mut call = call(&stage(plays));
+        steps(&mut call).await;
+        let tokens = call.bills().map(|bill| (bill.usage.input_tokens, bill.usage.output_tokens));
+        assert_eq!(tokens.collect::<Vec<_>>(), expected, "{name}");
+    }
+    let mut dropped = call(&stage([vec![opening(), Act::WaitForEver]]));
+    dropped.next().await;
+    assert!(tokio::time::timeout(Duration::from_secs(1), dropped.next()).await.is_err());
+    assert_eq!(dropped.bills().count(), 1);
 }

@@ -6,6 +6,7 @@
 mod fetching;
 mod sending;
 mod trouble;
+mod trust;
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -46,6 +47,8 @@ struct Route {
     no_proxy: String,
     /// A PEM file with further root certificates.
     extra_roots: Option<String>,
+    /// Another one, which many programs share and which need not be there.
+    shared_roots: Option<String>,
 }
 
 /// Limits of time and size.
@@ -69,8 +72,8 @@ impl Default for Limits {
 const NEVER_PROXIED: &str = "localhost,127.0.0.0/8,::1";
 
 impl Door {
-    /// A door that goes by `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY` (also in lower case) and
-    /// `NODE_EXTRA_CA_CERTS`.
+    /// A door that goes by `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY` (also in lower case), and trusts the
+    /// certificates in `NODE_EXTRA_CA_CERTS` and `SSL_CERT_FILE` beside those of the system.
     pub fn from_env(get: impl Fn(&str) -> Option<String>) -> Self {
         Self::with_limits(get, Limits::default())
     }
@@ -129,6 +132,7 @@ fn route(get: impl Fn(&str) -> Option<String>) -> Route {
         no_proxy: any(&["NO_PROXY", "no_proxy"])
             .map_or_else(|| NEVER_PROXIED.to_owned(), |list| format!("{NEVER_PROXIED},{list}")),
         extra_roots: any(&["NODE_EXTRA_CA_CERTS"]),
+        shared_roots: any(&["SSL_CERT_FILE"]),
     }
 }
 
@@ -159,32 +163,10 @@ impl Route {
 
     /// A client for an address: without TLS where none is needed.
     fn client(&self, url: &Url, builder: ClientBuilder) -> Result<Client, Fault> {
-        let builder = if self.needs_tls(url.scheme()) { self.trust(builder)? } else { without_tls(builder)? };
+        let builder =
+            if self.needs_tls(url.scheme()) { self.trust(builder)? } else { trust::nobody(builder)? };
         builder.build().map_err(|error| trouble::setting_up(&error))
     }
-
-    /// Trusts the roots of the system, and those of the extra file.
-    fn trust(&self, builder: ClientBuilder) -> Result<ClientBuilder, Fault> {
-        let Some(path) = &self.extra_roots else { return Ok(builder) };
-        let unusable = |why: String| {
-            Fault::new(FaultKind::Certificate, format!("NODE_EXTRA_CA_CERTS ({path}) cannot be used: {why}."))
-        };
-        let pem = std::fs::read(path).map_err(|error| unusable(error.to_string()))?;
-        let roots =
-            reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| unusable(error.to_string()))?;
-        Ok(builder.tls_certs_merge(roots))
-    }
-}
-
-/// Keeps the client from reading the system's root certificates: it gets a TLS setup that trusts nobody.
-fn without_tls(builder: ClientBuilder) -> Result<ClientBuilder, Fault> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| Fault::new(FaultKind::Certificate, error.to_string()))?
-        .with_root_certificates(rustls::RootCertStore::empty())
-        .with_no_client_auth();
-    Ok(builder.tls_backend_preconfigured(tls))
 }
 
 /// An answer whose head has arrived.

@@ -2,9 +2,6 @@
 
 use std::net::TcpListener;
 
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-
 use super::*;
 use crate::loopback::{Act, Server, answer};
 
@@ -33,7 +30,7 @@ fn the_environment_says_how_the_network_is_reached() {
                 http_proxy: Some("http://p".into()),
                 https_proxy: Some("http://p".into()),
                 no_proxy: format!("{NEVER_PROXIED},intern"),
-                extra_roots: None,
+                ..Route::default()
             },
         ),
         (
@@ -117,48 +114,22 @@ async fn a_proxy_is_used_except_for_this_machine() {
     assert!(proxy.seen()[0].line.starts_with("POST http://far.invalid/x "), "{}", proxy.seen()[0].line);
 }
 
-/// A server whose certificate nobody signed but itself.
-fn self_signed() -> String {
-    let cert = CertificateDer::from_pem_slice(include_bytes!("testdata/cert.pem")).unwrap();
-    let key = PrivateKeyDer::from_pem_slice(include_bytes!("testdata/key.pem")).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let builder = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let config = Arc::new(builder.unwrap().with_no_client_auth().with_single_cert(vec![cert], key).unwrap());
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("https://{}", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let connection = rustls::ServerConnection::new(config.clone()).unwrap();
-            let mut stream = rustls::StreamOwned::new(connection, stream);
-            let _ = std::io::Read::read(&mut stream, &mut [0; 4096]);
-            let _ = std::io::Write::write_all(&mut stream, b"HTTP/1.1 204 No\r\ncontent-length: 0\r\n\r\n");
-            let _ = std::io::Write::flush(&mut stream);
-        }
-    });
-    url
-}
-
 #[tokio::test]
-async fn a_certificate_that_is_not_trusted_is_named_as_such() {
-    assert_eq!(fault(&door(&[]), &self_signed()).await.kind, FaultKind::Certificate);
-}
-
-#[tokio::test]
-async fn a_root_of_the_users_own_is_trusted() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/testdata/cert.pem");
-    let door = door(&[("NODE_EXTRA_CA_CERTS", path)]);
-    match door.post(&self_signed(), HeaderMap::new(), String::from("{}")).await {
-        Ok(response) => assert_eq!(response.status, 204),
-        // A certificate that signs itself and is no authority may be refused even then, but not as unknown.
-        Err(fault) => assert!(!fault.message.contains("UnknownIssuer"), "{}", fault.message),
+async fn a_file_of_roots_that_cannot_be_used_is_named_but_a_shared_one_need_not_be_there() {
+    let empty = tempfile::NamedTempFile::new().unwrap();
+    let empty = empty.path().to_str().unwrap();
+    for (path, why) in [
+        ("/nowhere.pem", "No such file"),
+        ("/dev/zero", "a device"),
+        ("/", "a folder"),
+        (empty, "holds no certificate"),
+    ] {
+        let fault = fault(&door(&[("NODE_EXTRA_CA_CERTS", path)]), "https://127.0.0.1:9").await;
+        assert_eq!(fault.kind, FaultKind::Certificate);
+        assert!(fault.message.contains(path) && fault.message.contains(why), "{}", fault.message);
     }
-}
-
-#[tokio::test]
-async fn a_missing_file_of_roots_is_named() {
-    let fault = fault(&door(&[("NODE_EXTRA_CA_CERTS", "/nowhere.pem")]), "https://127.0.0.1:9").await;
-    assert_eq!(fault.kind, FaultKind::Certificate);
-    assert!(fault.message.contains("/nowhere.pem"), "{}", fault.message);
+    let shared = door(&[("SSL_CERT_FILE", "/no-cert-file.crt")]);
+    assert_eq!(fault(&shared, "https://127.0.0.1:9").await.kind, FaultKind::Connection);
 }
 
 /// Deflate: 258 bytes in 13 bits, for as long as wanted.

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::net::IpAddr;
 
+use rustls::CertificateError;
+
 use super::fetching::NotFetched;
 use crate::fault::{Fault, FaultKind};
 
@@ -11,7 +13,7 @@ pub(super) fn sending(host: &str, error: &reqwest::Error) -> Fault {
     if let Some(why) = distrust(error) {
         return Fault::new(
             FaultKind::Certificate,
-            format!("The certificate of {host} is not trusted: {why}."),
+            format!("The certificate of {host} is not trusted: {why}"),
         );
     }
     let why = root_cause(error);
@@ -42,7 +44,12 @@ pub(super) fn receiving(host: &str, error: &reqwest::Error) -> Fault {
 
 /// No client could be made, for want of root certificates as a rule.
 pub(super) fn setting_up(error: &reqwest::Error) -> Fault {
-    Fault::new(FaultKind::Certificate, format!("Secure connections cannot be set up: {}.", root_cause(error)))
+    let why = root_cause(error);
+    let message = format!(
+        "Secure connections cannot be set up: {why}. Install the certificates of the system (often a package named \
+         ca-certificates), or name a PEM file in NODE_EXTRA_CA_CERTS."
+    );
+    Fault::new(FaultKind::Certificate, message)
 }
 
 /// The answer is larger than any reply can be. Trying again would only bring it again.
@@ -64,10 +71,33 @@ fn root_cause(error: &reqwest::Error) -> String {
     chain(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
+/// Why a certificate is not trusted, and what can be done about it.
 fn distrust(error: &reqwest::Error) -> Option<String> {
     chain(error).find_map(|error| match error.downcast_ref::<rustls::Error>()? {
-        rustls::Error::InvalidCertificate(why) => Some(why.to_string()),
-        rustls::Error::NoCertificatesPresented => Some("it shows none".to_owned()),
+        rustls::Error::InvalidCertificate(why) => Some(explained(why)),
+        rustls::Error::NoCertificatesPresented => Some("it shows none.".to_owned()),
         _ => None,
     })
+}
+
+fn explained(why: &CertificateError) -> String {
+    use CertificateError::*;
+    let (cause, remedy) = match why {
+        UnknownIssuer => (
+            "nobody known has signed it".to_owned(),
+            "If the server is yours, or a proxy of your company stands between, name its root certificate (a PEM file) in \
+             NODE_EXTRA_CA_CERTS.",
+        ),
+        Expired | ExpiredContext { .. } => {
+            ("it has expired".to_owned(), "Check the clock of this machine; its owner may have to renew it.")
+        }
+        NotValidYet | NotValidYetContext { .. } => {
+            ("it is not valid yet".to_owned(), "Check the clock of this machine.")
+        }
+        NotValidForName | NotValidForNameContext { .. } => {
+            ("it is for another host".to_owned(), "Check the base URL.")
+        }
+        other => (other.to_string(), "The server, or a proxy before it, has to show a better one."),
+    };
+    format!("{cause}. {remedy}")
 }

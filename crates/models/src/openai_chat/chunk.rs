@@ -7,6 +7,7 @@ use whimbrel_wire::Usage;
 
 use super::refusal;
 use crate::fault::{Fault, FaultKind};
+use crate::figures::{Count, Figures};
 
 /// What a chunk says. A whole answer that was not streamed reads as one chunk.
 #[derive(Debug, Default, PartialEq)]
@@ -18,7 +19,7 @@ pub(super) struct Chunk {
     pub(super) pieces: Vec<Piece>,
     /// Why the model stopped, in the provider's word.
     pub(super) finish: Option<String>,
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<Figures>,
 }
 
 /// Something that a chunk adds to the reply.
@@ -131,24 +132,28 @@ impl Piece {
 }
 
 /// The figures, with what came from the cache, or went there, taken out of the input.
-fn usage(value: &Value) -> Option<Usage> {
+fn usage(value: &Value) -> Option<Figures> {
     let figures = value.as_object()?;
-    let count =
-        |value: &Value| value.as_u64().or_else(|| value.as_f64().map(|n| n.max(0.0) as u64)).unwrap_or(0);
-    let figure = |name: &str| figures.get(name).map_or(0, count);
-    let details = &value["prompt_tokens_details"];
+    let (mut read, mut written) = (Count::new(), Count::new());
+    let prompt = read.needed(figures, "prompt_tokens");
+    let output_tokens = written.needed(figures, "completion_tokens");
+    let details = figures.get("prompt_tokens_details").and_then(Value::as_object);
     // OpenAI and most others; Kimi; DeepSeek.
-    let cached =
-        [count(&details["cached_tokens"]), figure("cached_tokens"), figure("prompt_cache_hit_tokens")];
+    let cached = [
+        read.of(details, "cached_tokens"),
+        read.of(Some(figures), "cached_tokens"),
+        read.of(Some(figures), "prompt_cache_hit_tokens"),
+    ];
     let cache_read_input_tokens = cached.into_iter().find(|tokens| *tokens > 0).unwrap_or(0);
-    let cache_creation_input_tokens = count(&details["cache_write_tokens"]);
-    Some(Usage {
-        input_tokens: figure("prompt_tokens")
+    let cache_creation_input_tokens = read.of(details, "cache_write_tokens");
+    let usage = Usage {
+        input_tokens: prompt
             .saturating_sub(cache_read_input_tokens)
             .saturating_sub(cache_creation_input_tokens),
         cache_read_input_tokens,
         cache_creation_input_tokens,
-        output_tokens: figure("completion_tokens"),
+        output_tokens,
         ..Usage::default()
-    })
+    };
+    Some(Figures { usage, input: read.word, output: written.word })
 }

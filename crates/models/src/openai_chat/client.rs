@@ -4,21 +4,27 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use ::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
+use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::request::Translated;
 use super::stream::Translation;
 use super::{refusal, request};
 use crate::event::Event;
 use crate::fault::{Fault, FaultKind};
 use crate::http::{Door, Response};
 use crate::model::{Delta, Model};
+use crate::remedy::{Asked, with_remedy};
 use crate::reply::{Dialect, Reply};
 use crate::request::Request;
 
 /// Where OpenAI itself is asked.
 const OPENAI: &str = "https://api.openai.com/v1";
+
+/// The variable with OpenAI's key, and that of whoever else is named by `OPENAI_BASE_URL`.
+const KEY: &str = "OPENAI_API_KEY";
 
 /// What is read of an answer that is an error.
 const ERROR_LIMIT: usize = 64 * 1024;
@@ -31,19 +37,28 @@ pub struct OpenAiChat {
     door: Door,
     url: String,
     key: Option<String>,
+    /// The variable that the key came from.
+    key_variable: Option<String>,
 }
 
 impl OpenAiChat {
     /// Goes by `OPENAI_BASE_URL` (OpenAI itself if unset) and `OPENAI_API_KEY`, which local servers do not need.
     pub fn from_env(get: impl Fn(&str) -> Option<String>, door: Door) -> Self {
         let base = get("OPENAI_BASE_URL").filter(|base| !base.trim().is_empty());
-        Self::new(base.as_deref().unwrap_or(OPENAI), get("OPENAI_API_KEY"), door)
+        Self::new(base.as_deref().unwrap_or(OPENAI), get(KEY), door).with_key_from(Some(KEY.to_owned()))
     }
 
     /// The endpoint at a base URL, with or without `/v1` and a slash at its end.
     pub fn new(base: &str, key: Option<String>, door: Door) -> Self {
         let key = key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
-        Self { door, url: address(base), key }
+        Self { door, url: address(base), key, key_variable: None }
+    }
+
+    /// Says which variable the key came from, so that errors can name it.
+    #[must_use]
+    pub fn with_key_from(mut self, variable: Option<String>) -> Self {
+        self.key_variable = variable;
+        self
     }
 
     fn headers(&self) -> Result<HeaderMap, Fault> {
@@ -70,17 +85,15 @@ impl OpenAiChat {
     /// Sends a request and waits for the head of the answer.
     async fn open(self, request: Arc<Request>) -> Result<BoxStream<'static, Result<Delta, Fault>>, Fault> {
         let headers = self.headers()?;
-        let messages = request.history.messages();
-        let body = request::body(&request, &messages).map_err(|error| {
-            Fault::new(FaultKind::InvalidRequest, format!("The request cannot be written: {error}."))
-        })?;
-        let taken = request::call_ids(&messages).map(str::to_owned);
+        let Translated { body, calls } = request::translate(&request);
         let reader = Reader {
-            translation: Translation::new(seed(), request.model.as_str(), taken),
+            translation: Translation::new(seed(), request.model.as_str(), calls),
             raw: if request.raw_events { Raw::Keep } else { Raw::Drop },
         };
-        drop(messages);
-        events(self.door.post(&self.url, headers, body).await?, reader).await
+        let size = body.iter().map(Bytes::len).sum();
+        let asked = Asked { model: &request.model, key: self.key_variable.as_deref(), size };
+        let answer = self.door.post(&self.url, headers, body).await?;
+        events(answer, reader).await.map_err(|fault| with_remedy(fault, &asked))
     }
 }
 

@@ -2,47 +2,112 @@
 //! so that the provider's cache finds the beginning of the conversation again.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use whimbrel_wire::content::{ResultContent, Source};
 use whimbrel_wire::{Block, Role};
 
-use crate::history::Message;
-use crate::request::{Effort, Request, ToolSpec};
+use crate::history::{Message, Telling, Way};
+use crate::request::{Effort, Preamble, Request, ToolSpec};
 
-/// The body of the HTTP request. `messages` is the request's history, read back.
-pub(super) fn body(request: &Request, messages: &[Message]) -> serde_json::Result<Vec<u8>> {
-    let system = request.preamble.system.join("\n\n");
-    let opening = (!system.is_empty()).then_some(Said::System { content: system });
+/// A request as it is sent, and what its answer must be read with.
+pub(super) struct Translated {
+    /// The body, in pieces that are sent one after the other.
+    pub(super) body: Vec<Bytes>,
+    /// The calls of the conversation.
+    pub(super) calls: Calls,
+}
+
+/// The ids of all calls in a conversation: new calls must have others.
+#[derive(Debug, Default)]
+pub(super) struct Calls(Vec<Arc<Telling>>);
+
+impl Calls {
+    pub(super) fn have(&self, id: &str) -> bool {
+        self.0.iter().any(|piece| piece.calls.contains(id))
+    }
+}
+
+#[cfg(test)]
+impl<const N: usize> From<[String; N]> for Calls {
+    fn from(ids: [String; N]) -> Self {
+        let calls = ids.into_iter().collect();
+        Self(vec![Arc::new(Telling { calls, ..Telling::default() })])
+    }
+}
+
+/// The request in the dialect. What was told before and cannot change is shared, not told again.
+pub(super) fn translate(request: &Request) -> Translated {
     let reasoning = Reasoning::of(&request.model);
+    let pieces = request.history.retold(reasoning.way(), |messages| telling(messages, reasoning));
+    let mut body = vec![head(request), request.preamble.in_chat(opening)];
+    let mut first = request.preamble.system.is_empty();
+    for piece in pieces.iter().filter(|piece| !piece.json.is_empty()) {
+        // Each message has a comma before it, which the first of all must not have.
+        let comma = usize::from(std::mem::take(&mut first));
+        body.push(piece.json.slice(comma..));
+    }
+    body.push(Bytes::from_static(b"]}"));
+    Translated { body, calls: Calls(pieces) }
+}
+
+/// Everything before tools and messages.
+fn head(request: &Request) -> Bytes {
     let limit = Some(request.max_tokens);
     let new_limit = is_openai_reasoner(&request.model);
-    serde_json::to_vec(&Body {
+    let head = Head {
         model: &request.model,
         stream: true,
         stream_options: json!({ "include_usage": true }),
         max_tokens: limit.filter(|_| !new_limit),
         max_completion_tokens: limit.filter(|_| new_limit),
         reasoning_effort: request.effort.and_then(|effort| reasoning_effort(&request.model, effort)),
-        tools: request.preamble.tools.iter().map(|spec| tool(spec)).collect(),
-        messages: opening
-            .into_iter()
-            .chain(messages.iter().flat_map(|message| said(message, reasoning)))
-            .collect(),
-    })
+    };
+    let mut json = written(&head);
+    json.pop();
+    json.push(b',');
+    json.into()
 }
 
-/// The ids of all calls in a conversation: new calls must have others.
-pub(super) fn call_ids(messages: &[Message]) -> impl Iterator<Item = &str> {
-    messages.iter().flat_map(|message| &message.content).filter_map(|block| match block {
-        Block::ToolUse { id, .. } => Some(id.as_str()),
+/// The tools, and the system prompt as the first message.
+fn opening(preamble: &Preamble) -> Bytes {
+    let mut json = Vec::new();
+    if !preamble.tools.is_empty() {
+        json.extend_from_slice(br#""tools":"#);
+        json.append(&mut written(&preamble.tools.iter().map(|spec| tool(spec)).collect::<Vec<_>>()));
+        json.push(b',');
+    }
+    json.extend_from_slice(br#""messages":["#);
+    if !preamble.system.is_empty() {
+        json.append(&mut written(&Said::System { content: preamble.system.join("\n\n") }));
+    }
+    json.into()
+}
+
+/// Messages in the dialect.
+fn telling(messages: &[Message], reasoning: Reasoning) -> Telling {
+    let mut json = Vec::new();
+    for said in messages.iter().flat_map(|message| said(message, reasoning)) {
+        json.push(b',');
+        json.append(&mut written(&said));
+    }
+    let calls = messages.iter().flat_map(|message| &message.content).filter_map(|block| match block {
+        Block::ToolUse { id, .. } => Some(id.clone()),
         _ => None,
-    })
+    });
+    Telling { json: json.into(), calls: calls.collect() }
+}
+
+/// As JSON. Everything here has only string keys, so that writing it cannot fail.
+fn written(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_default()
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct Head<'a> {
     model: &'a str,
     stream: bool,
     stream_options: Value,
@@ -52,9 +117,6 @@ struct Body<'a> {
     max_completion_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'static str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Value>,
-    messages: Vec<Said<'a>>,
 }
 
 /// One message of the dialect.
@@ -120,6 +182,13 @@ impl Reasoning {
     fn of(model: &str) -> Self {
         let openai = is_openai_reasoner(model) || gpt_version(bare_name(model)).is_some();
         if openai { Self::LeftOut } else { Self::SentBack }
+    }
+
+    fn way(self) -> Way {
+        match self {
+            Self::SentBack => Way::ChatWithReasoning,
+            Self::LeftOut => Way::ChatWithoutReasoning,
+        }
     }
 }
 

@@ -6,11 +6,13 @@ use std::collections::HashSet;
 
 use serde::de::IgnoredAny;
 use serde_json::json;
-use whimbrel_wire::{Block, StopReason, Usage};
+use whimbrel_wire::{Block, StopReason};
 
 use super::chunk::{self, Chunk, Fragment, Piece};
+use super::request::Calls;
 use crate::event::{BlockDelta, Event};
 use crate::fault::{Fault, FaultKind};
+use crate::figures::Figures;
 
 /// The mark that closes a stream.
 const DONE: &str = "[DONE]";
@@ -22,7 +24,9 @@ pub(super) struct Translation {
     seed: String,
     /// The model that was asked, for providers that do not say which one answers.
     model: String,
-    /// Ids that calls have already, here or earlier in the conversation.
+    /// The calls earlier in the conversation.
+    earlier: Calls,
+    /// Ids that calls of this reply have already.
     taken: HashSet<String>,
     /// The blocks in the order in which they began; those before `live` are closed.
     parts: Vec<Part>,
@@ -32,9 +36,9 @@ pub(super) struct Translation {
     stage: Stage,
     finish: Option<String>,
     refused: bool,
-    usage: Usage,
+    usage: Figures,
     /// The reason to stop and the figures as they were last told.
-    told: Option<(StopReason, Usage)>,
+    told: Option<(StopReason, Figures)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,22 +79,19 @@ struct Call {
 impl Translation {
     /// A reply that has not begun. `seed` should differ for each reply: ids that the provider does not give, or gives
     /// twice, are made of it.
-    pub(super) fn new(
-        seed: impl Into<String>,
-        model: impl Into<String>,
-        taken: impl IntoIterator<Item = String>,
-    ) -> Self {
+    pub(super) fn new(seed: impl Into<String>, model: impl Into<String>, earlier: impl Into<Calls>) -> Self {
         Self {
             seed: seed.into(),
             model: model.into(),
-            taken: taken.into_iter().collect(),
+            earlier: earlier.into(),
+            taken: HashSet::new(),
             parts: Vec::new(),
             live: 0,
             begun: 0,
             stage: Stage::Silent,
             finish: None,
             refused: false,
-            usage: Usage::default(),
+            usage: Figures::default(),
             told: None,
         }
     }
@@ -286,7 +287,13 @@ impl Translation {
         let index = *part.index.get_or_insert_with(|| {
             let index = self.begun;
             self.begun += 1;
-            let block = part.kind.block(|id| unique(id, &self.seed, index, &mut self.taken));
+            let block = part.kind.block(|id| {
+                // The provider's id if it is new, else a short one of our own: some providers take 40 characters.
+                let known = id.is_empty() || self.earlier.have(id) || self.taken.contains(id);
+                let id = if known { format!("call_{}_{index}", self.seed) } else { id.to_owned() };
+                self.taken.insert(id.clone());
+                id
+            });
             events.push(Event::BlockStart { index, block });
             index
         });
@@ -349,14 +356,6 @@ impl Call {
 /// Whether the arguments are a complete object, so that nothing more can come.
 fn is_whole(arguments: &str) -> bool {
     arguments.trim_end().ends_with('}') && serde_json::from_str::<IgnoredAny>(arguments).is_ok()
-}
-
-/// The provider's id if it is new, else one of our own. Short enough for providers that take 40 characters.
-fn unique(id: &str, seed: &str, index: usize, taken: &mut HashSet<String>) -> String {
-    let is_new = !id.is_empty() && !taken.contains(id);
-    let id = if is_new { id.to_owned() } else { format!("call_{seed}_{index}") };
-    taken.insert(id.clone());
-    id
 }
 
 /// The reason to stop, in the words of the Messages API. What was done counts more than what was said about it:

@@ -118,3 +118,25 @@ fn a_script_that_cannot_be_read_says_why() {
     let missing = Scripted::from_file(Path::new("/nowhere/script.json")).unwrap_err();
     assert!(missing.message.starts_with("Script /nowhere/script.json: "), "{}", missing.message);
 }
+
+#[test]
+fn only_a_file_of_a_sensible_size_is_a_script() {
+    let folder = tempfile::tempdir().unwrap();
+    let huge = folder.path().join("huge.json");
+    std::fs::File::create(&huge).unwrap().set_len(LONGEST + 1).unwrap();
+    let binary = folder.path().join("binary.json");
+    std::fs::write(&binary, [0xff, 0xfe]).unwrap();
+    let socket = std::os::unix::net::UnixListener::bind(folder.path().join("socket"));
+    assert!(socket.is_ok());
+    for (path, why) in [
+        (Path::new("/dev/zero"), "a device"),
+        (folder.path(), "a folder"),
+        (&folder.path().join("socket"), "pipe or socket"),
+        (&huge, "more than 64 MB"),
+        (&binary, "UTF-8"),
+        (Path::new("/nowhere/script.json"), "No such file"),
+    ] {
+        let message = Scripted::from_file(path).unwrap_err().message;
+        assert!(message.contains(why) && message.contains(&*path.to_string_lossy()), "{message}");
+    }
+}

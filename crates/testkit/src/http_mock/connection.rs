@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::heard::{self, Heard};
 use super::plan::{self, Act};
-use super::{Recorded, Shared, dialect};
+use super::{Ears, Recorded, Shared, dialect};
 use crate::script::Asked;
 
 /// What ends a body.
@@ -36,6 +36,9 @@ pub(super) async fn serve(stream: TcpStream, number: usize, shared: Arc<Shared>)
     // Small writes must arrive as they are made.
     let _ = stream.set_nodelay(true);
     let (from, to) = stream.into_split();
+    if shared.ears == Ears::Shut {
+        return std::future::pending().await;
+    }
     let mut connection = Connection { number, from: BufReader::new(from), to, shared };
     while let Ok(Some(request)) = heard::read(&mut connection.from).await {
         let acts = connection.record(request);
@@ -100,6 +103,16 @@ impl Connection {
                     let mut released = self.shared.released.subscribe();
                     self.unless_left(async { drop(released.wait_for(|names| names.contains(&name)).await) })
                         .await?;
+                }
+                Act::Repeat { bytes, every } => loop {
+                    self.to.write_all(&chunk(&bytes)).await?;
+                    self.unless_left(tokio::time::sleep(every)).await?;
+                },
+                Act::Drip { bytes, every } => {
+                    for byte in bytes {
+                        self.unless_left(tokio::time::sleep(every)).await?;
+                        self.to.write_all(&chunk(&[byte])).await?;
+                    }
                 }
                 Act::Stall => self.unless_left(std::future::pending()).await?,
                 Act::HangUp => return Ok(After::Closed),

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::Value;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
@@ -73,6 +73,14 @@ pub(crate) struct Shared {
     recorded: Mutex<Vec<Recorded>>,
     progress: watch::Sender<Progress>,
     released: watch::Sender<BTreeSet<String>>,
+    ears: Ears,
+}
+
+/// Whether anybody is listened to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ears {
+    Open,
+    Shut,
 }
 
 /// Figures that somebody may wait for.
@@ -88,12 +96,26 @@ impl MockApi {
     /// Starts to listen on a free port.
     pub async fn start(script: impl Into<Script>) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("no port on 127.0.0.1 is free")?;
+        Self::listen(listener, script.into(), Ears::Open)
+    }
+
+    /// Starts to listen on a free port, takes connections in and never reads from them.
+    pub async fn deaf() -> anyhow::Result<Self> {
+        let socket = TcpSocket::new_v4()?;
+        // What nobody reads waits at the sender, not here.
+        socket.set_recv_buffer_size(64 * 1024)?;
+        socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).context("no port on 127.0.0.1 is free")?;
+        Self::listen(socket.listen(64)?, Script::from([]), Ears::Shut)
+    }
+
+    fn listen(listener: TcpListener, script: Script, ears: Ears) -> anyhow::Result<Self> {
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
-            script: script.into(),
+            script,
             recorded: Mutex::default(),
             progress: watch::Sender::default(),
             released: watch::Sender::default(),
+            ears,
         });
         let serving = tokio::spawn(accept(listener, Arc::clone(&shared)));
         Ok(Self { address, shared, serving })

@@ -21,6 +21,10 @@ pub(super) enum Act {
     Wait(Duration),
     /// Waits until a name is released.
     Hold(String),
+    /// Sends the same piece of the body again and again, until the caller goes away.
+    Repeat { bytes: Vec<u8>, every: Duration },
+    /// Sends a piece of the body byte by byte.
+    Drip { bytes: Vec<u8>, every: Duration },
     /// Sends nothing more, and waits for the caller to go away.
     Stall,
     /// Closes the connection. A body that was begun stays without its end.
@@ -99,6 +103,14 @@ fn disturb(events: &mut Vec<Event>, dialect: Dialect, fault: Option<&Fault>) -> 
             events.truncate(*after);
             Some(Act::Stall)
         }
+        Some(Fault::Pings { after, every }) => {
+            events.truncate(*after);
+            Some(Act::Repeat { bytes: ping(dialect), every: *every })
+        }
+        Some(Fault::Drip { after, every }) => {
+            let rest = events.split_off((*after).min(events.len()));
+            Some(Act::Drip { bytes: rest.iter().flat_map(Event::bytes).collect(), every: *every })
+        }
         Some(Fault::ErrorEvent { after, error, message }) => {
             events.truncate(*after);
             let name = (dialect == Dialect::Messages).then(|| "error".to_owned());
@@ -123,11 +135,22 @@ fn in_one_piece(dialect: Dialect, spoken: &Spoken, fault: Option<&Fault>) -> Vec
     let broken = |last| acts.iter().take(1).cloned().chain([last]).collect();
     match fault {
         Some(Fault::Cut { .. }) => broken(Act::HangUp),
-        Some(Fault::Stall { .. }) => broken(Act::Stall),
+        Some(Fault::Stall { .. } | Fault::Pings { .. }) => broken(Act::Stall),
+        Some(Fault::Drip { every, .. }) => {
+            broken(Act::Drip { bytes: body.to_string().into_bytes(), every: *every })
+        }
         Some(Fault::ErrorEvent { error, message, .. }) => {
             whole(500, JSON, dialect::error(error, message).to_string())
         }
         _ => acts,
+    }
+}
+
+/// A sign of life: an event of its own in the Messages API, a comment elsewhere.
+fn ping(dialect: Dialect) -> Vec<u8> {
+    match dialect {
+        Dialect::Messages => messages::event(&json!({"type": "ping"})).bytes(),
+        Dialect::ChatCompletions => b": still here\n\n".to_vec(),
     }
 }
 
@@ -177,6 +200,30 @@ mod tests {
             ("status", reply().status(529), (Some(529), 1, None)),
             ("cut", reply().cut_after(2), (Some(200), 2, Some(Act::HangUp))),
             ("stall", reply().stall_after(3), (Some(200), 3, Some(Act::Stall))),
+            (
+                "pings",
+                reply().pings_after(2, Duration::from_millis(5)),
+                (
+                    Some(200),
+                    2,
+                    Some(Act::Repeat {
+                        bytes: b"event: ping\ndata: {\"type\":\"ping\"}\n\n".to_vec(),
+                        every: Duration::from_millis(5),
+                    }),
+                ),
+            ),
+            (
+                "drip",
+                reply().drip_after(5, Duration::from_millis(5)),
+                (
+                    Some(200),
+                    5,
+                    Some(Act::Drip {
+                        bytes: b"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n".to_vec(),
+                        every: Duration::from_millis(5),
+                    }),
+                ),
+            ),
             ("error event", reply().error_event(1, "overloaded_error", "full"), (Some(200), 2, None)),
             ("garbage", reply().garbage_event(), (Some(200), 7, None)),
             ("html", reply().html(), (Some(200), 1, None)),

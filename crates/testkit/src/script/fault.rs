@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +33,22 @@ pub enum Fault {
     Stall {
         /// How many events get through.
         after: usize,
+    },
+    /// Only signs of life come after so many events, without end.
+    Pings {
+        /// How many events get through.
+        after: usize,
+        /// The time between them.
+        #[serde(with = "super::json::millis", rename = "everyMs")]
+        every: Duration,
+    },
+    /// After so many events the rest comes byte by byte.
+    Drip {
+        /// How many events get through.
+        after: usize,
+        /// The time between two bytes.
+        #[serde(with = "super::json::millis", rename = "everyMs")]
+        every: Duration,
     },
     /// The stream reports an error after so many events, and ends.
     ErrorEvent {

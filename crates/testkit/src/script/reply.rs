@@ -220,6 +220,16 @@ impl Reply {
         self.failing(Fault::Stall { after: events })
     }
 
+    /// Sends only signs of life after so many events first.
+    pub fn pings_after(self, events: usize, every: Duration) -> Self {
+        self.failing(Fault::Pings { after: events, every })
+    }
+
+    /// Sends the rest byte by byte after so many events first.
+    pub fn drip_after(self, events: usize, every: Duration) -> Self {
+        self.failing(Fault::Drip { after: events, every })
+    }
+
     /// Reports an error in the stream first, after so many events.
     pub fn error_event(self, events: usize, kind: impl Into<String>, text: impl Into<String>) -> Self {
         self.failing(Fault::ErrorEvent { after: events, error: kind.into(), message: text.into() })

@@ -8,9 +8,9 @@ use super::*;
 use crate::history::History;
 use crate::request::Preamble;
 
-fn tool(name: &str, description: &str, schema: &str) -> ToolSpec {
+fn tool(name: &str, description: &str, schema: &str) -> Arc<ToolSpec> {
     let input_schema = RawJson::parse(schema).unwrap();
-    ToolSpec { name: name.into(), description: description.into(), input_schema }
+    Arc::new(ToolSpec { name: name.into(), description: description.into(), input_schema })
 }
 
 fn request(model: &str, history: &mut History) -> Request {
@@ -27,7 +27,7 @@ fn request(model: &str, history: &mut History) -> Request {
 }
 
 fn text_of_body(request: &Request) -> String {
-    String::from_utf8(body(request, &request.history.messages()).unwrap()).unwrap()
+    String::from_utf8(translate(request).body.concat()).unwrap()
 }
 
 /// The body for a conversation of lists of blocks; the user speaks first, then they take turns.
@@ -281,5 +281,47 @@ fn the_model_name_decides_on_the_limit_and_the_effort() {
 #[test]
 fn the_ids_of_earlier_calls_are_found() {
     let content = serde_json::from_value(json!([text("x"), call("c1")])).unwrap();
-    assert_eq!(call_ids(&[Message { role: Role::Assistant, content }]).collect::<Vec<_>>(), ["c1"]);
+    let told = telling(&[Message { role: Role::Assistant, content }], Reasoning::SentBack);
+    assert_eq!(told.calls, ["c1".to_owned()].into());
+}
+
+#[test]
+fn what_was_told_before_is_not_told_again() {
+    let mut history = History::new();
+    let mut say = |number: usize| {
+        let id = format!("call_{number}");
+        history.push(Role::User, &Block::text("x".repeat(9_000)));
+        history.push(Role::Assistant, &serde_json::from_value(call(&id)).unwrap());
+        history.push(Role::User, &serde_json::from_value(result(&id, "done")).unwrap());
+        history.clone()
+    };
+    let mut before = (0..40).map(&mut say).last().unwrap();
+    let mut after = say(40);
+    let (first, second) =
+        (translate(&request("kimi-k2", &mut before)).body, translate(&request("kimi-k2", &mut after)).body);
+    let shared = first.iter().filter(|piece| second.iter().any(|other| other.as_ptr() == piece.as_ptr()));
+    let shared: usize = shared.map(Bytes::len).sum();
+    let all: usize = first.iter().map(Bytes::len).sum();
+    assert!(all - shared < 80_000, "{shared} of {all} bytes are shared");
+
+    // Told piece by piece or all at once, it is the same.
+    let mut fresh = History::new();
+    for message in after.messages() {
+        message.content.iter().for_each(|block| fresh.push(message.role, block));
+    }
+    assert_eq!(text_of_body(&request("kimi-k2", &mut fresh)), String::from_utf8(second.concat()).unwrap());
+    let calls = translate(&request("kimi-k2", &mut after)).calls;
+    assert!(calls.have("call_0") && calls.have("call_40") && !calls.have("call_41"));
+}
+
+#[test]
+fn a_request_without_a_system_prompt_begins_with_what_was_said() {
+    let mut history = History::new();
+    history.push(Role::User, &Block::text("hi"));
+    let bare = Request::new("m", Arc::new(Preamble::new(vec![], vec![])), history.ask());
+    let body: Value = serde_json::from_str(&text_of_body(&bare)).unwrap();
+    assert_eq!(body["messages"], json!([{"role": "user", "content": "hi"}]));
+    assert_eq!(body.get("tools"), None);
+    let silent = Request::new("m", Arc::new(Preamble::new(vec![], vec![])), History::new().ask());
+    assert_eq!(serde_json::from_str::<Value>(&text_of_body(&silent)).unwrap()["messages"], json!([]));
 }

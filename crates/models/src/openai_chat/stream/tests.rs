@@ -357,7 +357,7 @@ fn an_id_from_earlier_in_the_conversation_is_not_used_again() {
 fn an_id_and_a_model_that_the_provider_does_not_name_are_filled_in() {
     let events = Translation::new("seed", "asked", []).take(r#"{"choices":[{"delta":{}}]}"#).unwrap();
     let expected =
-        Event::MessageStart { id: "chatcmpl-seed".into(), model: "asked".into(), usage: Usage::default() };
+        Event::MessageStart { id: "chatcmpl-seed".into(), model: "asked".into(), usage: Figures::default() };
     assert_eq!(events, [expected]);
 }
 
@@ -373,13 +373,16 @@ fn the_first_open_block_is_passed_on_as_it_grows() {
     let end = |input_tokens, output_tokens| Event::MessageDelta {
         stop_reason: Some(StopReason::ToolUse),
         stop_sequence: None,
-        usage: Usage { input_tokens, output_tokens, ..Usage::default() },
+        usage: match (input_tokens, output_tokens) {
+            (0, 0) => Figures::default(),
+            _ => Usage { input_tokens, output_tokens, ..Usage::default() }.into(),
+        },
     };
     let steps = [
         (
             r#"{"id":"r","model":"m","choices":[{"delta":{"role":"assistant","content":"hi"}}]}"#,
             vec![
-                Event::MessageStart { id: "r".into(), model: "m".into(), usage: Usage::default() },
+                Event::MessageStart { id: "r".into(), model: "m".into(), usage: Figures::default() },
                 Event::BlockStart { index: 0, block: Block::text("") },
                 Event::BlockDelta { index: 0, delta: BlockDelta::Text { text: "hi".into() } },
             ],

@@ -1,0 +1,87 @@
+//! What a person can do about a refusal, pure: added to what the provider said, which rarely tells.
+
+use crate::fault::{Fault, FaultKind};
+
+/// What was asked, as far as a remedy depends on it.
+pub(crate) struct Asked<'a> {
+    /// The model's name.
+    pub(crate) model: &'a str,
+    /// The variable that holds the key, where one is known.
+    pub(crate) key: Option<&'a str>,
+    /// How many bytes the request had.
+    pub(crate) size: usize,
+}
+
+/// Adds the remedy to the fault's text. The key itself is never told.
+pub(crate) fn with_remedy(fault: Fault, asked: &Asked<'_>) -> Fault {
+    match remedy(fault.kind, asked) {
+        Some(remedy) => Fault { message: format!("{} ({remedy})", fault.message), ..fault },
+        None => fault,
+    }
+}
+
+fn remedy(kind: FaultKind, asked: &Asked<'_>) -> Option<String> {
+    let Asked { model, key, size } = asked;
+    Some(match (kind, key) {
+        (FaultKind::Authentication, Some(key)) => {
+            format!("The server does not accept what {key} holds: set {key} to a valid key.")
+        }
+        (FaultKind::Authentication, None) => {
+            "The server wants a key: name the variable that holds it with the endpoint.".to_owned()
+        }
+        (FaultKind::Forbidden, key) => format!(
+            "{} may not use {model} here: ask for access, use another key, or {CHOOSE}.",
+            key.map_or_else(|| "You".to_owned(), |key| format!("The key in {key}")),
+        ),
+        (FaultKind::ModelNotFound, _) => {
+            format!("The model asked for is {model}: check the name and the base URL, or {CHOOSE}.")
+        }
+        (FaultKind::TooLarge, _) => format!(
+            "The request has {}: use /compact, and leave out large files, pictures and documents.",
+            readable(*size)
+        ),
+        (FaultKind::PromptTooLong, _) => format!(
+            "The conversation does not fit {model}: use /compact, begin a new session, or choose a model with a larger \
+             window."
+        ),
+        _ => return None,
+    })
+}
+
+const CHOOSE: &str = "choose another model with --model or ANTHROPIC_MODEL";
+
+fn readable(bytes: usize) -> String {
+    match bytes {
+        0..1_000_000 => format!("{} KB", bytes.div_ceil(1000)),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_what_can_be_done_about_it() {
+        use FaultKind::*;
+        let asked = Asked { model: "claude-x", key: Some("MY_KEY"), size: 34_100_000 };
+        let keyless = Asked { key: None, ..asked };
+        let table: [(&str, FaultKind, &Asked<'_>, &[&str]); 7] = [
+            ("A9 401", Authentication, &asked, &["said (", "set MY_KEY to a valid key"]),
+            ("401 without a variable", Authentication, &keyless, &["name the variable"]),
+            ("A10 403", Forbidden, &asked, &["The key in MY_KEY may not use claude-x", "--model"]),
+            ("403 without a variable", Forbidden, &keyless, &["You may not use claude-x"]),
+            ("A10 404", ModelNotFound, &asked, &["claude-x", "--model", "ANTHROPIC_MODEL"]),
+            ("A14 413", TooLarge, &asked, &["34.1 MB", "/compact"]),
+            ("A12 too long", PromptTooLong, &asked, &["claude-x", "/compact", "larger window"]),
+        ];
+        for (name, kind, asked, parts) in table {
+            let message = with_remedy(Fault::new(kind, "said"), asked).message;
+            for part in parts {
+                assert!(message.contains(part), "{name}: {message}");
+            }
+        }
+        assert_eq!(with_remedy(Fault::new(Server, "said"), &asked).message, "said");
+        assert_eq!(readable(12_345), "13 KB");
+    }
+}

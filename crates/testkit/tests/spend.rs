@@ -1,0 +1,146 @@
+//! What a turn costs when replies fail: every attempt that the provider billed is in the result.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+
+use serde_json::json;
+use whimbrel_testkit::{Host, Reply, Script};
+use whimbrel_wire::control::Interrupt;
+use whimbrel_wire::message::TurnResult;
+use whimbrel_wire::options::Options;
+use whimbrel_wire::{Frame, StopReason};
+
+const MODEL: &str = "claude-opus-4-5-20251101";
+
+/// Tokens read and written, and what is said about the cost.
+fn spent(result: &TurnResult) -> (u64, u64, Option<&str>) {
+    let model = &result.model_usage[MODEL];
+    assert_eq!(
+        (model.input_tokens, model.output_tokens),
+        (result.usage.input_tokens, result.usage.output_tokens)
+    );
+    (model.input_tokens, model.output_tokens, model.cost_basis.as_deref())
+}
+
+async fn run(script: impl Into<Script>) -> TurnResult {
+    Host::with(script).start().await.unwrap().run("Hello?").await.unwrap()
+}
+
+#[tokio::test]
+async fn attempts_that_came_to_nothing_are_paid_for_too() {
+    let reply = || Reply::text("At last.").chunk(2);
+    let table = [
+        ("a reply that ends well", reply(), (100, 10)),
+        ("a void attempt before it", reply().cut_after(3), (200, 11)),
+        ("two of them", reply().cut_after(1).cut_after(4), (300, 12)),
+        ("one that was refused costs nothing", reply().status(529).retry_after("0"), (100, 10)),
+        ("an error in the stream", reply().error_event(1, "overloaded_error", "full"), (200, 11)),
+    ];
+    for (name, reply, (input, output)) in table {
+        let result = run([reply]).await;
+        assert_eq!(spent(&result), (input, output, None), "{name}");
+        let dollars = (input as f64 * 5.0 + output as f64 * 25.0) / 1e6;
+        assert!((result.total_cost_usd - dollars).abs() < 1e-12, "{name}: {}", result.total_cost_usd);
+    }
+    // A block was complete, so the reply stands as far as it came and the model is asked to go on.
+    let result =
+        run([Reply::text("One.").and_text("Two.").cut_after(4).then_next(), Reply::text("Three.")]).await;
+    assert_eq!(spent(&result), (200, 11, None));
+}
+
+#[tokio::test]
+async fn an_interrupted_reply_is_paid_for() {
+    let options = Options { include_partial_messages: true, ..Options::default() };
+    let script = [Reply::text("A long story.").stall_after(3)];
+    let mut host = Host::with(script).options(options).start().await.unwrap();
+    host.say("Tell me.").await.unwrap();
+    let begun = json!({"type": "stream_event", "event": {"type": "content_block_delta"}});
+    host.next_like(&begun).await.unwrap();
+    host.ask(Interrupt::default()).await.unwrap();
+    let result = host.result().await.unwrap();
+    assert_eq!(spent(&result), (100, 1, None));
+}
+
+#[tokio::test]
+async fn a_subagent_that_is_dropped_with_its_turn_is_paid_for() {
+    let errand = json!({"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"});
+    let looking = Reply::tool("Read", json!({"file_path": "note.txt"})).and_text("I see.").chunk(1000);
+    let script = [Reply::tool("Agent", errand), looking.stall_after(4)];
+    let mut host = Host::with(script).file("note.txt", "hello").start().await.unwrap();
+    host.say("Send somebody.").await.unwrap();
+    let below = |frame: &Frame| match frame {
+        Frame::Assistant(said) => said.parent_tool_use_id.is_some(),
+        _ => false,
+    };
+    host.next(below).await.unwrap();
+    host.ask(Interrupt::default()).await.unwrap();
+    assert_eq!(spent(&host.result().await.unwrap()), (200, 11, None));
+}
+
+#[tokio::test]
+async fn figures_that_make_no_sense_make_the_cost_unknown() {
+    let stream = |start: serde_json::Value, end: serde_json::Value| {
+        let events = [
+            json!({"type": "message_start", "message": {"id": "m", "model": "x", "usage": start}}),
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi."}}),
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": end}),
+            json!({"type": "message_stop"}),
+        ];
+        events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>()
+    };
+    let good = || json!({"input_tokens": 7, "output_tokens": 1});
+    let unknown = Some("unknown");
+    let table = [
+        ("all there", good(), json!({"output_tokens": 3}), (7, 3, None)),
+        ("A36 missing at the start", json!(null), json!({"output_tokens": 3}), (0, 3, unknown)),
+        ("A36 missing at the end", good(), json!(null), (7, 1, unknown)),
+        (
+            "A36 negative",
+            json!({"input_tokens": -7, "output_tokens": 1}),
+            json!({"output_tokens": 3}),
+            (0, 3, unknown),
+        ),
+        ("A36 absurd", good(), json!({"output_tokens": 1e25}), (7, 1, unknown)),
+    ];
+    for (name, start, end, expected) in table {
+        let result = run([Reply::nothing().raw_body(stream(start, end))]).await;
+        assert_eq!(result.result.as_deref(), Some("Hi."), "{name}");
+        assert_eq!(spent(&result), expected, "{name}");
+        assert!(result.total_cost_usd.is_finite() && result.total_cost_usd >= 0.0, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn refusals_are_told_with_their_remedy_and_without_the_key() {
+    let table: [(u16, &str, &[&str]); 5] = [
+        (401, "invalid x-api-key", &["API Error: 401 invalid x-api-key", "ANTHROPIC_API_KEY"]),
+        (403, "no access", &["API Error: 403 no access", "ANTHROPIC_API_KEY", MODEL]),
+        (404, "model: nobody", &["API Error: 404 model: nobody", MODEL, "--model"]),
+        (413, "too large", &["API Error: 413 too large", " KB", "/compact"]),
+        (400, "prompt is too long: 9 tokens > 8 maximum", &["API Error: 400 prompt is too long", "/compact"]),
+    ];
+    for (status, said, parts) in table {
+        let kind = if status == 400 { "invalid_request_error" } else { "some_error" };
+        let text = run([Reply::nothing().status(status).error(kind, said)]).await.result.unwrap();
+        for part in parts {
+            assert!(text.contains(part), "{status}: {text}");
+        }
+        assert!(!text.contains("sk-test-key"), "{status}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_the_output_limit_cut_is_told_as_such_to_the_model() {
+    let half = r#"{"file_path": "/tmp/x", "content": "once upon a ti"#;
+    let call = || Reply::tool("Write", json!({})).raw_tool_json(half);
+    for (name, stop, said) in [
+        ("A25 cut", StopReason::MaxTokens, "cut by the output limit"),
+        ("A24 badly written", StopReason::ToolUse, "not valid JSON"),
+    ] {
+        let mut host = Host::with([call().stop(stop), Reply::text("Sorry.")]).start().await.unwrap();
+        assert_eq!(host.run("Write.").await.unwrap().result.as_deref(), Some("Sorry."), "{name}");
+        let told = host.asked()[1].last_text();
+        assert!(told.contains(said), "{name}: {told}");
+    }
+}
