@@ -144,9 +144,30 @@ async fn an_interrupt_passes_although_the_program_waits_for_a_reader() {
 }
 
 #[tokio::test]
+async fn a_query_can_be_interrupted_although_its_input_is_finished() {
+    let late = json!({"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000});
+    let (agent, _folder) = agent(&json!([late]));
+    let mut running = query("go", &agent);
+    let controls = running.controls().unwrap().clone();
+    assert!(matches!(soon(running.next()).await, Some(Ok(Frame::System(_)))));
+    soon(controls.interrupt()).await.unwrap();
+    assert!(soon(running.result()).await.unwrap().is_error);
+    assert!(soon(running.next()).await.is_none());
+}
+
+#[tokio::test]
+async fn a_message_that_wants_no_answer_does_not_keep_the_run_open() {
+    let (agent, _folder) = agent(&json!(["never said"]));
+    let mut note = whimbrel::wire::message::User::prompt("just so you know");
+    note.should_query = Some(false);
+    let frames: Vec<_> = soon(query(note, &agent).collect()).await;
+    assert!(frames.iter().all(Result::is_ok), "{frames:?}");
+}
+
+#[tokio::test]
 async fn options_that_the_program_refuses_are_told_once() {
     let (agent, _folder) = agent(&json!(["never said"]));
-    let agent = agent.with(|options| options.permission_mode = None).session_id("no id at all");
+    let agent = agent.session_id("no id at all");
     let frames: Vec<_> = soon(query("hi", &agent).collect()).await;
     assert_eq!(frames.len(), 1, "{frames:?}");
 }

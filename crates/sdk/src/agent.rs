@@ -19,7 +19,7 @@ use crate::environment::Environment;
 use crate::error::Error;
 #[cfg(feature = "in-process")]
 use crate::transport::in_process;
-use crate::transport::{Connection, Host, Transport, process};
+use crate::transport::{Connection, Transport, process};
 
 /// How many bytes of frames may wait for their reader by default.
 const UNREAD: usize = 16 * 1024 * 1024;
@@ -27,6 +27,33 @@ const UNREAD: usize = 16 * 1024 * 1024;
 /// An agent to be run: its options, its callbacks, and where its engine is.
 ///
 /// What has no method of its own is set through [`Agent::with`].
+///
+/// ```
+/// use serde_json::json;
+/// use whimbrel::wire::permission::PermissionResult;
+/// use whimbrel::{Agent, Scripted};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), whimbrel::Error> {
+/// # let folder = std::env::temp_dir();
+/// # let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "rm -rf build"}}]);
+/// # let script = Scripted::replies(json!([call, "I left it alone."]))?;
+/// let agent = Agent::new()
+///     .cwd(folder)
+///     .max_turns(20)
+///     .allowed_tools(["Read"])
+///     .can_use_tool(|asked| async move {
+///         match asked.tool_name.as_str() {
+///             "Bash" => PermissionResult::deny("No commands, please."),
+///             _ => PermissionResult::allow(),
+///         }
+///     });
+/// # let agent = agent.persist_session(false).script(script);
+/// let result = whimbrel::query("Tidy up.", &agent).result().await?;
+/// assert_eq!(result.permission_denials.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Agent {
     pub(crate) options: Options,
@@ -207,9 +234,8 @@ impl Agent {
     }
 
     /// Connects to the engine.
-    pub(crate) fn connect(&self, host: Host) -> Result<Connection, Error> {
+    pub(crate) fn connect(&self) -> Result<Connection, Error> {
         match &self.transport {
-            // In process the input's end and the host's ear are separate anyway.
             #[cfg(feature = "in-process")]
             Transport::InProcess(engine) => {
                 let found = || self.home.environment.get_or_init(Environment::of_process);
@@ -219,17 +245,21 @@ impl Agent {
                 Ok(in_process::connect(engine.clone(), &self.options, environment))
             }
             Transport::Process(program) => {
-                process::connect(program, &self.options, self.environment.as_ref(), host)
+                process::connect(program, &self.options, self.environment.as_ref())
             }
         }
     }
 
     /// The keys may have changed: the clones go on with the engine that they share, this one makes another.
+    #[cfg(feature = "in-process")]
     fn moved(mut self) -> Self {
-        #[cfg(feature = "in-process")]
-        {
-            self.home.engine = Arc::default();
-        }
+        self.home.engine = Arc::default();
+        self
+    }
+
+    /// An engine process is started anew each time.
+    #[cfg(not(feature = "in-process"))]
+    fn moved(self) -> Self {
         self
     }
 }

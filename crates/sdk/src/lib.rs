@@ -1,7 +1,6 @@
 //! Run agents from Rust.
 //!
 //! ```
-//! use futures::StreamExt;
 //! use serde_json::json;
 //! use whimbrel::{Agent, Frame, Scripted};
 //!
@@ -56,6 +55,7 @@ pub use transport::Transport;
 pub use whimbrel_wire as wire;
 pub use whimbrel_wire::Frame;
 pub use whimbrel_wire::options::Options;
+pub use whimbrel_wire::permission::PermissionMode;
 
 /// The engine's shared part: one serves any number of sessions of this process.
 #[cfg(feature = "in-process")]

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 use whimbrel_wire::Frame;
-use whimbrel_wire::message::User;
+use whimbrel_wire::message::{TurnResult, User};
 
 use crate::agent::Agent;
 use crate::controls::Controls;
@@ -68,6 +68,19 @@ async fn feed(mut messages: BoxStream<'static, User>, controls: Controls) {
 }
 
 impl Query {
+    /// The next frame; none when the run has ended.
+    pub async fn next(&mut self) -> Option<Result<Frame, Error>> {
+        StreamExt::next(self).await
+    }
+
+    /// The next result; whatever comes before it is passed over.
+    pub async fn result(&mut self) -> Result<TurnResult, Error> {
+        match &mut self.state {
+            State::Running { frames, .. } => frames.result().await,
+            State::Failed(error) => Err(error.take().unwrap_or(Error::Over)),
+        }
+    }
+
     /// The controls: interrupt the run, change its model, ask it things. A clone can be given to another task.
     /// There are none if the engine could not be reached; the stream says why.
     pub fn controls(&self) -> Result<&Controls, Error> {

@@ -18,13 +18,12 @@ use crate::controls::Controls;
 use crate::error::Error;
 use crate::frames::{Frames, Shelf, shelf};
 use crate::line::{Handle, Line};
-use crate::transport::{Connection, Host, Incoming};
+use crate::transport::{Connection, Incoming};
 
 /// Connects to an engine: what can be said to it, and what it says.
 pub(crate) fn connect(agent: &Agent) -> Result<(Controls, Frames), Error> {
     tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
-    let host = if agent.callbacks.can_use_tool.is_some() { Host::Answers } else { Host::IsSilent };
-    attach(agent, agent.connect(host)?)
+    attach(agent, agent.connect()?)
 }
 
 /// Makes a connection one that can be used: opens it and starts to sort.
@@ -166,4 +165,5 @@ fn is_marked(raw: &RawJson) -> bool {
 }
 
 #[cfg(test)]
+#[cfg(feature = "in-process")]
 mod tests;

@@ -1,4 +1,5 @@
 //! Talking to an agent whose frames nobody reads, with the engine in this process.
+#![cfg(feature = "in-process")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Mutex;

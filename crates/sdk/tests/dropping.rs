@@ -1,4 +1,5 @@
 //! Whatever state a run is in: dropping it leaves no task and no process.
+#![cfg(feature = "in-process")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;

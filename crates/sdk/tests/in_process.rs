@@ -1,10 +1,10 @@
 //! The SDK with the engine in this process, on scripted models.
+#![cfg(feature = "in-process")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use futures::StreamExt;
 use serde_json::{Value, json};
 use whimbrel::wire::message::{Outcome, User};
 use whimbrel::wire::permission::{PermissionMode, PermissionResult};

@@ -13,8 +13,6 @@ use whimbrel_wire::{Frame, WireError};
 
 use crate::error::Error;
 
-pub(crate) use process::Host;
-
 /// Where the engine is.
 #[derive(Clone)]
 pub enum Transport {

@@ -32,15 +32,6 @@ const STDERR_KEPT: usize = 4096;
 
 const DEPTH: usize = 128;
 
-/// Whether the host answers questions of the engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Host {
-    /// It does.
-    Answers,
-    /// It does not.
-    IsSilent,
-}
-
 /// What the engine writes, and the engine itself: whoever reads to the end has also seen it off.
 pub(crate) struct Output {
     child: Child,
@@ -67,13 +58,12 @@ enum Phase {
     Gone,
 }
 
-/// Starts a program and speaks with it. If the host answers questions, the engine's input stays open until the run is over.
+/// Starts a program and speaks with it.
 #[expect(clippy::disallowed_methods, reason = "starting an engine process is what this file is for")]
 pub(crate) fn connect(
     program: &Path,
     options: &Options,
     environment: Option<&Environment>,
-    host: Host,
 ) -> Result<Connection, Error> {
     let mut command = Command::new(program);
     if let Some(environment) = environment {
@@ -102,7 +92,7 @@ pub(crate) fn connect(
     let (sender, lines_out) = mpsc::channel(DEPTH);
     let (stop, finished) = (CancellationToken::new(), CancellationToken::new());
     let idle = watch::Sender::new(true);
-    let closing = closing_time(host, finished.clone(), idle.subscribe());
+    let closing = closing_time(finished.clone(), idle.subscribe());
     tokio::spawn(write(stdin, lines_out, stop.clone(), idle.clone(), closing));
     let output = Output {
         child,
@@ -119,13 +109,11 @@ pub(crate) fn connect(
     Ok(Connection { sender, incoming, finished, stop, wants_initialize: true })
 }
 
-/// Resolves when the engine's input may be closed.
-async fn closing_time(host: Host, finished: CancellationToken, mut idle: watch::Receiver<bool>) {
+/// Resolves when the engine's input may be closed: no prompt will come, and nothing runs that may ask or be interrupted.
+async fn closing_time(finished: CancellationToken, mut idle: watch::Receiver<bool>) {
     finished.cancelled().await;
-    if host == Host::Answers {
-        // The sender lives as long as the tasks that read and write.
-        let _ = idle.wait_for(|idle| *idle).await;
-    }
+    // The sender lives as long as the tasks that read and write.
+    let _ = idle.wait_for(|idle| *idle).await;
 }
 
 /// Writes lines until there are no more, then closes the engine's input.
@@ -147,7 +135,7 @@ async fn write(
             () = &mut closing => None,
         };
         let Some(Ok(frame)) = line else { return };
-        if matches!(frame, Frame::User(_)) {
+        if matches!(&frame, Frame::User(user) if user.should_query != Some(false)) {
             idle.send_replace(false);
         }
         buffer.clear();
