@@ -31,6 +31,8 @@ async fn soon<T>(wait: impl Future<Output = T>) -> T {
 async fn a_query_ends_by_itself_after_its_result() {
     let (agent, _folder) = agent(&json!(["hello"]));
     let frames: Vec<_> = soon(query("hi", &agent).collect()).await;
+    let kinds: Vec<_> = frames.iter().map(|frame| frame.as_ref().unwrap().kind()).collect();
+    assert_eq!(kinds, ["system", "assistant", "result"], "what only the SDK reads is hidden");
     let said = frames.into_iter().find_map(|frame| match frame.unwrap() {
         Frame::Result(result) => result.result,
         _ => None,
@@ -83,6 +85,91 @@ async fn dropping_a_session_ends_the_program_and_its_commands() {
             .await;
     drop(session);
     until(|| (!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists()).then_some(())).await;
+}
+
+#[tokio::test]
+async fn dropping_a_session_ends_a_command_in_the_background() {
+    let input = json!({"command": "echo $$ > pid; exec sleep 60", "run_in_background": true});
+    let run = json!([{"type": "tool_use", "name": "Bash", "input": input}]);
+    let (agent, folder) = agent(&json!([run, "started"]));
+    let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
+    let mut session = Session::open(&agent).unwrap();
+    session.send("go").await.unwrap();
+    assert_eq!(soon(session.result()).await.unwrap().result.as_deref(), Some("started"));
+    let pid =
+        until(|| std::fs::read_to_string(folder.path().join("pid")).ok().filter(|text| text.ends_with('\n')))
+            .await;
+    drop(session);
+    until(|| (!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists()).then_some(())).await;
+}
+
+#[tokio::test]
+async fn questions_and_interrupts_pass_although_nobody_reads() {
+    let call = json!([
+        {"type": "text", "text": "word ".repeat(20_000)},
+        {"type": "tool_use", "name": "Bash", "input": {"command": "touch made"}},
+    ]);
+    let (agent, folder) = agent(&json!([call, "next"]));
+    let (enter, entered) = tokio::sync::oneshot::channel();
+    let (held, gone) = tokio::sync::oneshot::channel::<()>();
+    let state = std::sync::Mutex::new(Some((enter, held)));
+    let agent = agent.partial_messages(true).can_use_tool(move |_| {
+        let (enter, held) = state.lock().unwrap().take().unwrap();
+        async move {
+            let _held = held;
+            enter.send(()).unwrap();
+            std::future::pending().await
+        }
+    });
+    let (controls, mut frames) = Session::open(&agent).unwrap().split();
+    controls.send("go").await.unwrap();
+    soon(entered).await.unwrap();
+    soon(controls.interrupt()).await.unwrap();
+    assert!(soon(gone).await.is_err(), "the callback's future is dropped");
+    assert!(soon(frames.result()).await.unwrap().is_error);
+    assert!(!folder.path().join("made").exists());
+    controls.send("and now?").await.unwrap();
+    assert_eq!(soon(frames.result()).await.unwrap().result.as_deref(), Some("next"));
+}
+
+#[tokio::test]
+async fn an_interrupt_passes_although_the_program_waits_for_a_reader() {
+    let (agent, _folder) = agent(&json!(["word ".repeat(100_000)]));
+    let (controls, mut frames) =
+        Session::open(&agent.partial_messages(true).unread_limit(10_000)).unwrap().split();
+    controls.send("go").await.unwrap();
+    assert!(soon(frames.next()).await.unwrap().is_ok());
+    soon(controls.interrupt()).await.unwrap();
+    assert!(soon(frames.result()).await.unwrap().is_error);
+}
+
+#[tokio::test]
+async fn a_query_can_be_interrupted_although_its_input_is_finished() {
+    let late = json!({"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000});
+    let (agent, _folder) = agent(&json!([late]));
+    let mut running = query("go", &agent);
+    let controls = running.controls().unwrap().clone();
+    assert!(matches!(soon(running.next()).await, Some(Ok(Frame::System(_)))));
+    soon(controls.interrupt()).await.unwrap();
+    assert!(soon(running.result()).await.unwrap().is_error);
+    assert!(soon(running.next()).await.is_none());
+}
+
+#[tokio::test]
+async fn a_message_that_wants_no_answer_does_not_keep_the_run_open() {
+    let (agent, _folder) = agent(&json!(["never said"]));
+    let mut note = whimbrel::wire::message::User::prompt("just so you know");
+    note.should_query = Some(false);
+    let frames: Vec<_> = soon(query(note, &agent).collect()).await;
+    assert!(frames.iter().all(Result::is_ok), "{frames:?}");
+}
+
+#[tokio::test]
+async fn options_that_the_program_refuses_are_told_once() {
+    let (agent, _folder) = agent(&json!(["never said"]));
+    let agent = agent.session_id("no id at all");
+    let frames: Vec<_> = soon(query("hi", &agent).collect()).await;
+    assert_eq!(frames.len(), 1, "{frames:?}");
 }
 
 /// Looks until there is something to see.

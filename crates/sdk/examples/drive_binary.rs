@@ -2,7 +2,6 @@
 //! `cargo run --example drive_binary -- path/to/whimbrel "What is in this folder?"`
 #![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
 
-use futures::StreamExt;
 use whimbrel::{Agent, Frame, Transport, query};
 
 #[tokio::main(flavor = "current_thread")]

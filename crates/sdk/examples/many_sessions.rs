@@ -3,17 +3,20 @@
 #![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
 
 use serde_json::json;
-use whimbrel::{Agent, Scripted, Session};
+use whimbrel::{Agent, Environment, Scripted, Session};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let sessions: usize = std::env::args().nth(1).map_or(Ok(1000), |count| count.parse())?;
+    // One agent that all others are cloned from: they share its engine and its environment.
+    let environment = Environment::of_process();
+    let engine = environment.engine();
+    let shared = Agent::new().persist_session(false).environment(environment).engine(engine);
     let mut running = Vec::new();
     for number in 0..sessions {
         let script =
             Scripted::replies(json!(["one", "two", "three", "four", format!("agent {number} is done")]))?;
-        let agent = Agent::new().persist_session(false).script(script);
-        running.push(tokio::spawn(converse(agent)));
+        running.push(tokio::spawn(converse(shared.clone().script(script))));
     }
     let mut last = String::new();
     for session in running {

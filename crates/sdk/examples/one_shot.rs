@@ -5,7 +5,6 @@
 #[path = "shared/model.rs"]
 mod model;
 
-use futures::StreamExt;
 use whimbrel::{Agent, Frame, query};
 
 #[tokio::main(flavor = "current_thread")]

@@ -5,7 +5,6 @@
 #[path = "shared/model.rs"]
 mod model;
 
-use futures::StreamExt;
 use serde_json::json;
 use whimbrel::wire::permission::PermissionResult;
 use whimbrel::{Agent, Frame, PermissionAsked, query};

@@ -1,23 +1,90 @@
 //! Everything one can ask of an agent, in one builder.
 
+use std::fmt;
 use std::path::PathBuf;
+#[cfg(feature = "in-process")]
+use std::sync::{Arc, OnceLock};
 
+#[cfg(feature = "in-process")]
+use whimbrel_engine::Engine;
+#[cfg(feature = "in-process")]
+use whimbrel_models::{providers::Providers, scripted::Scripted};
 use whimbrel_wire::options::{
     Effort, Options, OutputFormat, PermissionPromptTool, SettingSource, SystemPrompt, Thinking, ToolSet,
 };
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::callback::{Callbacks, PermissionAsked, ToolPermission};
-use crate::transport::Transport;
+use crate::environment::Environment;
+use crate::error::Error;
+#[cfg(feature = "in-process")]
+use crate::transport::in_process;
+use crate::transport::{Connection, Transport, process};
+
+/// How many bytes of frames may wait for their reader by default.
+const UNREAD: usize = 16 * 1024 * 1024;
 
 /// An agent to be run: its options, its callbacks, and where its engine is.
 ///
 /// What has no method of its own is set through [`Agent::with`].
-#[derive(Clone, Default)]
+///
+/// ```
+/// use serde_json::json;
+/// use whimbrel::wire::permission::PermissionResult;
+/// use whimbrel::{Agent, Scripted};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), whimbrel::Error> {
+/// # let folder = std::env::temp_dir();
+/// # let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "rm -rf build"}}]);
+/// # let script = Scripted::replies(json!([call, "I left it alone."]))?;
+/// let agent = Agent::new()
+///     .cwd(folder)
+///     .max_turns(20)
+///     .allowed_tools(["Read"])
+///     .can_use_tool(|asked| async move {
+///         match asked.tool_name.as_str() {
+///             "Bash" => PermissionResult::deny("No commands, please."),
+///             _ => PermissionResult::allow(),
+///         }
+///     });
+/// # let agent = agent.persist_session(false).script(script);
+/// let result = whimbrel::query("Tidy up.", &agent).result().await?;
+/// assert_eq!(result.permission_denials.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
 pub struct Agent {
     pub(crate) options: Options,
     pub(crate) callbacks: Callbacks,
-    pub(crate) transport: Transport,
+    pub(crate) unread_limit: usize,
+    transport: Transport,
+    environment: Option<Environment>,
+    #[cfg(feature = "in-process")]
+    home: Home,
+}
+
+/// What the sessions of an agent and of its clones share when it was not given: found or made with the first of them.
+#[cfg(feature = "in-process")]
+#[derive(Clone, Default)]
+struct Home {
+    environment: Arc<OnceLock<Environment>>,
+    engine: Arc<OnceLock<Engine>>,
+}
+
+impl Default for Agent {
+    fn default() -> Self {
+        Self {
+            options: Options::default(),
+            callbacks: Callbacks::default(),
+            unread_limit: UNREAD,
+            transport: Transport::default(),
+            environment: None,
+            #[cfg(feature = "in-process")]
+            home: Home::default(),
+        }
+    }
 }
 
 /// Setters for plain options: one line each.
@@ -92,17 +159,41 @@ impl Agent {
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Options)) -> Self {
         change(&mut self.options);
-        self
+        self.moved()
     }
 
-    /// An environment variable of the engine and of the commands it runs.
+    /// The options as they stand.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// An environment variable of the engine and of the commands it runs, on top of all others.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.options.env.insert(name.into(), value.into());
+        self.moved()
+    }
+
+    /// Takes keys, endpoints and everything else from this environment instead of that of this process.
+    /// An engine that was given by [`Agent::engine`] keeps the keys it has; its commands see this environment.
+    #[must_use]
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = Some(environment);
+        self.moved()
+    }
+
+    /// How many bytes of frames may wait for their reader before the engine is slowed down; see
+    /// [`Frames`](crate::Frames). By default 16 MiB.
+    #[must_use]
+    pub fn unread_limit(mut self, bytes: usize) -> Self {
+        self.unread_limit = bytes;
         self
     }
 
     /// Asks this closure before a call that needs permission. Without one such calls are refused.
+    ///
+    /// Questions are asked side by side. The closure's future is dropped when its question is withdrawn, because the turn
+    /// was interrupted or somebody else has answered, and when the run ends. A panic in it refuses the call.
     #[must_use]
     pub fn can_use_tool<F, A>(mut self, callback: F) -> Self
     where
@@ -124,16 +215,62 @@ impl Agent {
     /// Shares an engine with other sessions of this process: connections, catalog and prompts are then held once.
     #[cfg(feature = "in-process")]
     #[must_use]
-    pub fn engine(self, engine: whimbrel_engine::Engine) -> Self {
+    pub fn engine(self, engine: Engine) -> Self {
         self.transport(Transport::InProcess(Some(engine)))
     }
 
-    /// Lets a scripted model answer instead of a real one, for tests and demos.
+    /// Lets a scripted model answer instead of a real one, for tests and demos. An engine that was given before is kept.
     #[cfg(feature = "in-process")]
     #[must_use]
-    pub fn script(self, script: impl Into<std::sync::Arc<whimbrel_models::scripted::Scripted>>) -> Self {
-        let providers = whimbrel_models::providers::Providers::offline();
-        providers.add_script("sdk", script.into());
-        self.model("scripted:sdk").engine(whimbrel_engine::Engine::new(providers))
+    pub fn script(self, script: impl Into<Arc<Scripted>>) -> Self {
+        let script = script.into();
+        let (engine, name) = match &self.transport {
+            // Scripts that share an engine are told apart by where they are: each stays as long as the engine does.
+            Transport::InProcess(Some(engine)) => (engine.clone(), format!("{:p}", Arc::as_ptr(&script))),
+            _ => (Engine::new(Providers::offline()), "sdk".into()),
+        };
+        engine.providers().add_script(&name, script);
+        self.model(format!("scripted:{name}")).engine(engine)
+    }
+
+    /// Connects to the engine.
+    pub(crate) fn connect(&self) -> Result<Connection, Error> {
+        match &self.transport {
+            #[cfg(feature = "in-process")]
+            Transport::InProcess(engine) => {
+                let found = || self.home.environment.get_or_init(Environment::of_process);
+                let environment = self.environment.as_ref().unwrap_or_else(found);
+                let made = || self.home.engine.get_or_init(|| environment.with(&self.options.env).engine());
+                let engine = engine.as_ref().unwrap_or_else(made);
+                Ok(in_process::connect(engine.clone(), &self.options, environment))
+            }
+            Transport::Process(program) => {
+                process::connect(program, &self.options, self.environment.as_ref())
+            }
+        }
+    }
+
+    /// The keys may have changed: the clones go on with the engine that they share, this one makes another.
+    #[cfg(feature = "in-process")]
+    fn moved(mut self) -> Self {
+        self.home.engine = Arc::default();
+        self
+    }
+
+    /// An engine process is started anew each time.
+    #[cfg(not(feature = "in-process"))]
+    fn moved(self) -> Self {
+        self
+    }
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent")
+            .field("model", &self.options.model)
+            .field("cwd", &self.options.cwd)
+            .field("transport", &self.transport)
+            .field("environment", &self.environment)
+            .finish_non_exhaustive()
     }
 }

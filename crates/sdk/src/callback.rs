@@ -33,10 +33,10 @@ impl Callbacks {
 /// An allow always carries its input: some engines refuse one without.
 pub(crate) fn complete(
     mut answer: ToolPermission,
-    input: &serde_json::Map<String, serde_json::Value>,
+    input: serde_json::Map<String, serde_json::Value>,
 ) -> ToolPermission {
     if let ToolPermission::Allow { updated_input: updated @ None, .. } = &mut answer {
-        *updated = Some(input.clone());
+        *updated = Some(input);
     }
     answer
 }

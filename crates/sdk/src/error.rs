@@ -5,13 +5,18 @@ use whimbrel_wire::control::AskError;
 
 /// A failure of the SDK or of the engine behind it. A model's failure is not one: it is a result frame with `is_error`.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
+    /// There is no tokio runtime to run in.
+    #[error("there is no tokio runtime here: call this inside one, for example below #[tokio::main]")]
+    NoRuntime,
     /// The engine process could not be started.
     #[error("the engine {program} cannot be started: {source}")]
     Spawn {
         /// The program.
         program: String,
         /// Why.
+        #[source]
         source: std::io::Error,
     },
     /// The engine process ended with a failure.
@@ -25,7 +30,7 @@ pub enum Error {
     /// The engine wrote something that is not a frame.
     #[error("the engine wrote a line that cannot be read: {0}")]
     Wire(#[from] WireError),
-    /// The engine refused a control request.
+    /// The engine refused a control request, or the options that the session was to begin with.
     #[error("the engine refused: {0}")]
     Refused(String),
     /// The engine's answer to a control request does not fit.

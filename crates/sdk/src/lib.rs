@@ -1,7 +1,6 @@
 //! Run agents from Rust.
 //!
 //! ```
-//! use futures::StreamExt;
 //! use serde_json::json;
 //! use whimbrel::{Agent, Frame, Scripted};
 //!
@@ -23,6 +22,8 @@
 //! - [`Agent`]: everything one can ask for, in one builder; callbacks are async closures
 //! - [`query`]: one prompt (or a stream of them) in, a stream of frames out
 //! - [`Session`]: a conversation that stays open
+//! - [`Controls`] and [`Frames`]: its two halves, so that one task can read while others talk
+//! - [`Environment`]: where keys and endpoints come from, if not from this process
 //! - [`Transport`]: the engine in this process (default), or an engine process that is driven over its standard streams
 //! - [`wire`]: the language that both sides speak
 //!
@@ -30,23 +31,31 @@
 
 mod agent;
 mod callback;
-mod client;
+mod controls;
+mod environment;
 mod error;
+mod frames;
+mod line;
 mod prompt;
 mod query;
 mod session;
+mod sorter;
 mod transport;
 
 pub use agent::Agent;
 pub use callback::{PermissionAsked, ToolPermission};
+pub use controls::Controls;
+pub use environment::Environment;
 pub use error::Error;
+pub use frames::Frames;
 pub use prompt::Prompt;
 pub use query::{Query, query};
-pub use session::{Frames, Session};
+pub use session::Session;
 pub use transport::Transport;
 pub use whimbrel_wire as wire;
 pub use whimbrel_wire::Frame;
 pub use whimbrel_wire::options::Options;
+pub use whimbrel_wire::permission::PermissionMode;
 
 /// The engine's shared part: one serves any number of sessions of this process.
 #[cfg(feature = "in-process")]

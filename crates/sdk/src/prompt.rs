@@ -1,22 +1,31 @@
 //! What is said to the agent: one message, or a stream of them.
 
-use futures::stream::{self, BoxStream, Stream, StreamExt};
+use std::fmt;
+
+use futures::stream::{BoxStream, Stream, StreamExt};
 use whimbrel_wire::content::{Block, Content};
 use whimbrel_wire::message::User;
 
 /// A prompt. Strings and content blocks are one message; a stream is as many as it yields.
 pub struct Prompt {
-    pub(crate) messages: BoxStream<'static, User>,
+    pub(crate) messages: Messages,
+}
+
+pub(crate) enum Messages {
+    /// All there is to say.
+    One(Box<User>),
+    /// They come over time.
+    Many(BoxStream<'static, User>),
 }
 
 impl Prompt {
     /// Messages that come over time. The input is finished when the stream ends.
     pub fn stream(messages: impl Stream<Item = User> + Send + 'static) -> Self {
-        Self { messages: messages.boxed() }
+        Self { messages: Messages::Many(messages.boxed()) }
     }
 
     fn one(content: Content) -> Self {
-        Self::stream(stream::iter([User::prompt(content)]))
+        User::prompt(content).into()
     }
 }
 
@@ -40,6 +49,15 @@ impl From<Vec<Block>> for Prompt {
 
 impl From<User> for Prompt {
     fn from(user: User) -> Self {
-        Self::stream(stream::iter([user]))
+        Self { messages: Messages::One(Box::new(user)) }
+    }
+}
+
+impl fmt::Debug for Prompt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.messages {
+            Messages::One(message) => f.debug_tuple("Prompt").field(message).finish(),
+            Messages::Many(_) => f.debug_tuple("Prompt").field(&"a stream").finish(),
+        }
     }
 }

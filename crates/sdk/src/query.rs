@@ -3,25 +3,31 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
-use tokio::task::JoinHandle;
 use whimbrel_wire::Frame;
+use whimbrel_wire::message::{TurnResult, User};
 
 use crate::agent::Agent;
+use crate::controls::Controls;
 use crate::error::Error;
-use crate::prompt::Prompt;
-use crate::session::Session;
+use crate::frames::Frames;
+use crate::prompt::{Messages, Prompt};
+use crate::sorter;
 
 /// A running query: a stream of frames that ends when the run has ended, which may be after several results.
 /// Dropping it stops the run.
+#[derive(Debug)]
+#[must_use = "dropping a query stops it"]
 pub struct Query {
     state: State,
 }
 
+#[derive(Debug)]
 enum State {
     Running {
-        session: Session,
-        feeder: JoinHandle<()>,
+        controls: Controls,
+        frames: Frames,
     },
     /// The engine could not be reached; told with the first frame.
     Failed(Option<Error>),
@@ -31,35 +37,62 @@ enum State {
 ///
 /// A finished prompt never cuts work short: the stream ends when nothing runs and nothing is queued.
 pub fn query(prompt: impl Into<Prompt>, agent: &Agent) -> Query {
-    let session = match Session::open(agent) {
-        Ok(session) => session,
-        Err(error) => return Query { state: State::Failed(Some(error)) },
-    };
-    let client = session.client().clone();
-    let mut messages = prompt.into().messages;
-    let feeder = tokio::spawn(async move {
-        while let Some(message) = messages.next().await {
-            if client.send(message).await.is_err() {
-                return;
-            }
+    let state = start(prompt.into(), agent).unwrap_or_else(|error| State::Failed(Some(error)));
+    Query { state }
+}
+
+fn start(prompt: Prompt, agent: &Agent) -> Result<State, Error> {
+    let (controls, frames) = sorter::connect(agent)?;
+    match prompt.messages {
+        Messages::One(message) => {
+            controls.line().say(*message)?;
+            controls.finish_input();
         }
-        client.finish_input();
-    });
-    Query { state: State::Running { session, feeder } }
+        Messages::Many(messages) => drop(tokio::spawn(feed(messages, controls.clone()))),
+    }
+    Ok(State::Running { controls, frames })
+}
+
+/// Passes messages on until there are no more, or the run is over.
+async fn feed(mut messages: BoxStream<'static, User>, controls: Controls) {
+    loop {
+        let message = tokio::select! {
+            message = messages.next() => message,
+            () = controls.line().stop.cancelled() => return,
+        };
+        let Some(message) = message else { return controls.finish_input() };
+        if controls.send(message).await.is_err() {
+            return;
+        }
+    }
 }
 
 impl Query {
-    /// The session behind it: interrupt it, change its model, ask it things.
-    pub fn session(&self) -> Result<&Session, Error> {
+    /// The next frame; none when the run has ended.
+    pub async fn next(&mut self) -> Option<Result<Frame, Error>> {
+        StreamExt::next(self).await
+    }
+
+    /// The next result; whatever comes before it is passed over.
+    pub async fn result(&mut self) -> Result<TurnResult, Error> {
+        match &mut self.state {
+            State::Running { frames, .. } => frames.result().await,
+            State::Failed(error) => Err(error.take().unwrap_or(Error::Over)),
+        }
+    }
+
+    /// The controls: interrupt the run, change its model, ask it things. A clone can be given to another task.
+    /// There are none if the engine could not be reached; the stream says why.
+    pub fn controls(&self) -> Result<&Controls, Error> {
         match &self.state {
-            State::Running { session, .. } => Ok(session),
+            State::Running { controls, .. } => Ok(controls),
             State::Failed(_) => Err(Error::Over),
         }
     }
 
     /// Interrupts the turn that runs; it still ends with a result.
     pub async fn interrupt(&self) -> Result<(), Error> {
-        self.session()?.interrupt().await
+        self.controls()?.interrupt().await
     }
 }
 
@@ -68,16 +101,8 @@ impl Stream for Query {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         match &mut self.state {
-            State::Running { session, .. } => session.frames().poll_next_unpin(context),
+            State::Running { frames, .. } => frames.poll_next_unpin(context),
             State::Failed(error) => Poll::Ready(error.take().map(Err)),
-        }
-    }
-}
-
-impl Drop for Query {
-    fn drop(&mut self) {
-        if let State::Running { feeder, .. } = &self.state {
-            feeder.abort();
         }
     }
 }

@@ -1,11 +1,10 @@
 //! The SDK with the engine in this process, on scripted models.
+#![cfg(feature = "in-process")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use futures::StreamExt;
 use serde_json::{Value, json};
 use whimbrel::wire::message::{Outcome, User};
 use whimbrel::wire::permission::{PermissionMode, PermissionResult};
@@ -118,43 +117,16 @@ async fn an_interrupt_ends_the_turn_and_the_session_goes_on() {
     assert!(history.contains("nterrupted") && history.contains("tool_result"));
 }
 
-#[tokio::test]
-async fn dropping_a_session_ends_the_command_it_runs() {
-    let run =
-        json!([{"type": "tool_use", "name": "Bash", "input": {"command": "echo $$ > pid; exec sleep 60"}}]);
-    let (agent, folder, _) = agent(json!([run]));
-    let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
-    let session = Session::open(&agent).unwrap();
-    session.send("go").await.unwrap();
-    let pid =
-        until(|| std::fs::read_to_string(folder.path().join("pid")).ok().filter(|text| text.ends_with('\n')))
-            .await;
-    let process = format!("/proc/{}", pid.trim());
-    drop(session);
-    until(|| (!std::path::Path::new(&process).exists()).then_some(())).await;
-}
-
-/// Looks until there is something to see, for at most ten seconds.
-async fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let looking = async {
-        loop {
-            if let Some(found) = look() {
-                return found;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), looking).await.unwrap()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_sessions_of_five_turns_finish_in_one_process() {
     let folder = tempfile::tempdir().unwrap();
     let finished = Arc::new(AtomicUsize::new(0));
+    let shared = Agent::new().cwd(folder.path()).persist_session(false);
+    let shared = shared.engine(whimbrel::Environment::default().engine());
     let mut sessions = Vec::new();
     for number in 0..1000 {
         let script = Scripted::replies(json!(["1", "2", "3", "4", format!("{number}")])).unwrap();
-        let agent = Agent::new().cwd(folder.path()).persist_session(false).script(script);
+        let agent = shared.clone().script(script);
         let finished = Arc::clone(&finished);
         sessions.push(tokio::spawn(async move {
             let mut session = Session::open(&agent).unwrap();

@@ -1,24 +1,22 @@
 //! Where the engine is. Both ways end in the same pair of channels.
 
 #[cfg(feature = "in-process")]
-mod in_process;
-mod process;
+pub(crate) mod in_process;
+pub(crate) mod process;
 
+use std::fmt;
 use std::path::PathBuf;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use whimbrel_wire::options::Options;
 use whimbrel_wire::{Frame, WireError};
 
 use crate::error::Error;
 
-pub(crate) use process::Host;
-
 /// Where the engine is.
 #[derive(Clone)]
 pub enum Transport {
-    /// In this process; shared with other sessions if one is given.
+    /// In this process. Without an engine, sessions of one agent and its clones share one that is made for them.
     #[cfg(feature = "in-process")]
     InProcess(Option<whimbrel_engine::Engine>),
     /// A process of its own: ours, or any other that speaks the same language.
@@ -57,7 +55,7 @@ pub(crate) enum Incoming {
     #[cfg(feature = "in-process")]
     Frames(mpsc::Receiver<Frame>),
     /// Lines of a process, which may be wrong.
-    Lines(mpsc::Receiver<Result<Frame, Error>>),
+    Process(Box<process::Output>),
 }
 
 impl Incoming {
@@ -65,18 +63,19 @@ impl Incoming {
         match self {
             #[cfg(feature = "in-process")]
             Self::Frames(frames) => frames.recv().await.map(Ok),
-            Self::Lines(lines) => lines.recv().await,
+            Self::Process(output) => output.next().await,
         }
     }
 }
 
-impl Transport {
-    pub(crate) fn connect(&self, options: &Options, host: Host) -> Result<Connection, Error> {
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             #[cfg(feature = "in-process")]
-            // In process the input's end and the host's ear are separate anyway.
-            Self::InProcess(engine) => Ok(in_process::connect(engine.as_ref(), options)),
-            Self::Process(program) => process::connect(program, options, host),
+            Self::InProcess(engine) => {
+                f.debug_struct("InProcess").field("shared", &engine.is_some()).finish_non_exhaustive()
+            }
+            Self::Process(program) => f.debug_tuple("Process").field(program).finish(),
         }
     }
 }

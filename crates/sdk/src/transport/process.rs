@@ -9,48 +9,69 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use whimbrel_wire::codec::MAX_LINE_IN;
 use whimbrel_wire::options::Options;
 use whimbrel_wire::system::{SessionState, SystemEvent};
 use whimbrel_wire::{Frame, WireError, decode, encode};
 
+use crate::environment::Environment;
 use crate::error::Error;
 use crate::transport::{Connection, Incoming};
 
 /// How long an engine may take to end by itself once its input is closed or it was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// How long its output is waited for after it has ended.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
 /// How much of the engine's standard error is kept for an error text.
 const STDERR_KEPT: usize = 4096;
 
 const DEPTH: usize = 128;
 
-/// Whether the host answers questions of the engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Host {
-    /// It does.
-    Answers,
-    /// It does not.
-    IsSilent,
-}
-
-/// What the reading task needs.
-struct Reading {
-    lines: mpsc::Sender<Result<Frame, Error>>,
+/// What the engine writes, and the engine itself: whoever reads to the end has also seen it off.
+pub(crate) struct Output {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    line: Vec<u8>,
     stop: CancellationToken,
     idle: watch::Sender<bool>,
-    tail: Arc<Mutex<VecDeque<u8>>>,
+    stderr: Tail,
+    /// Whether the engine tells its state.
+    tells_state: bool,
+    /// Whether the last turn failed.
+    turn_failed: bool,
+    phase: Phase,
 }
 
-/// Starts a program and speaks with it. If the host answers questions, the engine's input stays open until the run is over.
+/// How far an engine is on its way out.
+enum Phase {
+    Running,
+    /// It has ended; what it has written is still read, but nothing more is waited for: others may hold its output open.
+    Ended,
+    /// It was told to stop and may go on writing until then.
+    Stopping(Instant),
+    /// All is read, and it has been seen off.
+    Gone,
+}
+
+/// Starts a program and speaks with it.
 #[expect(clippy::disallowed_methods, reason = "starting an engine process is what this file is for")]
-pub(super) fn connect(program: &Path, options: &Options, host: Host) -> Result<Connection, Error> {
+pub(crate) fn connect(
+    program: &Path,
+    options: &Options,
+    environment: Option<&Environment>,
+) -> Result<Connection, Error> {
     let mut command = Command::new(program);
+    if let Some(environment) = environment {
+        command.env_clear().envs(environment.variables());
+    }
     command
-        .args(["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"])
         .args(options.to_args())
-        .envs(&options.env)
+        .envs(options.to_env())
         .env("CLAUDE_CODE_ENTRYPOINT", "sdk-rs")
         .env("CLAUDE_CODE_SDK_READS_SESSION_STATE", "1")
         .stdin(Stdio::piped())
@@ -69,25 +90,30 @@ pub(super) fn connect(program: &Path, options: &Options, host: Host) -> Result<C
         return Err(Error::Over);
     };
     let (sender, lines_out) = mpsc::channel(DEPTH);
-    let (lines_in, receiver) = mpsc::channel(DEPTH);
     let (stop, finished) = (CancellationToken::new(), CancellationToken::new());
     let idle = watch::Sender::new(true);
-    let tail = Arc::new(Mutex::new(VecDeque::new()));
-    let closing = closing_time(host, finished.clone(), idle.subscribe());
+    let closing = closing_time(finished.clone(), idle.subscribe());
     tokio::spawn(write(stdin, lines_out, stop.clone(), idle.clone(), closing));
-    tokio::spawn(keep_tail(stderr, Arc::clone(&tail)));
-    let reading = Reading { lines: lines_in, stop: stop.clone(), idle, tail };
-    tokio::spawn(run(child, stdout, reading));
-    Ok(Connection { sender, incoming: Incoming::Lines(receiver), finished, stop, wants_initialize: true })
+    let output = Output {
+        child,
+        stdout: BufReader::new(stdout),
+        line: Vec::new(),
+        stop: stop.clone(),
+        idle,
+        stderr: Tail::of(stderr),
+        tells_state: false,
+        turn_failed: false,
+        phase: Phase::Running,
+    };
+    let incoming = Incoming::Process(Box::new(output));
+    Ok(Connection { sender, incoming, finished, stop, wants_initialize: true })
 }
 
-/// Resolves when the engine's input may be closed.
-async fn closing_time(host: Host, finished: CancellationToken, mut idle: watch::Receiver<bool>) {
+/// Resolves when the engine's input may be closed: no prompt will come, and nothing runs that may ask or be interrupted.
+async fn closing_time(finished: CancellationToken, mut idle: watch::Receiver<bool>) {
     finished.cancelled().await;
-    if host == Host::Answers {
-        // The sender lives as long as the tasks that read and write.
-        let _ = idle.wait_for(|idle| *idle).await;
-    }
+    // The sender lives as long as the tasks that read and write.
+    let _ = idle.wait_for(|idle| *idle).await;
 }
 
 /// Writes lines until there are no more, then closes the engine's input.
@@ -109,7 +135,7 @@ async fn write(
             () = &mut closing => None,
         };
         let Some(Ok(frame)) = line else { return };
-        if matches!(frame, Frame::User(_)) {
+        if matches!(&frame, Frame::User(user) if user.should_query != Some(false)) {
             idle.send_replace(false);
         }
         buffer.clear();
@@ -120,59 +146,90 @@ async fn write(
     }
 }
 
-/// Reads lines until the engine ends, then sees to it that it really has.
-async fn run(mut child: Child, stdout: ChildStdout, reading: Reading) {
-    let Reading { lines, stop, idle, tail } = reading;
-    let (mut tells_state, mut turn_failed) = (false, false);
-    let mut reader = BufReader::new(stdout);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let read = tokio::select! {
-            read = read_line(&mut reader, &mut line) => read,
-            () = stop.cancelled() => break,
-        };
-        if !matches!(read, Ok(1..)) {
-            break;
+impl Output {
+    /// The next frame. After the last one the engine has ended; if it failed without saying so, that is the last item.
+    pub(super) async fn next(&mut self) -> Option<Result<Frame, Error>> {
+        if matches!(self.phase, Phase::Gone) {
+            return None;
         }
-        let Ok(text) = std::str::from_utf8(&line) else { continue };
-        // Anything that does not look like a frame is noise that some other code wrote.
-        if !text.starts_with('{') {
-            continue;
+        while self.read_line().await {
+            if let Some(frame) = self.frame() {
+                return Some(frame);
+            }
         }
+        let error = self.see_off().await;
+        self.phase = Phase::Gone;
+        error.map(Err)
+    }
+
+    /// Reads one line; false at the end. An engine that is to stop is told so, and has some time to say its last.
+    async fn read_line(&mut self) -> bool {
+        self.line.clear();
+        loop {
+            if self.stop.is_cancelled() && !matches!(self.phase, Phase::Stopping(_)) {
+                ask_to_end(&self.child);
+                self.phase = Phase::Stopping(Instant::now() + GRACE);
+            }
+            let mut lines = (&mut self.stdout).take(MAX_LINE_IN as u64);
+            // What has come of a line stays in the buffer if this is left before its end.
+            let reading = lines.read_until(b'\n', &mut self.line);
+            let read = match self.phase {
+                Phase::Running => tokio::select! {
+                    biased;
+                    () = self.stop.cancelled() => continue,
+                    read = reading => read,
+                    _ = self.child.wait() => {
+                        self.phase = Phase::Ended;
+                        continue;
+                    }
+                },
+                Phase::Ended => tokio::select! {
+                    biased;
+                    read = reading => read,
+                    () = sleep(LAST_WORDS) => return false,
+                },
+                Phase::Stopping(until) => tokio::select! {
+                    biased;
+                    () = sleep_until(until) => return false,
+                    read = reading => read,
+                },
+                Phase::Gone => return false,
+            };
+            return read.is_ok() && !self.line.is_empty();
+        }
+    }
+
+    /// The frame on the line. Anything that does not look like one is noise that some other code wrote.
+    fn frame(&mut self) -> Option<Result<Frame, Error>> {
+        let text = std::str::from_utf8(&self.line).ok().filter(|text| text.starts_with('{'))?;
         let frame = decode(text.trim_end()).map_err(Error::from);
         if let Ok(frame) = &frame {
-            if is_over(frame, &mut tells_state) {
-                idle.send_replace(true);
+            if is_over(frame, &mut self.tells_state) {
+                self.idle.send_replace(true);
             }
             if let Frame::Result(result) = frame {
-                turn_failed = result.is_error;
+                self.turn_failed = result.is_error;
             }
         }
-        if lines.send(frame).await.is_err() {
-            break;
-        }
+        Some(frame)
     }
-    if stop.is_cancelled() {
-        ask_to_end(&child);
-    }
-    let status = match tokio::time::timeout(GRACE, child.wait()).await {
-        Ok(status) => status,
-        Err(_) => {
-            // The process is on its way out in any case; what matters is that it goes.
-            let _ = child.start_kill();
-            child.wait().await
+
+    /// Sees to it that the engine has really ended, and says how if it failed.
+    async fn see_off(&mut self) -> Option<Error> {
+        let status = match tokio::time::timeout(GRACE, self.child.wait()).await {
+            Ok(status) => status,
+            Err(_) => {
+                // The process is on its way out in any case; what matters is that it goes.
+                let _ = self.child.start_kill();
+                self.child.wait().await
+            }
+        };
+        let status = status.ok().filter(|status| !status.success())?;
+        // An engine also leaves with a failure when its last turn failed; the result has told that already.
+        if self.turn_failed || self.stop.is_cancelled() {
+            return None;
         }
-    };
-    // An engine also leaves with a failure when its last turn failed; the result has told that already.
-    if let Ok(status) = status
-        && !status.success()
-        && !turn_failed
-        && !stop.is_cancelled()
-    {
-        let kept: Vec<u8> = tail.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
-        let stderr = String::from_utf8_lossy(&kept).into_owned();
-        let _ = lines.send(Err(Error::Engine { status, stderr })).await;
+        Some(Error::Engine { status, stderr: self.stderr.text().await })
     }
 }
 
@@ -197,17 +254,33 @@ fn is_over(frame: &Frame, tells_state: &mut bool) -> bool {
     }
 }
 
-async fn read_line(reader: &mut BufReader<ChildStdout>, line: &mut Vec<u8>) -> std::io::Result<usize> {
-    reader.take(MAX_LINE_IN as u64).read_until(b'\n', line).await
+/// The end of what the engine writes to its standard error.
+struct Tail {
+    kept: Arc<Mutex<VecDeque<u8>>>,
+    reading: AbortOnDropHandle<()>,
 }
 
-/// Keeps the end of what the engine writes to its standard error.
-async fn keep_tail(mut stderr: ChildStderr, tail: Arc<Mutex<VecDeque<u8>>>) {
+impl Tail {
+    fn of(stderr: ChildStderr) -> Self {
+        let kept = Arc::default();
+        let reading = tokio::spawn(keep(stderr, Arc::clone(&kept)));
+        Self { kept, reading: AbortOnDropHandle::new(reading) }
+    }
+
+    /// What there is of it when the engine has ended. Another process may hold the stream open: that is not waited for long.
+    async fn text(&mut self) -> String {
+        let _ = tokio::time::timeout(LAST_WORDS, &mut self.reading).await;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(kept.make_contiguous()).into_owned()
+    }
+}
+
+async fn keep(mut stderr: ChildStderr, kept: Arc<Mutex<VecDeque<u8>>>) {
     let mut piece = [0; 1024];
     while let Ok(read @ 1..) = stderr.read(&mut piece).await {
-        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
-        tail.extend(&piece[..read]);
-        let excess = tail.len().saturating_sub(STDERR_KEPT);
-        tail.drain(..excess);
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(&piece[..read]);
+        let excess = kept.len().saturating_sub(STDERR_KEPT);
+        kept.drain(..excess);
     }
 }

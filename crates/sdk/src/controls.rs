@@ -1,0 +1,95 @@
+//! What can be said to a running agent, from anywhere.
+
+use std::fmt;
+use std::sync::Arc;
+
+use whimbrel_wire::control::{
+    Ask, InitializeReply, Interrupt, SetMaxThinkingTokens, SetModel, SetPermissionMode, StopTask,
+};
+use whimbrel_wire::message::User;
+use whimbrel_wire::permission::PermissionMode;
+
+use crate::error::Error;
+use crate::line::{Handle, Line};
+
+/// The controls of a running agent: talk to it, interrupt it, change its model. Cheap to clone, and to be used from any
+/// task, whoever reads the frames, and whether or not anybody does.
+///
+/// The input is finished when the last clone is dropped, or before by [`Controls::finish_input`].
+#[derive(Clone)]
+pub struct Controls {
+    handle: Arc<Handle>,
+}
+
+impl Controls {
+    pub(crate) fn new(handle: Handle) -> Self {
+        Self { handle: Arc::new(handle) }
+    }
+
+    /// Says something. While a turn runs it waits for its turn.
+    pub async fn send(&self, message: impl Into<User>) -> Result<(), Error> {
+        if self.line().finished.is_cancelled() {
+            return Err(Error::Over);
+        }
+        self.line().send(message.into()).await
+    }
+
+    /// Asks the engine something; see [`wire::control`](crate::wire::control) for all there is.
+    pub async fn call<A: Ask>(&self, ask: A) -> Result<A::Reply, Error> {
+        self.line().call(ask).await
+    }
+
+    /// Interrupts the turn that runs; it still ends with a result.
+    pub async fn interrupt(&self) -> Result<(), Error> {
+        self.call(Interrupt::default()).await.map(drop)
+    }
+
+    /// Changes the model from the next model call on; none means the default.
+    pub async fn set_model(&self, model: Option<String>) -> Result<(), Error> {
+        self.call(SetModel { model }).await.map(drop)
+    }
+
+    /// Changes what the agent may do without asking.
+    pub async fn set_permission_mode(&self, mode: PermissionMode) -> Result<(), Error> {
+        self.call(SetPermissionMode { mode }).await.map(drop)
+    }
+
+    /// Changes how much the model may think; 0 means not at all, none the default.
+    pub async fn set_max_thinking_tokens(&self, limit: Option<u64>) -> Result<(), Error> {
+        let ask = SetMaxThinkingTokens { max_thinking_tokens: limit, ..SetMaxThinkingTokens::default() };
+        self.call(ask).await.map(drop)
+    }
+
+    /// Stops a background task.
+    pub async fn stop_task(&self, task: impl Into<String>) -> Result<(), Error> {
+        self.call(StopTask { task_id: task.into() }).await.map(drop)
+    }
+
+    /// What the engine offers: commands, models, agents, account. The engine is asked once at most.
+    pub async fn info(&self) -> Result<&InitializeReply, Error> {
+        self.line().info().await
+    }
+
+    /// No further message will come. The agent finishes what it is doing; frames go on until the run has ended.
+    pub fn finish_input(&self) {
+        self.line().finished.cancel();
+    }
+
+    /// Stops everything now. A turn that runs may still say how it ended.
+    pub fn close(&self) {
+        self.line().stop.cancel();
+    }
+
+    pub(crate) fn line(&self) -> &Line {
+        &self.handle.line
+    }
+}
+
+impl fmt::Debug for Controls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controls")
+            .field("input_finished", &self.line().finished.is_cancelled())
+            .field("stopped", &self.line().stop.is_cancelled())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,77 @@
+//! The variables that an engine sees: keys, endpoints, switches.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::sync::Arc;
+
+/// The environment of an engine and of the commands it runs. Cheap to clone.
+///
+/// By default it is the one of this process. A program that serves several people can give each agent its own:
+///
+/// ```
+/// use whimbrel::{Agent, Environment};
+///
+/// let environment = Environment::from_iter([
+///     ("PATH", "/usr/bin:/bin"),
+///     ("ANTHROPIC_API_KEY", "the key of this customer"),
+/// ]);
+/// let agent = Agent::new().environment(environment);
+/// ```
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Environment {
+    variables: Arc<BTreeMap<String, String>>,
+}
+
+impl Environment {
+    /// The variables of this process as they are now. What is not UTF-8 is left out.
+    pub fn of_process() -> Self {
+        let text =
+            |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        std::env::vars_os().filter_map(text).collect()
+    }
+
+    /// The value of a variable.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str)
+    }
+
+    pub(crate) fn variables(&self) -> &BTreeMap<String, String> {
+        &self.variables
+    }
+
+    /// These variables and others on top.
+    #[cfg(feature = "in-process")]
+    pub(crate) fn with(&self, others: &BTreeMap<String, String>) -> Self {
+        if others.is_empty() {
+            return self.clone();
+        }
+        let mut all = self.variables().clone();
+        all.extend(others.clone());
+        Self { variables: Arc::new(all) }
+    }
+
+    /// An engine that asks the providers which these variables tell of. Sessions that are given the same one share its
+    /// connections and prompts; see [`Agent::engine`](crate::Agent::engine).
+    #[cfg(feature = "in-process")]
+    pub fn engine(&self) -> whimbrel_engine::Engine {
+        let variables = self.clone();
+        let get = move |name: &str| variables.get(name).map(str::to_owned);
+        let door = whimbrel_models::http::Door::from_env(&get);
+        whimbrel_engine::Engine::new(whimbrel_models::providers::Providers::from_env(Arc::new(get), door))
+    }
+}
+
+impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Self {
+        let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+        Self { variables: Arc::new(variables.collect()) }
+    }
+}
+
+/// Names only: values may be secrets.
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.variables.keys()).finish()
+    }
+}

@@ -1,0 +1,125 @@
+//! What the agent says, and how it waits for its reader.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::{fmt, io};
+
+use futures::Stream;
+use tokio::sync::mpsc;
+use whimbrel_wire::Frame;
+use whimbrel_wire::message::TurnResult;
+
+use crate::error::Error;
+use crate::line::Line;
+
+/// What the agent says, as a stream of frames. It ends when the run has ended. Dropping it stops the run.
+///
+/// Nothing waits for its reader but the frames themselves: permission questions are answered and control calls return
+/// however slowly it is read. Unread frames wait in memory, up to [`Agent::unread_limit`](crate::Agent::unread_limit);
+/// beyond it the engine is slowed until some are read. A control call gets its answer even then.
+#[must_use = "dropping the frames stops the run"]
+pub struct Frames {
+    shelf: mpsc::UnboundedReceiver<Unread>,
+    line: Arc<Line>,
+}
+
+/// A frame that waits for its reader, and what it weighs. Small, because room for some is held in advance.
+struct Unread {
+    frame: Result<Frame, Box<Error>>,
+    bytes: usize,
+}
+
+/// Where frames are put for the reader.
+pub(crate) struct Shelf {
+    frames: mpsc::UnboundedSender<Unread>,
+    line: Arc<Line>,
+}
+
+/// Both ends.
+pub(crate) fn shelf(line: &Arc<Line>) -> (Shelf, Frames) {
+    let (frames, shelf) = mpsc::unbounded_channel();
+    (Shelf { frames, line: Arc::clone(line) }, Frames { shelf, line: Arc::clone(line) })
+}
+
+impl Shelf {
+    /// Puts a frame down; never waits. If the reader has gone the run is stopping anyway.
+    pub(crate) fn put(&self, frame: Result<Frame, Error>) {
+        let bytes = frame.as_ref().map_or(0, weight);
+        self.line.shelved(bytes);
+        let _ = self.frames.send(Unread { frame: frame.map_err(Box::new), bytes });
+    }
+}
+
+impl Frames {
+    /// The next frame; none when the run has ended.
+    pub async fn next(&mut self) -> Option<Result<Frame, Error>> {
+        std::future::poll_fn(|context| self.poll_frame(context)).await
+    }
+
+    /// The next result; whatever comes before it is passed over.
+    pub async fn result(&mut self) -> Result<TurnResult, Error> {
+        loop {
+            match self.next().await {
+                Some(Ok(Frame::Result(result))) => return Ok(*result),
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(error),
+                None => return Err(Error::Over),
+            }
+        }
+    }
+
+    fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> {
+        let Some(Unread { frame, bytes }) = ready!(self.shelf.poll_recv(context)) else {
+            return Poll::Ready(None);
+        };
+        self.line.taken(bytes);
+        Poll::Ready(Some(frame.map_err(|error| *error)))
+    }
+}
+
+impl Stream for Frames {
+    type Item = Result<Frame, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_frame(context)
+    }
+}
+
+impl Drop for Frames {
+    fn drop(&mut self) {
+        self.line.stop.cancel();
+    }
+}
+
+impl fmt::Debug for Frames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frames").field("unread", &self.shelf.len()).finish_non_exhaustive()
+    }
+}
+
+/// How many bytes a frame has on the wire, more or less: it takes about as many in memory.
+fn weight(frame: &Frame) -> usize {
+    // There can be thousands of these in a second, and their size is known.
+    if let Frame::StreamEvent(event) = frame {
+        return size_of_val(&**event) + event.event.as_str().len();
+    }
+    let mut counted = Counted(0);
+    // Counting cannot fail, and a frame can always be written.
+    let _ = serde_json::to_writer(&mut counted, frame);
+    counted.0
+}
+
+/// Counts what is written.
+struct Counted(usize);
+
+impl io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! Talking to an agent whose frames nobody reads, with the engine in this process.
+#![cfg(feature = "in-process")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use futures::{FutureExt, StreamExt};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use whimbrel::wire::message::Outcome;
+use whimbrel::wire::permission::PermissionResult;
+use whimbrel::{Agent, Environment, Error, Frame, Scripted, Session, query};
+
+/// An agent in an empty folder, on a script.
+fn agent(replies: Value) -> (Agent, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = Agent::new().cwd(folder.path()).persist_session(false);
+    (agent.script(Scripted::replies(replies).unwrap()), folder)
+}
+
+/// A reply of thousands of deltas, and then a call that needs permission.
+fn long_reply_with_a_call() -> Value {
+    json!([
+        {"type": "text", "text": "word ".repeat(10_000)},
+        {"type": "tool_use", "name": "Bash", "input": {"command": "touch made"}},
+    ])
+}
+
+async fn soon<T>(wait: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_question_is_asked_although_nobody_has_read_the_frames_before_it() {
+    let (agent, folder) = agent(json!([long_reply_with_a_call(), "done"]));
+    let (ask, asked) = oneshot::channel();
+    let ask = Mutex::new(Some(ask));
+    let agent = agent.partial_messages(true).can_use_tool(move |_| {
+        ask.lock().unwrap().take().unwrap().send(()).unwrap();
+        async { PermissionResult::allow() }
+    });
+    let (controls, mut frames) = Session::open(&agent).unwrap().split();
+    controls.send("go").await.unwrap();
+    soon(asked).await.unwrap();
+    let result = soon(frames.result()).await.unwrap();
+    assert_eq!(result.result.as_deref(), Some("done"));
+    assert!(folder.path().join("made").exists());
+}
+
+#[tokio::test]
+async fn an_interrupt_passes_although_the_engine_waits_for_a_reader() {
+    let (agent, _folder) = agent(json!([long_reply_with_a_call()]));
+    let agent = agent.partial_messages(true).unread_limit(10_000);
+    let (controls, mut frames) = Session::open(&agent).unwrap().split();
+    controls.send("go").await.unwrap();
+    assert!(soon(frames.next()).await.unwrap().is_ok());
+    soon(controls.interrupt()).await.unwrap();
+    assert_eq!(soon(frames.result()).await.unwrap().subtype, Outcome::ErrorDuringExecution);
+}
+
+#[tokio::test]
+async fn an_interrupt_takes_back_the_question_that_a_callback_is_at() {
+    let (agent, _folder) = agent(json!([long_reply_with_a_call(), "next"]));
+    let (enter, entered) = oneshot::channel();
+    let (held, gone) = oneshot::channel::<()>();
+    let state = Mutex::new(Some((enter, held)));
+    let agent = agent.can_use_tool(move |_| {
+        let (enter, held) = state.lock().unwrap().take().unwrap();
+        async move {
+            let _held = held;
+            enter.send(()).unwrap();
+            std::future::pending().await
+        }
+    });
+    let (controls, mut frames) = Session::open(&agent).unwrap().split();
+    controls.send("go").await.unwrap();
+    soon(entered).await.unwrap();
+    soon(controls.interrupt()).await.unwrap();
+    assert!(soon(gone).await.is_err(), "the callback's future is dropped");
+    assert_eq!(soon(frames.result()).await.unwrap().subtype, Outcome::ErrorDuringExecution);
+    controls.send("and now?").await.unwrap();
+    assert_eq!(soon(frames.result()).await.unwrap().result.as_deref(), Some("next"));
+}
+
+#[tokio::test]
+async fn a_query_can_be_controlled_from_another_task() {
+    let (agent, _folder) =
+        agent(json!([{"content": [{"type": "text", "text": "late"}], "delay_ms": 60_000}]));
+    let mut running = query("go", &agent);
+    let controls = running.controls().unwrap().clone();
+    assert!(matches!(soon(running.next()).await, Some(Ok(Frame::System(_)))));
+    soon(tokio::spawn(async move { controls.interrupt().await })).await.unwrap().unwrap();
+    let frames: Vec<_> = soon(running.collect()).await;
+    assert!(matches!(frames.last(), Some(Ok(Frame::Result(_)))), "{frames:?}");
+}
+
+#[tokio::test]
+async fn the_run_ends_by_itself_when_nobody_is_left_to_talk() {
+    let (agent, _folder) = agent(json!(["hello"]));
+    let (controls, frames) = Session::open(&agent).unwrap().split();
+    controls.send("hi").await.unwrap();
+    drop(controls);
+    let frames: Vec<_> = soon(frames.collect()).await;
+    assert!(matches!(frames.last(), Some(Ok(Frame::Result(_)))), "{frames:?}");
+}
+
+#[tokio::test]
+async fn what_the_engine_offers_is_known_before_and_during_a_conversation() {
+    let (agent, _folder) = agent(json!(["hello"]));
+    let mut session = Session::open(&agent).unwrap();
+    let models = soon(session.info()).await.unwrap().models.clone();
+    assert!(!models.is_empty());
+    session.send("hi").await.unwrap();
+    soon(session.result()).await.unwrap();
+    assert_eq!(soon(session.info()).await.unwrap().models, models);
+}
+
+#[tokio::test]
+async fn settings_come_from_the_given_environment_and_from_no_other() {
+    let run = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "env > seen"}}]);
+    let (agent, folder) = agent(json!([run, "done"]));
+    let environment = Environment::from_iter([("PATH", "/usr/bin:/bin"), ("GIVEN", "1")]);
+    assert_eq!(format!("{environment:?}"), r#"{"GIVEN", "PATH"}"#);
+    let agent = agent.environment(environment).env("ADDED", "2");
+    let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
+    let frames: Vec<_> = soon(query("go", &agent).collect()).await;
+    assert!(frames.iter().all(Result::is_ok), "{frames:?}");
+    let seen = std::fs::read_to_string(folder.path().join("seen")).unwrap();
+    let has = |name: &str| seen.lines().any(|line| line.starts_with(&format!("{name}=")));
+    assert!(has("GIVEN") && has("ADDED") && !has("CARGO_MANIFEST_DIR"), "{seen}");
+}
+
+#[tokio::test]
+async fn the_key_is_looked_for_in_the_given_environment() {
+    let source = async |agent: Agent| {
+        let session = Session::open(&agent).unwrap();
+        session.info().await.unwrap().account.api_key_source.clone().unwrap()
+    };
+    let bare = Agent::new().persist_session(false).environment(Environment::default());
+    assert_eq!(source(bare.clone()).await, "none");
+    assert_eq!(source(bare.clone().env("ANTHROPIC_API_KEY", "k")).await, "ANTHROPIC_API_KEY");
+    let given = Environment::from_iter([("ANTHROPIC_AUTH_TOKEN", "t")]);
+    assert_eq!(source(bare.clone().environment(given)).await, "ANTHROPIC_AUTH_TOKEN");
+    assert_eq!(source(bare).await, "none");
+}
+
+#[test]
+fn without_a_runtime_there_is_an_error_and_no_panic() {
+    let (agent, _folder) = agent(json!(["hello"]));
+    assert!(matches!(Session::open(&agent), Err(Error::NoRuntime)));
+    let first = query("hi", &agent).next().now_or_never();
+    assert!(matches!(first, Some(Some(Err(Error::NoRuntime)))));
+}
+
+#[test]
+fn what_is_handed_between_tasks_can_be() {
+    fn is<T: Send + Sync + 'static>() {}
+    fn may_go<T: Send + 'static>() {}
+    is::<Agent>();
+    is::<Environment>();
+    is::<Session>();
+    is::<whimbrel::Query>();
+    is::<whimbrel::Controls>();
+    is::<whimbrel::Frames>();
+    is::<whimbrel::Engine>();
+    is::<whimbrel::Transport>();
+    is::<Error>();
+    may_go::<whimbrel::Prompt>();
+}
