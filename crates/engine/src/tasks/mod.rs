@@ -1,11 +1,12 @@
 //! Commands of a session: those that a call waits for, and those that run in the background.
 //!
-//! - `process`: one command, from its start to its end;
+//! - `process`: one command, from its start to its end; `exchange`: one that is told something and answers;
 //! - `output`: what it prints, in bounded memory; `readable`: the same for the eyes of a model;
 //! - `task`: background work as others see it;
 //! - `trail`: follows `cd` from one command to the next;
 //! - `roster`: what runs now; `procfs`: finds what has wandered off; `reaper`: for the day when we are killed.
 
+mod exchange;
 mod output;
 mod process;
 mod procfs;
@@ -29,6 +30,7 @@ use self::process::Process;
 use self::roster::{GRACE, Roster};
 use crate::ids;
 
+pub(crate) use self::exchange::{Exchange, Heard, Step};
 pub use self::output::Captured;
 pub use self::process::{Ending, Leftover, Order, StartFault};
 pub use self::task::{
