@@ -9,8 +9,8 @@ use tokio::process::ChildStdin;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::process::{Body, DRAIN, DRAIN_SILENCE, Ending, Order, Pipe, StartFault};
 use super::Tasks;
+use super::process::{Body, DRAIN, DRAIN_SILENCE, Ending, Order, Pipe, StartFault};
 use super::readable::{readable, size};
 
 /// How much is kept of the answer, and of complaints. What goes beyond is read and dropped.

@@ -15,7 +15,7 @@ mod reaper;
 mod roster;
 mod task;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod trail;
 
 use std::path::Path;
