@@ -11,6 +11,7 @@
 //! - [`commands`]: prompts that the engine answers itself
 //! - [`settings`]: what the person, the project, the host and an administrator want
 //! - [`setup`]: options to meaning; [`knobs`]: what can be turned while it runs; [`toolbox`]: which tools there are
+//! - [`hooks`]: code that is told what happens and may have a say
 //! - [`agents`]: subagents, the same turn on a branch of its own
 //! - [`tools`] (one leaf each), [`tasks`] (background work), [`workspace`] (what the calls of a session share)
 //! - effects: [`clock`], [`ids`], [`files`]: only these touch time, randomness and disk
@@ -29,6 +30,7 @@ pub mod denials;
 mod engine;
 pub mod files;
 pub mod gate;
+pub mod hooks;
 pub mod ids;
 pub mod knobs;
 pub mod link;

@@ -1,12 +1,14 @@
 //! Commands of a session: those that a call waits for, and those that run in the background.
 //!
-//! - `process`: one command, from its start to its end; `script`: how the shell gets it;
+//! - `process`: one command, from its start to its end; `script`: how the shell gets it; `exchange`: one that is told
+//!   something and answers;
 //! - `output`: what it prints, in bounded memory; `readable`: the same for the eyes of a model;
 //! - `task`: background work as others see it;
 //! - `trail`: follows `cd` from one command to the next;
 //! - `roster`: what runs now; `mark`: by what it is known, `procfs`: finds what has wandered off; `reaper`: for the day
 //!   when we are killed.
 
+mod exchange;
 mod mark;
 mod output;
 mod process;
@@ -17,7 +19,7 @@ mod roster;
 mod script;
 mod task;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod trail;
 
 use std::path::Path;
@@ -32,6 +34,7 @@ use self::process::Process;
 use self::roster::{GRACE, Roster};
 use crate::ids;
 
+pub(crate) use self::exchange::{Exchange, Heard, Step};
 pub use self::mark::follow_daemons;
 pub use self::output::Captured;
 pub use self::process::{Ending, Leftover, Order, StartFault};

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "this file starts the commands")]
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, PipeWriter};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use tokio::net::unix::pipe::Receiver;
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -25,8 +25,8 @@ use crate::clock;
 
 /// How long we wait for more output after a command has ended, if something still holds its output open: at most
 /// this long, and only as long as something comes every now and then.
-const DRAIN: Duration = Duration::from_millis(200);
-const DRAIN_SILENCE: Duration = Duration::from_millis(50);
+pub(super) const DRAIN: Duration = Duration::from_millis(200);
+pub(super) const DRAIN_SILENCE: Duration = Duration::from_millis(50);
 
 /// How much is read at once: little at first, for most commands say little.
 const FIRST_READ: usize = 4 * 1024;
@@ -91,15 +91,17 @@ pub(super) struct Process {
     body: Body,
 }
 
-/// Where the output of a command comes in.
-struct Pipe {
+/// Where an output of a command comes in.
+pub(super) struct Pipe {
     receiver: Receiver,
-    buffer: Vec<u8>,
-    open: bool,
+    /// What came last.
+    pub(super) buffer: Vec<u8>,
+    /// Whether something can still come.
+    pub(super) open: bool,
 }
 
-/// The processes of a command, until they have ended.
-struct Body(Option<Alive>);
+/// The processes of a command, until they have ended. Dropped before, they are ended.
+pub(super) struct Body(Option<Alive>);
 
 /// A command's first process, and the group of all.
 struct Alive {
@@ -110,52 +112,28 @@ struct Alive {
 impl Process {
     /// Starts a command. Both its outputs go into one pipe, so that they stay in order.
     pub(super) fn spawn(order: &Order, roster: &Arc<Roster>) -> Result<Self, StartFault> {
-        if roster.closed.is_cancelled() {
-            return Err(StartFault::SessionEnded);
-        }
-        let watched = roster.watched()?;
-        let (reader, writer) = io::pipe()?;
-        let receiver = Receiver::from_owned_fd(reader.into())?;
         let script = Script::of(&order.command).map_err(|error| start_fault(error, &order.cwd))?;
-        let mut shell = shell(order, script.argument);
-        shell
-            .env_clear()
-            .envs(&order.environment)
-            .env(VARIABLE, watched.mark.value())
-            .current_dir(&order.cwd)
-            .stdin(script.input)
-            .stderr(writer.try_clone()?)
-            .stdout(writer);
-        let child = watched.mark.start(|| shell.spawn()).map_err(|error| start_fault(error, &order.cwd))?;
-        // With it goes our own writing end of the pipe.
-        drop(shell);
-        let leader = child.id().and_then(|id| i32::try_from(id).ok());
-        let leader = leader.ok_or_else(|| io::Error::other("it has no process id"))?;
-        let group = roster.enter(watched, Pid::from_raw(leader));
-        let output = Pipe { receiver, buffer: Vec::with_capacity(FIRST_READ), open: true };
-        Ok(Self { output, body: Body(Some(Alive { child, group })) })
+        let (output, writer) = Pipe::open()?;
+        let body = Body::start(order, script, roster, writer.try_clone()?, writer)?;
+        Ok(Self { output, body })
     }
 
     /// Reads output until the command has ended. What it left running stays so until the session ends.
     pub(super) async fn finish(&mut self, capture: &mut Capture) -> (Ending, Leftover) {
-        let Some(alive) = &mut self.body.0 else { return (Ending::Unknown, Leftover::Nothing) };
-        let status = loop {
+        let ending = loop {
             tokio::select! {
                 biased;
-                status = alive.child.wait() => break status,
+                ending = self.body.ended() => break ending,
                 () = self.output.read(capture), if self.output.open => {}
             }
         };
-        alive.group.let_go();
-        self.body.0 = None;
-        let leftover = self.output.drain(capture).await;
-        (status.map_or(Ending::Unknown, Ending::of), leftover)
+        (ending, self.output.drain(capture).await)
     }
 
     /// Ends the command and all its children, and reads what they say until then.
     pub(super) async fn stop(mut self, capture: &mut Capture) {
-        if let Some(alive) = &mut self.body.0 {
-            let mut end = std::pin::pin!(alive.end());
+        {
+            let mut end = std::pin::pin!(self.body.end());
             loop {
                 tokio::select! {
                     biased;
@@ -170,6 +148,60 @@ impl Process {
     /// Keeps taking what is printed by something that the command left running, so that printing does not kill it.
     pub(super) fn keep_open(self, closed: CancellationToken) {
         tokio::spawn(async move { closed.run_until_cancelled(self.output.discard()).await });
+    }
+}
+
+impl Body {
+    /// Starts a command with these streams.
+    pub(super) fn start(
+        order: &Order,
+        script: Script<'_>,
+        roster: &Arc<Roster>,
+        stdout: PipeWriter,
+        stderr: PipeWriter,
+    ) -> Result<Self, StartFault> {
+        if roster.closed.is_cancelled() {
+            return Err(StartFault::SessionEnded);
+        }
+        let watched = roster.watched()?;
+        let mut shell = shell(order, script.argument);
+        shell
+            .env_clear()
+            .envs(&order.environment)
+            .env(VARIABLE, watched.mark.value())
+            .current_dir(&order.cwd)
+            .stdin(script.input)
+            .stdout(stdout)
+            .stderr(stderr);
+        let child = watched.mark.start(|| shell.spawn()).map_err(|error| start_fault(error, &order.cwd))?;
+        // With it go our own writing ends of the pipes.
+        drop(shell);
+        let leader = child.id().and_then(|id| i32::try_from(id).ok());
+        let leader = leader.ok_or_else(|| io::Error::other("it has no process id"))?;
+        let group = roster.enter(watched, Pid::from_raw(leader));
+        Ok(Self(Some(Alive { child, group })))
+    }
+
+    /// The input of the command, once, if it is ours to write.
+    pub(super) fn input(&mut self) -> Option<ChildStdin> {
+        self.0.as_mut()?.child.stdin.take()
+    }
+
+    /// Waits until the first process has ended. What it left running stays so until the session ends.
+    pub(super) async fn ended(&mut self) -> Ending {
+        let Some(alive) = &mut self.0 else { return Ending::Unknown };
+        let status = alive.child.wait().await;
+        alive.group.let_go();
+        self.0 = None;
+        status.map_or(Ending::Unknown, Ending::of)
+    }
+
+    /// Ends all processes and waits until they are gone.
+    pub(super) async fn end(&mut self) {
+        if let Some(alive) = &mut self.0 {
+            alive.end().await;
+        }
+        self.0 = None;
     }
 }
 
@@ -203,6 +235,13 @@ impl Alive {
 }
 
 impl Pipe {
+    /// A new pipe: our end, and the end for the command.
+    pub(super) fn open() -> io::Result<(Self, PipeWriter)> {
+        let (reader, writer) = io::pipe()?;
+        let receiver = Receiver::from_owned_fd(reader.into())?;
+        Ok((Self { receiver, buffer: Vec::with_capacity(FIRST_READ), open: true }, writer))
+    }
+
     /// Takes what is there; waits if nothing is.
     async fn read(&mut self, capture: &mut Capture) {
         if self.fill().await {
@@ -214,7 +253,7 @@ impl Pipe {
     }
 
     /// Puts the next bytes into the buffer, and says whether there were any.
-    async fn fill(&mut self) -> bool {
+    pub(super) async fn fill(&mut self) -> bool {
         self.buffer.clear();
         self.open = self.receiver.readable().await.is_ok();
         match self.receiver.try_read_buf(&mut self.buffer) {
@@ -235,7 +274,8 @@ impl Pipe {
         if self.open { Leftover::Running } else { Leftover::Nothing }
     }
 
-    async fn discard(mut self) {
+    /// Takes what comes and drops it, until nothing more can come.
+    pub(super) async fn discard(mut self) {
         while self.open {
             self.fill().await;
         }

@@ -69,14 +69,14 @@ async fn comes_true(mut condition: impl FnMut() -> bool) -> bool {
 }
 
 /// The process id that a command writes into a file.
-pub(super) async fn pid_from(path: &Path) -> i32 {
+pub(crate) async fn pid_from(path: &Path) -> i32 {
     let read = || std::fs::read_to_string(path).ok().filter(|text| text.ends_with('\n'));
     assert!(comes_true(|| read().is_some()).await, "{} was not written", path.display());
     read().unwrap().trim().parse().unwrap()
 }
 
 /// Whether a process ends.
-pub(super) async fn gone(id: i32) -> bool {
+pub(crate) async fn gone(id: i32) -> bool {
     comes_true(|| state_of(id).is_none_or(|state| state == 'Z')).await
 }
 

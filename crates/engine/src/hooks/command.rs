@@ -1,0 +1,214 @@
+//! A command as a hook: it is told what happened, and its exit code and output say what it thinks of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::hook::HookEvent;
+
+use super::events::Occasion;
+use super::herald::Herald;
+use super::late::Late;
+use super::long;
+use super::outcome::{Said, asks_for_time, late_answer};
+use super::run::Desk;
+use crate::tasks::{Ending, Exchange, Heard, Order, StartFault, Step};
+
+/// How often the host hears what a hook prints, at most.
+const PACE: Duration = Duration::from_secs(1);
+
+/// How long a hook may go on that asks for time without saying how much.
+const USUAL_TIME: Duration = Duration::from_secs(15);
+
+/// A command to run.
+pub(super) struct Job<'a> {
+    /// What it needs.
+    pub(super) desk: &'a Desk,
+    /// Where its answer goes if it comes late.
+    pub(super) late: &'a Arc<Late>,
+    /// The hook, as people are told of it.
+    pub(super) hook: Arc<str>,
+    /// The event.
+    pub(super) event: HookEvent,
+    /// What happened.
+    pub(super) occasion: &'a Occasion,
+    /// The same as the command reads it.
+    pub(super) input: Bytes,
+    /// What the shell is told.
+    pub(super) command: &'a str,
+    /// How long it may take.
+    pub(super) limit: Duration,
+}
+
+/// A command at work.
+struct Run {
+    exchange: Exchange,
+    herald: Herald,
+    /// Whether it can still ask for time: that is the first thing it says, or it does not.
+    may_ask: bool,
+}
+
+/// Why we listen no longer.
+enum Finish {
+    /// It is over.
+    Over(Over),
+    /// It goes on by itself, for so long.
+    GoesOn(Duration),
+}
+
+/// How a run came to its end.
+enum Over {
+    /// The command has ended.
+    Ended(Ending),
+    /// Its time is up.
+    TimeUp(Duration),
+    /// Nobody waits for it any more.
+    Unwanted,
+}
+
+impl Job<'_> {
+    /// Runs the command and waits for what it says.
+    pub(super) async fn run(self, cancel: &CancellationToken) -> Said {
+        let mut run = match self.start().await {
+            Ok(run) => run,
+            Err(fault) => return unstarted(&fault),
+        };
+        match run.listen(self.limit, cancel).await {
+            Finish::Over(over) => run.conclude(over, self.event, Said::by_command).await,
+            Finish::GoesOn(limit) => {
+                self.leave(run, limit);
+                Said::Later
+            }
+        }
+    }
+
+    /// Starts the command and does not wait. Only a command that does not even start has something to say now.
+    pub(super) async fn run_in_background(self) -> Said {
+        match self.start().await {
+            Ok(run) => {
+                self.leave(run, self.limit);
+                Said::Later
+            }
+            Err(fault) => unstarted(&fault),
+        }
+    }
+
+    async fn start(&self) -> Result<Run, StartFault> {
+        let workspace = &self.desk.workspace;
+        let mut environment = workspace.environment();
+        environment.retain(|name, _| !name.starts_with("OTEL_"));
+        environment.insert("CLAUDE_PROJECT_DIR".into(), workspace.root().display().to_string());
+        if let Some(effort) = &self.occasion.input.base.effort {
+            environment.insert("CLAUDE_EFFORT".into(), effort.level.clone());
+        }
+        let mut order = Order { command: self.command.to_owned(), cwd: workspace.cwd(), environment };
+        let exchange = match Exchange::start(&self.desk.tasks, &order, self.input.clone()) {
+            // A guard does not fall silent because somebody removed the folder that the shell stood in.
+            Err(StartFault::NoFolder(_)) => {
+                order.cwd = workspace.root().to_path_buf();
+                Exchange::start(&self.desk.tasks, &order, self.input.clone())
+            }
+            started => started,
+        }?;
+        let herald = Herald::new(&self.desk.outbox, self.desk.announce, self.event, self.occasion);
+        herald.began().await;
+        Ok(Run { exchange, herald, may_ask: true })
+    }
+
+    /// Lets the command go on by itself. What it says later waits for the next model call.
+    fn leave(&self, mut run: Run, mut limit: Duration) {
+        let (hook, event, late) = (Arc::clone(&self.hook), self.event, Arc::clone(self.late));
+        let spill = self.desk.workspace.spill().to_path_buf();
+        tokio::spawn(async move {
+            // Only the end of the session stops it.
+            let unheard = CancellationToken::new();
+            let over = loop {
+                match run.listen(limit, &unheard).await {
+                    Finish::Over(over) => break over,
+                    Finish::GoesOn(more) => limit = more,
+                }
+            };
+            let mut said = run.conclude(over, event, late_answer).await;
+            long::shorten(&mut said, &spill);
+            late.put(&hook, event, said);
+        });
+    }
+}
+
+impl Run {
+    /// Listens until the command has ended, its time is up, or nobody waits any more.
+    async fn listen(&mut self, limit: Duration, cancel: &CancellationToken) -> Finish {
+        let mut deadline = std::pin::pin!(sleep(limit));
+        let mut pace = interval_at(Instant::now() + PACE, PACE);
+        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut news = false;
+        loop {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Finish::Over(Over::Unwanted),
+                () = &mut deadline => return Finish::Over(Over::TimeUp(limit)),
+                step = self.exchange.step() => match step {
+                    Step::SessionEnds => return Finish::Over(Over::Unwanted),
+                    Step::Ended(ending) => return Finish::Over(Over::Ended(ending)),
+                    Step::Said => news = true,
+                },
+                _ = pace.tick(), if news && self.herald.is_heard() => {
+                    self.herald.prints(self.exchange.heard());
+                    news = false;
+                }
+            }
+            if let Some(time) = self.asked_for_time() {
+                return Finish::GoesOn(time);
+            }
+        }
+    }
+
+    /// How much time the command asks for, if it does so now.
+    fn asked_for_time(&mut self) -> Option<Duration> {
+        if !self.may_ask {
+            return None;
+        }
+        let line = self.exchange.heard().stdout.first_line()?;
+        self.may_ask = false;
+        let later = asks_for_time(&line)?;
+        Some(later.async_timeout.map_or(USUAL_TIME, Duration::from_millis))
+    }
+
+    /// Ends what still runs, tells the host, and reads what the command said.
+    async fn conclude(
+        self,
+        over: Over,
+        event: HookEvent,
+        read: impl FnOnce(HookEvent, Ending, &Heard) -> Said,
+    ) -> Said {
+        let Self { exchange, herald, .. } = self;
+        match over {
+            Over::Ended(ending) => {
+                let heard = exchange.close();
+                herald.ended(Some(ending), &heard).await;
+                read(event, ending, &heard)
+            }
+            Over::TimeUp(limit) => {
+                let heard = exchange.stop().await;
+                herald.ended(None, &heard).await;
+                Said::TimedOut(limit)
+            }
+            // Whoever interrupts does not wait for a command that clings to life.
+            Over::Unwanted => {
+                herald.ended(None, exchange.heard()).await;
+                Said::Cancelled
+            }
+        }
+    }
+}
+
+fn unstarted(fault: &StartFault) -> Said {
+    match fault {
+        StartFault::SessionEnded => Said::Cancelled,
+        StartFault::NoFolder(_) | StartFault::LargeEnvironment | StartFault::Io(_) => {
+            Said::Fault(fault.to_string())
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Which hooks a session has: those of the host, by `initialize`, and commands, by settings.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use whimbrel_wire::control::{HookMatcher, Initialize, OnFailure};
+use whimbrel_wire::hook::{HookEvent, HookEventInput};
+
+use super::catalog;
+use super::matcher::{Matcher, subject};
+use crate::tools;
+
+/// How long a hook of the host may take that does not say so itself.
+const CALLBACK_LIMIT: Duration = Duration::from_secs(60);
+/// No hook may take longer, whatever it says; at the end of a session people wait for the program to end.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const LONGEST_AT_END: Duration = Duration::from_secs(60);
+
+/// A command as a hook.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CommandHook {
+    /// What the shell is told.
+    pub command: String,
+    /// How long it may take, in seconds. Without it, or if it is no positive number: as long as is usual for the event.
+    pub timeout: Option<f64>,
+    /// Whether nobody waits for it (`async`).
+    pub background: bool,
+    /// What its failure means; without it, the event goes on.
+    pub on_failure: Option<OnFailure>,
+}
+
+/// The hooks of a session.
+#[derive(Debug, Clone, Default)]
+pub struct HookSet {
+    hooks: Vec<Hook>,
+    /// One bit for each event that has a hook.
+    events: u64,
+    warnings: Vec<String>,
+}
+
+/// A hook, and what it is for.
+#[derive(Debug, Clone)]
+struct Hook {
+    event: HookEvent,
+    matcher: Matcher,
+    handler: Handler,
+}
+
+/// What a hook does, and on which terms.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Handler {
+    /// What is done.
+    pub(super) action: Action,
+    /// How long it may take.
+    pub(super) limit: Duration,
+    /// What its failure means.
+    pub(super) failure: Failure,
+}
+
+/// What a hook does.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Action {
+    /// The host is asked, by this name.
+    Callback(Arc<str>),
+    /// A command is run and waited for.
+    Command(Arc<str>),
+    /// A command is run, and nobody waits.
+    Background(Arc<str>),
+}
+
+/// What the failure of a hook means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Failure {
+    /// The event goes on, and the person is told.
+    Told,
+    /// The event is blocked.
+    Blocks,
+}
+
+/// A hook that cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HookError {
+    /// Its matcher is neither a list of names nor a regular expression.
+    #[error(
+        "the matcher `{matcher}` of a {event} hook from {origin} is no valid regular expression: {reason}. \
+         Write names such as `Edit|Write`, a valid expression, or `*` for everything"
+    )]
+    BadMatcher {
+        /// The event.
+        event: HookEvent,
+        /// Where the hook comes from.
+        origin: String,
+        /// The matcher.
+        matcher: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl HookSet {
+    /// The hooks that a host brings along.
+    pub fn from_initialize(initialize: &Initialize) -> Result<Self, HookError> {
+        let mut set = Self::default();
+        for (event, groups) in initialize.hooks.iter().flatten() {
+            for group in groups {
+                set.add_callbacks(event, group)?;
+            }
+        }
+        Ok(set)
+    }
+
+    /// Adds commands that share a matcher. `origin` says where they come from, e.g. `the user's settings`.
+    pub fn add_commands(
+        &mut self,
+        event: &str,
+        matcher: Option<&str>,
+        hooks: Vec<CommandHook>,
+        origin: &str,
+    ) -> Result<(), HookError> {
+        let Some((event, matcher)) = self.entry(event, matcher, origin)? else { return Ok(()) };
+        for CommandHook { command, timeout, background, on_failure } in hooks {
+            let command = command.into();
+            let action = if background { Action::Background(command) } else { Action::Command(command) };
+            let limit = seconds(event, timeout).unwrap_or_else(|| catalog::row(event).usual_limit);
+            let handler = Handler { action, limit, failure: Failure::from(on_failure.as_ref()) };
+            self.push(Hook { event, matcher: matcher.clone(), handler });
+        }
+        Ok(())
+    }
+
+    /// Adds the hooks of another set behind its own.
+    pub fn append(&mut self, other: Self) {
+        self.events |= other.events;
+        self.hooks.extend(other.hooks);
+        self.warnings.extend(other.warnings);
+    }
+
+    /// Whether there are no hooks at all.
+    pub fn is_empty(&self) -> bool {
+        self.events == 0
+    }
+
+    /// Whether an event has a hook.
+    pub fn listens(&self, event: HookEvent) -> bool {
+        self.events & bit(event) != 0
+    }
+
+    /// What was left out, in words: hooks for events that there are not.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// What is to be done on an occasion, in the order of registration and nothing twice.
+    pub(super) fn handlers(&self, input: &HookEventInput) -> Vec<Handler> {
+        let Some(event) = input.event() else { return Vec::new() };
+        let subject = subject(input);
+        let mut chosen: Vec<Handler> = Vec::new();
+        for hook in self.hooks.iter().filter(|hook| hook.event == event) {
+            if !hook.handler.hears(input) || !hook.matcher.matches(subject.as_deref()) {
+                continue;
+            }
+            match chosen.iter_mut().find(|handler| handler.action.is_same(&hook.handler.action)) {
+                Some(twin) => twin.join(&hook.handler),
+                None => chosen.push(hook.handler.clone()),
+            }
+        }
+        chosen
+    }
+
+    fn add_callbacks(&mut self, event: &str, group: &HookMatcher) -> Result<(), HookError> {
+        let found = self.entry(event, group.matcher.as_deref(), "the host (initialize)")?;
+        let Some((event, matcher)) = found else { return Ok(()) };
+        for id in &group.hook_callback_ids {
+            let handler = Handler {
+                action: Action::Callback(id.as_str().into()),
+                limit: seconds(event, group.timeout).unwrap_or(CALLBACK_LIMIT),
+                failure: Failure::from(group.on_failure.as_ref()),
+            };
+            self.push(Hook { event, matcher: matcher.clone(), handler });
+        }
+        Ok(())
+    }
+
+    /// Reads event and matcher. A hook for an event that we do not know would never be called: that is no reason to
+    /// refuse a newer host, but one to say so.
+    fn entry(
+        &mut self,
+        event: &str,
+        matcher: Option<&str>,
+        origin: &str,
+    ) -> Result<Option<(HookEvent, Matcher)>, HookError> {
+        let Ok(event) = event.parse::<HookEvent>() else {
+            self.warnings.push(format!(
+                "There is no hook event `{event}`; its hooks from {origin} will never run. Check the spelling."
+            ));
+            return Ok(None);
+        };
+        let matcher = Matcher::parse(event, matcher).map_err(|reason| HookError::BadMatcher {
+            event,
+            origin: origin.into(),
+            matcher: matcher.unwrap_or_default().into(),
+            reason,
+        })?;
+        Ok(Some((event, with_current_names(event, matcher))))
+    }
+
+    fn push(&mut self, hook: Hook) {
+        self.events |= bit(hook.event);
+        self.hooks.push(hook);
+    }
+}
+
+impl Handler {
+    /// Hosts are not told that a session begins or ends: they begin and end it themselves, and at the end they can
+    /// no longer be asked.
+    fn hears(&self, input: &HookEventInput) -> bool {
+        let for_commands_only = match input {
+            HookEventInput::SessionStart(start) => start.source == "startup",
+            HookEventInput::SessionEnd(_) => true,
+            _ => false,
+        };
+        !(for_commands_only && matches!(self.action, Action::Callback(_)))
+    }
+
+    /// Takes in a hook that does the same: the stricter terms and the longer time count.
+    fn join(&mut self, other: &Self) {
+        if matches!(other.action, Action::Command(_)) {
+            self.action = other.action.clone();
+        }
+        self.limit = self.limit.max(other.limit);
+        self.failure = self.failure.max(other.failure);
+    }
+
+    /// The hook as people are told of it.
+    pub(super) fn name(&self) -> Arc<str> {
+        match &self.action {
+            Action::Callback(id) => format!("callback {id}").into(),
+            Action::Command(command) | Action::Background(command) => shortened(command),
+        }
+    }
+}
+
+impl Action {
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Callback(one), Self::Callback(two)) => one == two,
+            (Self::Command(one) | Self::Background(one), Self::Command(two) | Self::Background(two)) => {
+                one == two
+            }
+            (Self::Callback(_), _) | (_, Self::Callback(_)) => false,
+        }
+    }
+}
+
+impl From<Option<&OnFailure>> for Failure {
+    fn from(on_failure: Option<&OnFailure>) -> Self {
+        match on_failure {
+            Some(OnFailure::Block) => Self::Blocks,
+            Some(OnFailure::Other(_)) | None => Self::Told,
+        }
+    }
+}
+
+fn bit(event: HookEvent) -> u64 {
+    1 << (event as u32)
+}
+
+fn seconds(event: HookEvent, given: Option<f64>) -> Option<Duration> {
+    let longest = if event == HookEvent::SessionEnd { LONGEST_AT_END } else { LONGEST };
+    let given = given.filter(|seconds| *seconds > 0.0)?;
+    Some(Duration::try_from_secs_f64(given).unwrap_or(longest).min(longest))
+}
+
+/// A list of names that also fits tools which once had one of these names.
+fn with_current_names(event: HookEvent, matcher: Matcher) -> Matcher {
+    use HookEvent as On;
+    let Matcher::Names(mut names) = matcher else { return matcher };
+    let is_about_tools = matches!(
+        event,
+        On::PreToolUse
+            | On::PostToolUse
+            | On::PostToolUseFailure
+            | On::PermissionRequest
+            | On::PermissionDenied
+    );
+    if !is_about_tools {
+        return Matcher::Names(names);
+    }
+    for tool in tools::all() {
+        if names.iter().any(|name| tool.aliases().contains(&name.as_str())) {
+            names.push(tool.name().to_owned());
+        }
+    }
+    Matcher::Names(names)
+}
+
+/// The first line of a command, and not too much of it.
+fn shortened(command: &str) -> Arc<str> {
+    const LONGEST: usize = 80;
+    let line = command.trim().lines().next().unwrap_or_default();
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", &line[..end]).into(),
+        None => line.into(),
+    }
+}

@@ -1,0 +1,299 @@
+//! Many hooks said something; one thing comes out. Pure.
+//!
+//! 1. Of several verdicts on a call the strictest counts: deny, then defer, then ask, then allow. Its reasons are those
+//!    of all hooks that gave it.
+//! 2. Whoever blocks, blocks; the reasons are kept in order of registration.
+//! 3. What is added adds up: context, messages, files to watch.
+//! 4. What can be there only once is taken from the hook that was registered last: input, output, title.
+//! 5. One hook that wants to stop, or to hide something, is enough.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use whimbrel_wire::control::ElicitationAction;
+use whimbrel_wire::hook::{
+    ElicitationOutput, HookDecision, HookEvent, HookPermissionDecision, HookSpecific, PostToolUseOutput,
+    PreToolUseOutput, SessionStartOutput, SyncOutput,
+};
+use whimbrel_wire::permission::PermissionResult;
+
+use super::catalog::{self, Block, Text};
+use super::outcome::{Outcome, Said, context_of};
+
+/// What the hooks of an event say together.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Folded {
+    /// The verdict on a call, or on a change of model.
+    pub ruling: Option<Ruling>,
+    /// The input to use instead.
+    pub updated_input: Option<Map<String, Value>>,
+    /// Why what was about to happen must not happen; empty if it may. A blocked call is a [`Ruling`] instead, a
+    /// blocked question a denied [`permission`](Self::permission).
+    pub blocked: Vec<Reason>,
+    /// An answer in the person's place.
+    pub permission: Option<PermissionResult>,
+    /// Complaints about what has happened already, for the model.
+    pub feedback: Vec<Reason>,
+    /// What the model is told besides.
+    pub contexts: Vec<String>,
+    /// The result to use instead.
+    pub tool_output: Option<Value>,
+    /// The result to use instead, if the tool is one of an MCP server.
+    pub mcp_tool_output: Option<Value>,
+    /// Set if everything is to stop after this.
+    pub stop: Option<Stop>,
+    /// What the person is told.
+    pub system_messages: Vec<String>,
+    /// What went wrong with hooks, for the person. Nothing was held up by it.
+    pub faults: Vec<Reason>,
+    /// Whether what the hooks printed stays out of sight.
+    pub suppress_output: bool,
+    /// Whether the hooks were stopped half way. Whatever they were asked about must not go on then.
+    pub interrupted: bool,
+    /// What only few events allow.
+    pub special: Special,
+}
+
+/// The verdict of hooks on a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ruling {
+    /// The verdict.
+    pub decision: HookPermissionDecision,
+    /// Why, by each hook that gave this verdict and a reason.
+    pub reasons: Vec<Reason>,
+}
+
+/// Something that a hook said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    /// The hook.
+    pub hook: Arc<str>,
+    /// What it said.
+    pub text: String,
+}
+
+/// The wish to stop.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stop {
+    /// What the person is told.
+    pub reason: Option<String>,
+}
+
+/// What only few events allow.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Special {
+    /// The session's title.
+    pub session_title: Option<String>,
+    /// The first prompt.
+    pub initial_user_message: Option<String>,
+    /// Whether the model does not see the prompt itself.
+    pub suppress_original_prompt: bool,
+    /// Files to watch.
+    pub watch_paths: Vec<String>,
+    /// Whether there are new skills.
+    pub reload_skills: bool,
+    /// Whether a refused call may be tried again.
+    pub retry: bool,
+    /// An answer to an MCP server.
+    pub elicitation: Option<ElicitationOutput>,
+    /// The text to show instead.
+    pub display_content: Option<String>,
+    /// The folder of a new work tree.
+    pub worktree_path: Option<String>,
+    /// What the permission classifier is told.
+    pub classifier_contexts: Vec<String>,
+    /// Control codes for the person's terminal.
+    pub terminal_sequences: Vec<String>,
+}
+
+/// Folds what the hooks of an event said, given in order of registration.
+pub fn fold(event: HookEvent, outcomes: impl IntoIterator<Item = Outcome>) -> Folded {
+    let mut folded = Folded::default();
+    for Outcome { hook, said } in outcomes {
+        folded.take(event, &hook, said);
+    }
+    folded
+}
+
+/// Reasons as one text.
+pub fn joined(reasons: &[Reason]) -> String {
+    reasons.iter().map(|reason| reason.text.as_str()).collect::<Vec<_>>().join("\n")
+}
+
+impl Folded {
+    /// What the model is told besides, as one text.
+    pub fn additional_context(&self) -> Option<String> {
+        (!self.contexts.is_empty()).then(|| self.contexts.join("\n"))
+    }
+
+    fn take(&mut self, event: HookEvent, hook: &Arc<str>, said: Said) {
+        if let Some(fault) = said.fault() {
+            self.faults.push(Reason { hook: Arc::clone(hook), text: fault });
+        }
+        match said {
+            Said::Nothing | Said::Later | Said::Fault(_) | Said::TimedOut(_) => {}
+            Said::Cancelled => self.interrupted = true,
+            Said::Text(text) => match catalog::row(event).text {
+                Text::Context => self.contexts.push(text),
+                Text::Path => self.special.worktree_path = Some(text),
+                Text::Dropped => {}
+            },
+            Said::Answer(output) => self.answer(event, hook, *output),
+            Said::Block { reason, besides } => {
+                if let Some(output) = besides {
+                    self.answer(event, hook, *output);
+                }
+                self.block(event, hook, reason);
+            }
+        }
+    }
+
+    fn answer(&mut self, event: HookEvent, hook: &Arc<str>, output: SyncOutput) {
+        if output.go_on == Some(false) {
+            let stop = self.stop.get_or_insert_default();
+            stop.reason = stop.reason.take().or(output.stop_reason);
+        }
+        self.suppress_output |= output.suppress_output == Some(true);
+        self.system_messages.extend(output.system_message);
+        self.special.terminal_sequences.extend(output.terminal_sequence);
+        match output.decision {
+            Some(HookDecision::Block) => {
+                let reason = output.reason.unwrap_or_else(|| "The hook gave no reason.".into());
+                self.block(event, hook, reason);
+            }
+            Some(HookDecision::Approve) if is_ruled(event) => {
+                self.rule(HookPermissionDecision::Allow, hook, output.reason);
+            }
+            Some(HookDecision::Approve) | None => {}
+        }
+        if let Some(mut specific) = output.specific {
+            self.contexts.extend(context_of(&mut specific).map(std::mem::take));
+            self.specific(hook, specific);
+        }
+    }
+
+    /// What a block means goes by the event.
+    fn block(&mut self, event: HookEvent, hook: &Arc<str>, text: String) {
+        if is_ruled(event) {
+            return self.rule(HookPermissionDecision::Deny, hook, Some(text));
+        }
+        if event == HookEvent::PermissionRequest {
+            return self.permit(PermissionResult::deny(text));
+        }
+        let reason = Reason { hook: Arc::clone(hook), text };
+        match catalog::row(event).block {
+            Block::Prevents => self.blocked.push(reason),
+            Block::TellsModel => self.feedback.push(reason),
+            Block::TellsUser => self.faults.push(reason),
+        }
+    }
+
+    fn rule(&mut self, decision: HookPermissionDecision, hook: &Arc<str>, reason: Option<String>) {
+        let reason = reason.map(|text| Reason { hook: Arc::clone(hook), text });
+        match &mut self.ruling {
+            Some(ruling) if strictness(ruling.decision) > strictness(decision) => {}
+            Some(ruling) if ruling.decision == decision => ruling.reasons.extend(reason),
+            ruling => *ruling = Some(Ruling { decision, reasons: reason.into_iter().collect() }),
+        }
+    }
+
+    /// Of several answers in the person's place, a no counts before a yes, and the first before others.
+    fn permit(&mut self, answer: PermissionResult) {
+        let is_no = |answer: &PermissionResult| matches!(answer, PermissionResult::Deny { .. });
+        if self.permission.as_ref().is_none_or(|given| is_no(&answer) && !is_no(given)) {
+            self.permission = Some(answer);
+        }
+    }
+
+    /// What only this event allows. Context has been taken already.
+    fn specific(&mut self, hook: &Arc<str>, specific: HookSpecific) {
+        use HookSpecific as On;
+        match specific {
+            On::PreToolUse(answer) => self.before_call(hook, answer),
+            On::PostToolUse(answer) => self.after_call(answer),
+            On::PreModelSwitch(answer) => {
+                if let Some(decision) = answer.permission_decision {
+                    self.rule(decision, hook, answer.permission_decision_reason);
+                }
+            }
+            On::PermissionRequest(answer) => self.permit(answer.decision),
+            On::PermissionDenied(answer) => self.special.retry |= answer.retry == Some(true),
+            On::UserPromptSubmit(answer) => {
+                replace(&mut self.special.session_title, answer.session_title);
+                self.special.suppress_original_prompt |= answer.suppress_original_prompt == Some(true);
+            }
+            On::UserPromptExpansion(answer) => {
+                self.special.suppress_original_prompt |= answer.suppress_original_prompt == Some(true);
+            }
+            On::SessionStart(answer) => self.special.begin(answer),
+            On::Elicitation(answer) | On::ElicitationResult(answer) => self.special.elicit(answer),
+            On::CwdChanged(answer) | On::FileChanged(answer) => {
+                self.special.watch_paths.extend(answer.watch_paths.into_iter().flatten());
+            }
+            On::MessageDisplay(answer) => replace(&mut self.special.display_content, answer.display_content),
+            On::WorktreeCreate(answer) => self.special.worktree_path = Some(answer.worktree_path),
+            On::PostToolUseFailure(_)
+            | On::PostToolBatch(_)
+            | On::Notification(_)
+            | On::Setup(_)
+            | On::Stop(_)
+            | On::SubagentStart(_)
+            | On::SubagentStop(_)
+            | On::PostModelSwitch(_)
+            | On::Other(_) => {}
+        }
+    }
+
+    fn before_call(&mut self, hook: &Arc<str>, answer: PreToolUseOutput) {
+        if let Some(decision) = answer.permission_decision {
+            self.rule(decision, hook, answer.permission_decision_reason);
+        }
+        replace(&mut self.updated_input, answer.updated_input);
+    }
+
+    fn after_call(&mut self, answer: PostToolUseOutput) {
+        replace(&mut self.tool_output, answer.updated_tool_output);
+        replace(&mut self.mcp_tool_output, answer.updated_mcp_tool_output);
+        self.special.classifier_contexts.extend(answer.classifier_context);
+    }
+}
+
+impl Special {
+    fn begin(&mut self, answer: SessionStartOutput) {
+        replace(&mut self.session_title, answer.session_title);
+        replace(&mut self.initial_user_message, answer.initial_user_message);
+        self.watch_paths.extend(answer.watch_paths.into_iter().flatten());
+        self.reload_skills |= answer.reload_skills == Some(true);
+    }
+
+    /// Of several answers to a server, one that gives nothing away counts before one that does.
+    fn elicit(&mut self, answer: ElicitationOutput) {
+        let gives = |answer: &ElicitationOutput| answer.action == Some(ElicitationAction::Accept);
+        if answer.action.is_none() {
+            return;
+        }
+        if self.elicitation.as_ref().is_none_or(|given| gives(given) && !gives(&answer)) {
+            self.elicitation = Some(answer);
+        }
+    }
+}
+
+/// Whether hooks give a verdict on the event.
+fn is_ruled(event: HookEvent) -> bool {
+    matches!(event, HookEvent::PreToolUse | HookEvent::PreModelSwitch)
+}
+
+fn strictness(decision: HookPermissionDecision) -> u8 {
+    match decision {
+        HookPermissionDecision::Allow => 0,
+        HookPermissionDecision::Ask => 1,
+        HookPermissionDecision::Defer => 2,
+        HookPermissionDecision::Deny => 3,
+    }
+}
+
+fn replace<T>(place: &mut Option<T>, value: Option<T>) {
+    if value.is_some() {
+        *place = value;
+    }
+}

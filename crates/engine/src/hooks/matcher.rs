@@ -1,0 +1,250 @@
+//! Which occasions a hook is for, pure.
+//!
+//! A matcher is read by the characters in it:
+//! 1. nothing, blanks or `*`: every occasion;
+//! 2. only letters, digits, `_`, `-`, blanks, `,` and `|`: a list of names, each of which must fit exactly;
+//! 3. anything else: a regular expression that must fit somewhere.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use fancy_regex::Regex;
+use serde::Serialize;
+use whimbrel_wire::hook::{HookEvent, HookEventInput};
+
+/// Says for which occasions of an event a hook is.
+#[derive(Debug, Clone)]
+pub enum Matcher {
+    /// For all.
+    All,
+    /// For those with one of these names.
+    Names(Vec<String>),
+    /// For those whose name fits somewhere.
+    Pattern(Box<Regex>),
+}
+
+impl Matcher {
+    /// Reads a matcher. An error says what is wrong with the regular expression.
+    pub fn parse(event: HookEvent, text: Option<&str>) -> Result<Self, String> {
+        let text = text.unwrap_or_default().trim();
+        if text.is_empty() || text == "*" || ignores_matcher(event) {
+            return Ok(Self::All);
+        }
+        if text.chars().all(|letter| is_plain(event, letter)) {
+            let names = text.split(['|', ',']).map(str::trim).filter(|name| !name.is_empty());
+            return Ok(Self::Names(names.map(Into::into).collect()));
+        }
+        Regex::new(text).map(|pattern| Self::Pattern(Box::new(pattern))).map_err(|error| error.to_string())
+    }
+
+    /// Whether the hook is for an occasion with this name. An occasion without a name is for every hook.
+    pub fn matches(&self, subject: Option<&str>) -> bool {
+        let Some(subject) = subject else { return true };
+        match self {
+            Self::All => true,
+            Self::Names(names) => names.iter().any(|name| name == subject),
+            // A pattern that gives up on this name must not switch a guard off.
+            Self::Pattern(pattern) => pattern.is_match(subject).unwrap_or(true),
+        }
+    }
+}
+
+/// What a matcher is compared with; none where an event knows no matchers.
+pub fn subject(input: &HookEventInput) -> Option<Cow<'_, str>> {
+    use HookEventInput as On;
+    let name: &str = match input {
+        On::PreToolUse(on) => &on.tool_name,
+        On::PostToolUse(on) => &on.tool_name,
+        On::PostToolUseFailure(on) => &on.tool_name,
+        On::PermissionRequest(on) => &on.tool_name,
+        On::PermissionDenied(on) => &on.tool_name,
+        On::Notification(on) => &on.notification_type,
+        On::UserPromptExpansion(on) => &on.command_name,
+        On::SessionStart(on) => &on.source,
+        On::SessionEnd(on) => &on.reason,
+        On::StopFailure(on) => return Some(word(&on.error)),
+        On::SubagentStart(on) => &on.agent_type,
+        On::SubagentStop(on) => &on.agent_type,
+        On::PreCompact(on) => return Some(word(&on.trigger)),
+        On::PostCompact(on) => return Some(word(&on.trigger)),
+        On::PreModelSwitch(on) => model(&on.to_model),
+        On::PostModelSwitch(on) => model(&on.to_model),
+        On::Setup(on) => &on.trigger,
+        On::Elicitation(on) => &on.mcp_server_name,
+        On::ElicitationResult(on) => &on.mcp_server_name,
+        On::ConfigChange(on) => &on.source,
+        On::InstructionsLoaded(on) => &on.load_reason,
+        On::FileChanged(on) => Path::new(&on.file_path).file_name()?.to_str()?,
+        On::DirectoryAdded(on) => &on.source,
+        On::UserPromptSubmit(_)
+        | On::Stop(_)
+        | On::PostToolBatch(_)
+        | On::TeammateIdle(_)
+        | On::TaskCreated(_)
+        | On::TaskCompleted(_)
+        | On::WorktreeCreate(_)
+        | On::WorktreeRemove(_)
+        | On::CwdChanged(_)
+        | On::MessageDisplay(_)
+        | On::Other { .. } => return None,
+    };
+    Some(Cow::Borrowed(name))
+}
+
+/// Events whose hooks are told of every occasion, whatever their matcher says.
+fn ignores_matcher(event: HookEvent) -> bool {
+    use HookEvent as On;
+    matches!(
+        event,
+        On::UserPromptSubmit
+            | On::Stop
+            | On::PostToolBatch
+            | On::TeammateIdle
+            | On::TaskCreated
+            | On::TaskCompleted
+            | On::WorktreeCreate
+            | On::WorktreeRemove
+            | On::CwdChanged
+            | On::MessageDisplay
+    )
+}
+
+/// Whether a character may stand in a list of names.
+fn is_plain(event: HookEvent, letter: char) -> bool {
+    let wide = !matches!(event, HookEvent::FileChanged | HookEvent::StopFailure);
+    letter.is_alphanumeric() || matches!(letter, '_' | '|') || (wide && matches!(letter, '-' | ' ' | ','))
+}
+
+/// A model's name without the mark for a larger window.
+fn model(name: &str) -> &str {
+    name.split('[').next().unwrap_or(name)
+}
+
+/// A value that is one word on the wire.
+fn word(value: &impl Serialize) -> Cow<'static, str> {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => Cow::Owned(word),
+        _ => Cow::Borrowed(""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use whimbrel_wire::hook::HookInput;
+
+    use super::*;
+
+    fn fires(event: HookEvent, matcher: Option<&str>, subject: Option<&str>) -> bool {
+        Matcher::parse(event, matcher).unwrap().matches(subject)
+    }
+
+    #[test]
+    fn a_matcher_is_read_by_its_characters() {
+        let mcp = "mcp__srv__get";
+        for (matcher, tool, expected) in [
+            (None, "Bash", true),
+            (Some(""), "Bash", true),
+            (Some("  "), "Bash", true),
+            (Some("*"), "Bash", true),
+            (Some("Bash"), "Bash", true),
+            (Some("bash"), "Bash", false),
+            (Some("B"), "Bash", false),
+            (Some("Edit|Bash"), "Bash", true),
+            (Some("Edit | Bash"), "Bash", true),
+            (Some("Edit,Bash"), "Bash", true),
+            (Some("Edit, Write"), "Bash", false),
+            (Some("Bash|"), "Bash", true),
+            (Some("|"), "Bash", false),
+            (Some("Ba.*"), "Bash", true),
+            (Some("^Bash$"), "Bash", true),
+            (Some("^Ba$"), "Bash", false),
+            (Some("a.h"), "Bash", true),
+            (Some("Bash(touch:*)"), "Bash", false),
+            (Some("^(?!Bash$).*"), "Bash", false),
+            (Some("^(?!Bash$).*"), "Read", true),
+            (Some("mcp__srv"), mcp, false),
+            (Some("mcp__srv__.*"), mcp, true),
+            (Some("mcp__.*__get|Bash"), mcp, true),
+            (Some("code-reviewer"), "code-reviewer", true),
+            (Some("code-reviewer"), "my-code-reviewer-2", false),
+        ] {
+            assert_eq!(fires(HookEvent::PreToolUse, matcher, Some(tool)), expected, "{matcher:?} on {tool}");
+        }
+    }
+
+    #[test]
+    fn file_names_and_kinds_of_failure_have_fewer_plain_characters() {
+        assert!(fires(HookEvent::FileChanged, Some(".env"), Some(".env")));
+        assert!(fires(HookEvent::FileChanged, Some("my-file"), Some("my-file.txt")));
+        assert!(!fires(HookEvent::FileChanged, Some("my_file"), Some("my_file.txt")));
+    }
+
+    #[test]
+    fn a_broken_pattern_is_an_error_where_it_counts() {
+        assert!(Matcher::parse(HookEvent::PreToolUse, Some("Bash(")).is_err());
+        assert!(matches!(Matcher::parse(HookEvent::Stop, Some("Bash(")), Ok(Matcher::All)));
+    }
+
+    #[test]
+    fn a_pattern_that_gives_up_lets_the_hook_run() {
+        let greedy = Matcher::parse(HookEvent::PreToolUse, Some("(a|b|ab)*(?>c)")).unwrap();
+        assert!(greedy.matches(Some(&"ab".repeat(40))));
+        assert!(!greedy.matches(Some("x")));
+    }
+
+    #[test]
+    fn each_event_is_matched_on_its_own_field() {
+        let tool = json!({"tool_name": "X", "tool_input": {}, "tool_use_id": "t", "tool_response": 1, "error": "e", "reason": "r"});
+        let model = json!({"from_model": "a", "to_model": "X[1m]", "source": "sdk", "context_tokens": 0, "prompt_cache_warm": true,
+            "cache_ttl": "5m", "estimated_cache_write_usd": 0, "pricing": "catalog"});
+        let agent = json!({"agent_id": "a", "agent_type": "X", "stop_hook_active": false, "agent_transcript_path": ""});
+        let asks = json!({"mcp_server_name": "X", "message": "", "action": "accept"});
+        let compact = json!({"trigger": "auto", "compact_summary": ""});
+        let nothing = json!({"prompt": "", "stop_hook_active": false, "tool_calls": [], "teammate_name": "", "team_name": "",
+            "task_id": "", "task_subject": "", "name": "", "worktree_path": "", "old_cwd": "", "new_cwd": "", "turn_id": "",
+            "message_id": "", "index": 0, "final": true, "delta": ""});
+        for event in HookEvent::ALL {
+            use HookEvent as On;
+            let (mut fields, expected) = match event {
+                On::PreToolUse
+                | On::PostToolUse
+                | On::PostToolUseFailure
+                | On::PermissionRequest
+                | On::PermissionDenied => (tool.clone(), Some("X")),
+                On::PreModelSwitch | On::PostModelSwitch => (model.clone(), Some("X")),
+                On::SubagentStart | On::SubagentStop => (agent.clone(), Some("X")),
+                On::Elicitation | On::ElicitationResult => (asks.clone(), Some("X")),
+                On::PreCompact | On::PostCompact => (compact.clone(), Some("auto")),
+                On::SessionStart | On::ConfigChange => (json!({"source": "X"}), Some("X")),
+                On::SessionEnd => (json!({"reason": "X"}), Some("X")),
+                On::Setup => (json!({"trigger": "X"}), Some("X")),
+                On::Notification => (json!({"message": "m", "notification_type": "X"}), Some("X")),
+                On::StopFailure => (json!({"error": "rate_limit"}), Some("rate_limit")),
+                On::DirectoryAdded => (json!({"directory": "/d", "source": "X"}), Some("X")),
+                On::FileChanged => (json!({"file_path": "/a/X", "event": "add"}), Some("X")),
+                On::InstructionsLoaded => {
+                    (json!({"file_path": "f", "memory_type": "User", "load_reason": "X"}), Some("X"))
+                }
+                On::UserPromptExpansion => {
+                    let fields = json!({"expansion_type": "slash_command", "command_name": "X", "command_args": "", "prompt": ""});
+                    (fields, Some("X"))
+                }
+                On::UserPromptSubmit
+                | On::Stop
+                | On::PostToolBatch
+                | On::TeammateIdle
+                | On::TaskCreated
+                | On::TaskCompleted
+                | On::WorktreeCreate
+                | On::WorktreeRemove
+                | On::CwdChanged
+                | On::MessageDisplay => (nothing.clone(), None),
+            };
+            fields["hook_event_name"] = event.as_str().into();
+            let input: HookInput = serde_json::from_value(fields).unwrap();
+            assert_eq!(subject(&input.event).as_deref(), expected, "{event}");
+            assert_eq!(ignores_matcher(*event), expected.is_none(), "{event}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Hooks: code of the host and commands of the settings that are told what happens and may have a say in it.
+//!
+//! - `config`: which hooks there are; `matcher`: which occasions they are for; `catalog`: the events, one row each;
+//! - `events`: what hooks are told;
+//! - `run`: raises an event; `callback` asks the host, `command` runs a command, `herald` tells the host of it;
+//! - `outcome`: what one hook said; `fold`: what all of them said together; `long`: when one says too much;
+//! - `late`: what hooks say that nobody waited for.
+//!
+//! A session without hooks has an empty [`Hooks`]: raising an event is one look.
+
+mod callback;
+pub mod catalog;
+mod command;
+mod config;
+pub mod events;
+pub mod fold;
+mod herald;
+mod late;
+mod long;
+pub mod matcher;
+mod outcome;
+mod run;
+#[cfg(test)]
+mod tests;
+
+pub use config::{CommandHook, HookError, HookSet};
+pub use events::{Called, Occasion, Scene};
+pub use fold::{Folded, Reason, Ruling, joined};
+pub use herald::Announce;
+pub use late::{Late, LateAnswer};
+pub use outcome::{Outcome, Said};
+pub use run::{Desk, Hooks};

@@ -1,0 +1,146 @@
+//! Raises events: all hooks that an occasion is for are told at once, and what they say becomes one thing.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::join_all;
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::hook::{HookEvent, HookInput};
+
+use super::config::{Action, Failure, Handler, HookSet};
+use super::events::Occasion;
+use super::fold::{Folded, fold};
+use super::herald::Announce;
+use super::late::{Late, LateAnswer};
+use super::outcome::{Outcome, Said};
+use super::{callback, command, long};
+use crate::ask::Ask;
+use crate::outbox::Outbox;
+use crate::tasks::Tasks;
+use crate::workspace::Workspace;
+
+/// What hooks are run with.
+#[derive(Clone)]
+pub struct Desk {
+    /// Asks the host.
+    pub ask: Ask,
+    /// Tells the host.
+    pub outbox: Outbox,
+    /// Runs commands.
+    pub tasks: Tasks,
+    /// Where they run, and in which environment.
+    pub workspace: Arc<Workspace>,
+    /// Of which events the host hears that hooks run.
+    pub announce: Announce,
+}
+
+/// The hooks of a session. Cheap to clone; without hooks it is nothing at all.
+#[derive(Clone, Default)]
+pub struct Hooks(Option<Arc<Staff>>);
+
+struct Staff {
+    set: HookSet,
+    desk: Desk,
+    late: Arc<Late>,
+}
+
+impl Hooks {
+    /// The hooks of a set.
+    pub fn new(set: HookSet, desk: Desk) -> Self {
+        Self((!set.is_empty()).then(|| Arc::new(Staff { set, desk, late: Arc::default() })))
+    }
+
+    /// Whether an event has hooks. Ask before you put together what they would be told.
+    pub fn listens(&self, event: HookEvent) -> bool {
+        self.0.as_ref().is_some_and(|staff| staff.set.listens(event))
+    }
+
+    /// Tells the hooks what happened and waits for what they say. If `cancel` fires they are stopped, and the answer
+    /// says that it is not complete.
+    pub async fn raise(&self, occasion: Occasion, cancel: &CancellationToken) -> Folded {
+        let (Some(staff), Some(event)) = (&self.0, occasion.input.event.event()) else {
+            return Folded::default();
+        };
+        if !staff.set.listens(event) {
+            return Folded::default();
+        }
+        let handlers = staff.set.handlers(&occasion.input.event);
+        if cancel.is_cancelled() {
+            return Folded { interrupted: !handlers.is_empty(), ..Folded::default() };
+        }
+        let input = json_for(&handlers, &occasion.input);
+        let runs = handlers.iter().map(|handler| staff.run(handler, event, &occasion, &input, cancel));
+        fold(event, join_all(runs).await)
+    }
+
+    /// What hooks have said meanwhile that nobody waited for.
+    pub fn take_late(&self) -> Vec<LateAnswer> {
+        self.0.as_ref().map(|staff| staff.late.take()).unwrap_or_default()
+    }
+
+    /// Where late answers arrive; none without hooks.
+    pub fn late(&self) -> Option<&Late> {
+        self.0.as_ref().map(|staff| &*staff.late)
+    }
+}
+
+impl Staff {
+    async fn run(
+        &self,
+        handler: &Handler,
+        event: HookEvent,
+        occasion: &Occasion,
+        input: &Bytes,
+        cancel: &CancellationToken,
+    ) -> Outcome {
+        let hook = handler.name();
+        let job = |command| command::Job {
+            desk: &self.desk,
+            late: &self.late,
+            hook: Arc::clone(&hook),
+            event,
+            occasion,
+            input: input.clone(),
+            command,
+            limit: handler.limit,
+        };
+        let mut said = match &handler.action {
+            Action::Callback(id) => {
+                callback::run(&self.desk.ask, (event, id), occasion, handler.limit, cancel).await
+            }
+            // At the end of a session there is no later.
+            Action::Background(command) if event != HookEvent::SessionEnd => {
+                job(command).run_in_background().await
+            }
+            Action::Command(command) | Action::Background(command) => job(command).run(cancel).await,
+        };
+        said = judge(event, handler.failure, said);
+        long::shorten(&mut said, self.desk.workspace.spill());
+        Outcome { hook, said }
+    }
+}
+
+/// What a command reads; nothing if no command does.
+fn json_for(handlers: &[Handler], input: &HookInput) -> Bytes {
+    if handlers.iter().all(|handler| matches!(handler.action, Action::Callback(_))) {
+        return Bytes::new();
+    }
+    // It is made of JSON values, so it can be written.
+    let mut json = serde_json::to_vec(input).unwrap_or_default();
+    json.push(b'\n');
+    json.into()
+}
+
+/// A failure that must not pass blocks. A change of model that nobody could judge in time does not happen either.
+fn judge(event: HookEvent, failure: Failure, said: Said) -> Said {
+    let closes = match &said {
+        Said::TimedOut(_) => failure == Failure::Blocks || event == HookEvent::PreModelSwitch,
+        _ => failure == Failure::Blocks,
+    };
+    match said.fault() {
+        Some(fault) if closes => {
+            Said::Block { reason: format!("A hook that must agree has failed: {fault}"), besides: None }
+        }
+        Some(_) | None => said,
+    }
+}

@@ -1,0 +1,156 @@
+//! Hooks of the host.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use whimbrel_wire::Frame;
+use whimbrel_wire::control::{ControlResponse, Request};
+use whimbrel_wire::hook::HookPermissionDecision;
+
+use super::super::events::Ending;
+use super::super::{Folded, joined};
+use super::stage::{Reply, Stage, before, scene};
+
+fn ruling(folded: &Folded) -> Option<(HookPermissionDecision, String)> {
+    folded.ruling.as_ref().map(|ruling| (ruling.decision, joined(&ruling.reasons)))
+}
+
+fn answers(answer: Value) -> impl FnMut(&whimbrel_wire::control::HookCallback) -> Reply {
+    move |_| Some(Ok(answer.clone()))
+}
+
+#[tokio::test]
+async fn a_host_is_told_what_happens_and_has_its_say() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let notes = Arc::clone(&asked);
+    let hooks = json!({"PreToolUse": [{"matcher": "Bash", "hookCallbackIds": ["hook_0"]}], "Stop": [{"hookCallbackIds": ["hook_1"]}]});
+    let stage = Stage::with_host(&hooks, move |question| {
+        notes.lock().unwrap().push(question.clone());
+        Some(Ok(match question.callback_id.as_str() {
+            "hook_0" => {
+                json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
+                "permissionDecisionReason": "not here"}})
+            }
+            _ => json!({}),
+        }))
+    });
+    let folded = stage.before_bash().await;
+    assert_eq!(ruling(&folded), Some((HookPermissionDecision::Deny, "not here".into())));
+    assert_eq!(stage.raise(scene().stop(Ending::default())).await, Folded::default());
+
+    let asked = asked.lock().unwrap();
+    assert_eq!(asked[0].tool_use_id.as_deref(), Some("toolu_1"));
+    let told = serde_json::to_value(&asked[0].input).unwrap();
+    assert_eq!((&told["tool_name"], &told["tool_input"]["command"]), (&json!("Bash"), &json!("ls")));
+    let made_up = asked[1].tool_use_id.clone().unwrap();
+    assert_eq!(made_up.len(), 36, "{made_up}");
+}
+
+#[tokio::test]
+async fn all_hooks_are_asked_at_once() {
+    let hooks = json!({"PreToolUse": [{"hookCallbackIds": ["a", "b"]}, {"matcher": "B.*", "hookCallbackIds": ["b", "c"]}]});
+    let mut stage = Stage::with_host(&hooks, |_| None);
+    let raise = {
+        let hooks = stage.hooks.clone();
+        let cancel = stage.cancel.clone();
+        tokio::spawn(async move { hooks.raise(before("Bash", &json!({})), &cancel).await })
+    };
+    // Nobody is answered before all are asked, and each is asked once.
+    let mut open = Vec::new();
+    while open.len() < 3 {
+        let Some(Frame::ControlRequest(asked)) = stage.frames.recv().await else { panic!() };
+        let Request::HookCallback(question) = asked.request else { panic!() };
+        open.push((question.callback_id, asked.request_id));
+    }
+    let decisions = [("a", "allow"), ("b", "deny"), ("c", "ask")];
+    for (id, request_id) in open.into_iter().rev() {
+        let decision = decisions.iter().find(|(name, _)| *name == id).unwrap().1;
+        let specific =
+            json!({"hookEventName": "PreToolUse", "permissionDecision": decision, "additionalContext": id});
+        let answer = ControlResponse::success(request_id, &json!({"hookSpecificOutput": specific}));
+        stage.desk.ask.answered(answer.response);
+    }
+    let folded = raise.await.unwrap();
+    assert_eq!(ruling(&folded), Some((HookPermissionDecision::Deny, String::new())));
+    assert_eq!(folded.contexts, ["a", "b", "c"]);
+}
+
+#[tokio::test]
+async fn a_failing_hook_holds_up_only_what_it_must() {
+    let failing: [(&str, Reply, &str); 3] = [
+        ("it fails", Some(Err("boom".into())), "boom"),
+        ("it is silent", None, "it did not end within 0.05 s"),
+        ("it talks nonsense", Some(Ok(json!({"decision": "perhaps"}))), "decision"),
+    ];
+    for (name, reply, words) in failing {
+        for policy in [None, Some("block"), Some("something newer")] {
+            let group = json!([{"hookCallbackIds": ["h"], "timeout": 0.05, "onFailure": policy}]);
+            let reply = reply.clone();
+            let stage = Stage::with_host(&json!({ "PreToolUse": group }), move |_| reply.clone());
+            let folded = stage.before_bash().await;
+            let said = if policy == Some("block") {
+                assert_eq!(folded.faults, [], "{name}");
+                let (decision, reason) = ruling(&folded).unwrap();
+                assert_eq!(decision, HookPermissionDecision::Deny, "{name}");
+                reason
+            } else {
+                assert_eq!(folded.ruling, None, "{name}");
+                joined(&folded.faults)
+            };
+            assert!(said.contains(words), "{name}: {said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_question_is_taken_back_when_nobody_waits() {
+    let hooks = json!({"PreToolUse": [{"hookCallbackIds": ["h"]}]});
+    let mut stage = Stage::with_host(&hooks, |_| None);
+    let raise = {
+        let (hooks, cancel) = (stage.hooks.clone(), stage.cancel.clone());
+        tokio::spawn(async move { hooks.raise(before("Bash", &json!({})), &cancel).await })
+    };
+    let Some(Frame::ControlRequest(asked)) = stage.frames.recv().await else { panic!() };
+    stage.cancel.cancel();
+    assert_eq!(raise.await.unwrap(), Folded { interrupted: true, ..Folded::default() });
+    let Some(Frame::ControlCancel(cancel)) = stage.frames.recv().await else { panic!() };
+    assert_eq!(cancel.request_id, asked.request_id);
+}
+
+#[tokio::test]
+async fn a_host_that_is_gone_is_a_failure() {
+    let hooks =
+        json!({"PreToolUse": [{"hookCallbackIds": ["h"]}, {"hookCallbackIds": ["g"], "onFailure": "block"}]});
+    let stage = Stage::with_host(&hooks, |_| None);
+    stage.desk.ask.close();
+    let folded = stage.before_bash().await;
+    assert!(joined(&folded.faults).contains("closed its input"), "{folded:?}");
+    assert_eq!(ruling(&folded).unwrap().0, HookPermissionDecision::Deny);
+}
+
+#[tokio::test]
+async fn a_host_that_goes_on_by_itself_is_not_waited_for() {
+    let hooks = json!({"PreToolUse": [{"hookCallbackIds": ["h"], "onFailure": "block"}]});
+    let stage = Stage::with_host(&hooks, answers(json!({"async": true, "asyncTimeout": 5})));
+    assert_eq!(stage.before_bash().await, Folded::default());
+}
+
+#[tokio::test]
+async fn input_that_was_cut_on_the_way_comes_back_whole() {
+    let text = "x".repeat(1_000);
+    let cut = format!("{} [... 900 bytes left out to keep the line short]", "x".repeat(100));
+    let specific = json!({"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"content": cut, "more": 1}});
+    let hooks = json!({"PreToolUse": [{"hookCallbackIds": ["h"]}]});
+    let stage = Stage::with_host(&hooks, answers(json!({"hookSpecificOutput": specific})));
+    let folded = stage.raise(before("Write", &json!({"content": text}))).await;
+    assert_eq!(folded.updated_input, json!({"content": text, "more": 1}).as_object().cloned());
+}
+
+#[tokio::test]
+async fn a_host_is_not_told_how_its_own_hooks_do() {
+    let hooks = json!({"SessionStart": [{"hookCallbackIds": ["h"]}]});
+    let mut stage = Stage::with_host(&hooks, answers(json!({})));
+    stage.raise(scene().session_start("resume", None)).await;
+    assert!(matches!(stage.frames.recv().await, Some(Frame::ControlRequest(_))));
+    assert!(stage.frames.try_recv().is_err());
+}

@@ -1,0 +1,199 @@
+//! Commands as hooks.
+
+use serde_json::{Value, json};
+use whimbrel_wire::hook::{HookEffort, HookPermissionDecision};
+
+use super::super::{Announce, Folded, joined};
+use super::stage::{Stage, before, command, hasty, scene, strict};
+use crate::tasks::tests::{gone, pid_from};
+
+/// The verdict on a call of Bash, or what was wrong.
+async fn says(hook: super::super::CommandHook) -> String {
+    let folded = Stage::with_commands(&[("PreToolUse", None, hook)]).before_bash().await;
+    match folded.ruling {
+        Some(ruling) => format!("{:?}: {}", ruling.decision, joined(&ruling.reasons)),
+        None => joined(&folded.faults),
+    }
+}
+
+#[tokio::test]
+async fn a_command_reads_what_happened_and_knows_where_it_is() {
+    let hook = command(
+        r#"cat > seen; echo "$CLAUDE_PROJECT_DIR" > project; pwd > here; echo "$CLAUDE_EFFORT$OTEL_SECRET" > rest"#,
+    );
+    let stage = Stage::with_commands(&[("PreToolUse", Some("Bash"), hook)]);
+    let mut occasion = before("Bash", &json!({"command": "echo \"ü\""}));
+    occasion.input.base.effort = Some(HookEffort { level: "high".into() });
+    let told = serde_json::to_value(&occasion.input).unwrap();
+    assert_eq!(stage.raise(occasion).await, Folded::default());
+    assert_eq!(serde_json::from_str::<Value>(&stage.read("seen")).unwrap(), told);
+    let root = format!("{}\n", stage.desk.workspace.root().display());
+    assert_eq!((stage.read("project"), stage.read("here")), (root.clone(), root));
+    assert_eq!(stage.read("rest"), "high\n");
+}
+
+#[tokio::test]
+async fn a_command_has_its_say() {
+    let deny = r#"echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "json"}}'"#;
+    for (hook, expected) in [
+        (command("echo no >&2; exit 2"), "Deny: no"),
+        (command(deny), "Deny: json"),
+        (command("echo '{\"decision\": \"approve\"}'"), "Allow: "),
+        (command("exit 1"), "it ended with code 1"),
+        (command("kill -9 $$"), "it was ended by signal 9"),
+        (command("exit 0"), ""),
+        (strict("exit 1"), "Deny: A hook that must agree has failed: it ended with code 1"),
+        (
+            strict("echo '{broken}'"),
+            "Deny: A hook that must agree has failed: its answer cannot be read: key must be a string at line 1 column 2",
+        ),
+        (strict("exit 0"), ""),
+    ] {
+        assert_eq!(says(hook.clone()).await, expected, "{hook:?}");
+    }
+    let missing = says(strict("/nonexistent/guard")).await;
+    assert!(
+        missing.starts_with("Deny: A hook that must agree has failed: it ended with code 127"),
+        "{missing}"
+    );
+}
+
+#[tokio::test]
+async fn a_command_that_ignores_a_long_input_is_heard() {
+    let stage = Stage::with_commands(&[("PreToolUse", None, command("echo no >&2; exit 2"))]);
+    let folded = stage.raise(before("Write", &json!({"content": "x".repeat(5_000_000)}))).await;
+    assert_eq!(folded.ruling.unwrap().decision, HookPermissionDecision::Deny);
+}
+
+#[tokio::test]
+async fn a_command_that_takes_too_long_is_ended_with_its_children() {
+    let slow = "trap '' TERM; sh -c 'echo $$ > pid; exec sleep 300'; true";
+    for (hook, denied) in [(command(slow), false), (strict(slow), true)] {
+        let stage = Stage::with_commands(&[("PreToolUse", None, hasty(2.0, hook))]);
+        let folded = stage.before_bash().await;
+        assert!(gone(pid_from(&stage.path("pid")).await).await);
+        assert_eq!(folded.ruling.is_some(), denied);
+        let said = folded.ruling.map_or(joined(&folded.faults), |ruling| joined(&ruling.reasons));
+        assert!(said.contains("it did not end within 2 s"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn an_interrupted_command_is_ended() {
+    let stage = Stage::with_commands(&[("PreToolUse", None, strict("echo $$ > pid; sleep 300"))]);
+    let interrupt = async {
+        let pid = pid_from(&stage.path("pid")).await;
+        stage.cancel.cancel();
+        pid
+    };
+    let (folded, pid) = tokio::join!(stage.before_bash(), interrupt);
+    assert_eq!(folded, Folded { interrupted: true, ..Folded::default() });
+    assert!(gone(pid).await);
+}
+
+#[tokio::test]
+async fn the_end_of_the_session_ends_its_hooks() {
+    let stage = Stage::with_commands(&[("PreToolUse", None, command("echo $$ > pid; sleep 300"))]);
+    let end = async {
+        let pid = pid_from(&stage.path("pid")).await;
+        stage.desk.tasks.shutdown().await;
+        pid
+    };
+    let (folded, pid) = tokio::join!(stage.before_bash(), end);
+    assert!(folded.interrupted);
+    assert!(gone(pid).await);
+    assert!(stage.before_bash().await.interrupted);
+}
+
+#[tokio::test]
+async fn the_same_command_runs_once() {
+    let count = command("echo x >> count");
+    let stage = Stage::with_commands(&[
+        ("PreToolUse", None, count.clone()),
+        ("PreToolUse", Some("Bash"), count.clone()),
+        ("PreToolUse", Some("B.*"), count),
+    ]);
+    stage.before_bash().await;
+    assert_eq!(stage.read("count"), "x\n");
+}
+
+#[tokio::test]
+async fn commands_run_side_by_side() {
+    let stage = Stage::with_commands(&[
+        ("PreToolUse", None, command("echo one > pipe; echo a >&2; exit 2")),
+        ("PreToolUse", None, command("read x < pipe; echo $x >&2; exit 2")),
+    ]);
+    stage.hold("pipe");
+    assert_eq!(joined(&stage.before_bash().await.ruling.unwrap().reasons), "a\none");
+}
+
+#[tokio::test]
+async fn a_guard_still_stands_when_the_shells_folder_is_gone() {
+    let stage = Stage::with_commands(&[("PreToolUse", None, command("pwd > here; exit 2"))]);
+    stage.desk.workspace.set_cwd(stage.path("gone"));
+    assert!(stage.before_bash().await.ruling.is_some());
+    assert_eq!(stage.read("here").trim(), stage.desk.workspace.root().display().to_string());
+}
+
+#[tokio::test]
+async fn plain_output_at_the_beginning_is_context_and_a_long_one_goes_to_a_file() {
+    let stage = Stage::with_commands(&[
+        ("SessionStart", Some("startup"), command("echo hello")),
+        ("SessionStart", None, command("head -c 20000 /dev/zero | tr '\\0' x")),
+    ]);
+    let folded = stage.raise(scene().session_start("startup", None)).await;
+    assert_eq!(folded.contexts[0], "hello");
+    assert!(folded.contexts[1].len() < 3_000 && folded.contexts[1].contains("spill/hooks/"), "{folded:?}");
+}
+
+#[tokio::test]
+async fn the_host_hears_of_hooks_before_the_first_turn() {
+    let hook = command("echo ready; echo oops >&2; exit 3");
+    let mut stage = Stage::with_commands(&[("SessionStart", None, hook.clone()), ("PreToolUse", None, hook)]);
+    stage.before_bash().await;
+    stage.raise(scene().session_start("startup", None)).await;
+    let (started, response) = (stage.next_notice().await, stage.next_notice().await);
+    assert_eq!(
+        (&started["subtype"], &started["hook_event"], &started["hook_name"]),
+        (&json!("hook_started"), &json!("SessionStart"), &json!("SessionStart:startup"))
+    );
+    for (field, expected) in [
+        ("subtype", json!("hook_response")),
+        ("hook_id", started["hook_id"].clone()),
+        ("stdout", json!("ready\n")),
+        ("stderr", json!("oops\n")),
+        ("exit_code", json!(3)),
+        ("outcome", json!("error")),
+    ] {
+        assert_eq!(response[field], expected, "{field}");
+    }
+    let both: Vec<&str> = response["output"].as_str().unwrap().lines().collect();
+    assert!(both.contains(&"ready") && both.contains(&"oops"), "{both:?}");
+    assert!(stage.frames.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn a_host_that_wants_to_hears_of_all_hooks_and_how_far_they_are() {
+    let hook = command("echo half; read x < pipe; echo whole");
+    let mut stage = Stage::announcing(Announce::All, &[("PreToolUse", None, hook)]);
+    stage.hold("pipe");
+    let hooks = stage.hooks.clone();
+    let raise = tokio::spawn(async move { hooks.raise(before("Bash", &json!({})), &<_>::default()).await });
+    assert_eq!(stage.next_notice().await["hook_name"], "PreToolUse:Bash");
+    let progress = stage.next_notice().await;
+    assert_eq!((&progress["subtype"], &progress["stdout"]), (&json!("hook_progress"), &json!("half\n")));
+    stage.let_go("pipe").await;
+    let response = stage.next_notice().await;
+    assert_eq!((&response["stdout"], &response["outcome"]), (&json!("half\nwhole\n"), &json!("success")));
+    raise.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_hook_that_we_ended_is_told_as_cancelled() {
+    let hook = hasty(0.2, command("sleep 300"));
+    let mut stage = Stage::with_commands(&[("SessionStart", None, hook)]);
+    stage.raise(scene().session_start("startup", None)).await;
+    assert_eq!(stage.next_notice().await["subtype"], "hook_started");
+    let response = stage.next_notice().await;
+    assert_eq!((&response["outcome"], response.get("exit_code")), (&json!("cancelled"), None));
+}

@@ -1,0 +1,143 @@
+//! Which hooks there are, and what is to be done on an occasion.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use whimbrel_wire::control::OnFailure;
+use whimbrel_wire::hook::{HookEvent, HookEventInput, PreToolUse, SessionEnd, SessionStart, Stop};
+
+use super::super::config::{Action, CommandHook, Failure, Handler, HookError, HookSet};
+
+fn host(hooks: &Value) -> Result<HookSet, HookError> {
+    HookSet::from_initialize(&serde_json::from_value(json!({ "hooks": hooks })).unwrap())
+}
+
+fn command(command: &str) -> CommandHook {
+    CommandHook { command: command.into(), ..CommandHook::default() }
+}
+
+fn commands(rows: &[(&str, Option<&str>, CommandHook)]) -> HookSet {
+    let mut set = HookSet::default();
+    for (event, matcher, hook) in rows {
+        set.add_commands(event, *matcher, vec![hook.clone()], "the project's settings").unwrap();
+    }
+    set
+}
+
+fn tool(name: &str) -> HookEventInput {
+    PreToolUse { tool_name: name.into(), ..PreToolUse::default() }.into()
+}
+
+#[test]
+fn the_hosts_hooks_are_read_from_initialize() {
+    let set = host(&json!({"PreToolUse": [
+        {"matcher": "Bash", "hookCallbackIds": ["hook_0", "hook_1"], "timeout": 2.5, "onFailure": "block"},
+        {"matcher": null, "hookCallbackIds": ["hook_2"]},
+    ]}))
+    .unwrap();
+    let handler = |id: &str, limit, failure| Handler {
+        action: Action::Callback(id.into()),
+        limit: Duration::from_secs_f64(limit),
+        failure,
+    };
+    let all = [
+        handler("hook_0", 2.5, Failure::Blocks),
+        handler("hook_1", 2.5, Failure::Blocks),
+        handler("hook_2", 60.0, Failure::Told),
+    ];
+    assert_eq!(set.handlers(&tool("Bash")), all);
+    assert_eq!(set.handlers(&tool("Read")), all[2..]);
+    assert_eq!(set.handlers(&Stop::default().into()), []);
+    assert!(set.listens(HookEvent::PreToolUse) && !set.listens(HookEvent::Stop));
+}
+
+#[test]
+fn no_hooks_are_an_empty_set() {
+    for hooks in [json!(null), json!({}), json!({"Stop": []}), json!({"Stop": [{"hookCallbackIds": []}]})] {
+        assert!(host(&hooks).unwrap().is_empty(), "{hooks}");
+    }
+}
+
+#[test]
+fn a_bad_matcher_names_event_origin_and_remedy() {
+    let error = host(&json!({"PreToolUse": [{"matcher": "Bash(", "hookCallbackIds": ["h"]}]})).unwrap_err();
+    let text = error.to_string();
+    for part in ["`Bash(`", "PreToolUse", "the host (initialize)", "`Edit|Write`"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn an_unknown_event_is_warned_about() {
+    let set = host(&json!({"PreToolUsed": [{"hookCallbackIds": ["h"]}]})).unwrap();
+    assert!(set.is_empty());
+    assert!(set.warnings()[0].contains("`PreToolUsed`"), "{:?}", set.warnings());
+}
+
+#[test]
+fn the_same_command_runs_once_on_the_stricter_terms() {
+    let strict = CommandHook { timeout: Some(900.0), on_failure: Some(OnFailure::Block), ..command("check") };
+    let late = CommandHook { background: true, ..command("check") };
+    let set = commands(&[
+        ("PreToolUse", Some("Bash"), late),
+        ("PreToolUse", None, strict),
+        ("PreToolUse", Some("B.*"), command("check")),
+        ("PreToolUse", None, command("other")),
+    ]);
+    let check = Handler {
+        action: Action::Command("check".into()),
+        limit: Duration::from_secs(900),
+        failure: Failure::Blocks,
+    };
+    let other = Handler {
+        action: Action::Command("other".into()),
+        limit: Duration::from_secs(600),
+        failure: Failure::Told,
+    };
+    assert_eq!(set.handlers(&tool("Bash")), [check, other]);
+}
+
+#[test]
+fn a_senseless_time_limit_is_the_usual_one() {
+    for (given, expected) in [
+        (None, 600),
+        (Some(0.0), 600),
+        (Some(-1.0), 600),
+        (Some(f64::NAN), 600),
+        (Some(5.0), 5),
+        (Some(f64::INFINITY), 86_400),
+    ] {
+        let set = commands(&[("PreToolUse", None, CommandHook { timeout: given, ..command("x") })]);
+        assert_eq!(set.handlers(&tool("Bash"))[0].limit, Duration::from_secs(expected), "{given:?}");
+    }
+}
+
+#[test]
+fn begin_and_end_of_a_session_are_for_commands() {
+    let mut set = host(
+        &json!({"SessionStart": [{"hookCallbackIds": ["h"]}], "SessionEnd": [{"hookCallbackIds": ["h"]}]}),
+    )
+    .unwrap();
+    set.append(commands(&[("SessionStart", None, command("c")), ("SessionEnd", None, command("c"))]));
+    let start = |source: &str| SessionStart { source: source.into(), ..SessionStart::default() }.into();
+    assert_eq!(set.handlers(&start("startup")).len(), 1);
+    assert_eq!(set.handlers(&start("resume")).len(), 2);
+    assert_eq!(set.handlers(&SessionEnd::default().into()).len(), 1);
+}
+
+#[test]
+fn an_older_name_of_a_tool_still_fits() {
+    let set = commands(&[("PreToolUse", Some("Task"), command("c"))]);
+    assert_eq!(set.handlers(&tool("Agent")).len(), 1);
+}
+
+#[test]
+fn a_command_is_named_by_its_first_words() {
+    let handler = |text: &str| Handler {
+        action: Action::Command(text.into()),
+        limit: Duration::ZERO,
+        failure: Failure::Told,
+    };
+    assert_eq!(&*handler("  check.sh\nmore").name(), "check.sh");
+    assert_eq!(&*handler(&"ü".repeat(100)).name(), format!("{}...", "ü".repeat(80)));
+}
