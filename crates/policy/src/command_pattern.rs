@@ -105,14 +105,17 @@ pub fn tidy_blanks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut quote = None;
     let mut escaped = false;
+    let mut after_blank = false;
     for character in text.trim_matches([' ', '\t', '\n']).chars() {
         let blank = matches!(character, ' ' | '\t') && quote.is_none() && !escaped;
         if blank {
-            if !out.ends_with(' ') {
+            if !after_blank {
                 out.push(' ');
             }
+            after_blank = true;
             continue;
         }
+        after_blank = false;
         match (character, quote) {
             ('\'' | '"', None) if !escaped => quote = Some(character),
             (_, Some(open)) if open == character && !escaped => quote = None,

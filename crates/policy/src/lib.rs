@@ -9,3 +9,8 @@ pub mod paths;
 pub mod protected;
 pub mod rule;
 pub mod shell;
+pub mod dirs;
+pub mod ruleset;
+pub mod tools;
+pub mod call;
+pub mod decision;

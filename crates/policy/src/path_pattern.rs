@@ -203,7 +203,13 @@ fn compile(body: &str, content: &str, behavior: PermissionBehavior) -> Result<Gl
     match build(&text) {
         Ok(matcher) => Ok(matcher),
         // What cannot be read grants nothing; a refusal then means the text as it stands.
-        Err(_) if folded => build(&globset::escape(body)).map_err(|_| RuleError::BadGlob(content.to_owned())),
+        Err(_) if folded => {
+            let literal = match body.strip_prefix("**/") {
+                Some(stem) => format!("**/{}", globset::escape(stem)),
+                None => globset::escape(body),
+            };
+            build(&literal).map_err(|_| RuleError::BadGlob(content.to_owned()))
+        }
         Err(_) => Err(RuleError::BadGlob(content.to_owned())),
     }
 }

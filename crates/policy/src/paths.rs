@@ -118,7 +118,11 @@ impl Walk<'_> {
                 continue;
             }
             let next = self.at.join(&name);
-            let target = if missing || links >= MAX_LINKS { None } else { self.target(&next) };
+            let target = match links {
+                MAX_LINKS.. => None,
+                _ if missing => self.seen_by_command(&next),
+                _ => self.target(&next),
+            };
             missing = missing || target.is_none() && self.around.fs.lstat(&next).is_none();
             let Some(target) = target else {
                 self.at = next;
@@ -138,15 +142,22 @@ impl Walk<'_> {
         through_process
     }
 
-    /// Where a link leads. What a process sees of itself is answered for the command that will run, not for us.
+    /// Where a link leads.
     fn target(&self, path: &Path) -> Option<PathBuf> {
-        if let Some(seen) = path.to_str().and_then(seen_by_process) {
-            return Some(match seen {
-                "cwd" => self.around.cwd.to_owned(),
-                _ => PathBuf::from("/"),
-            });
+        if let Some(seen) = self.seen_by_command(path) {
+            return Some(seen);
         }
         (self.around.fs.lstat(path)? == EntryKind::Link).then(|| self.around.fs.readlink(path)).flatten()
+    }
+}
+
+impl Walk<'_> {
+    /// What a process sees of itself is answered for the command that will run, not for us.
+    fn seen_by_command(&self, path: &Path) -> Option<PathBuf> {
+        path.to_str().and_then(seen_by_process).map(|seen| match seen {
+            "cwd" => self.around.cwd.to_owned(),
+            _ => PathBuf::from("/"),
+        })
     }
 }
 

@@ -80,7 +80,11 @@ fn holds_directory(names: &[String]) -> bool {
     };
     let rest = names.get(at + 1..).unwrap_or_default();
     match rest {
-        [worktrees, _, below @ ..] if name == CONFIGURATION && worktrees == "worktrees" => holds_directory(below),
+        [worktrees, below @ ..]
+            if name == CONFIGURATION && worktrees == "worktrees" && !below.is_empty() =>
+        {
+            holds_directory(below)
+        }
         _ => true,
     }
 }
@@ -113,7 +117,7 @@ mod tests {
             "/w/a/.vscode/settings.json",
             "/w/.claude/settings.json",
             "/w/.claude/worktrees",
-            "/w/.claude/worktrees/w",
+            "/w/.claude/worktrees/.git",
             "/w/.claude/worktrees/w/.git/config",
             "/w/.claude/worktrees/w/.npmrc",
             "/h/.config/git/config",
