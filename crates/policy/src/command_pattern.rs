@@ -36,9 +36,32 @@ impl CommandPattern {
         self.literals.len() == 1
     }
 
-    /// Whether the pattern is nothing but a star.
-    pub fn is_everything(&self) -> bool {
-        self.literals.len() > 1 && self.literals.iter().all(String::is_empty)
+    /// Whether this word stands whole at the start, before the first star.
+    pub fn begins_with_word(&self, word: &str) -> bool {
+        let rest = self.literals.first().and_then(|literal| literal.strip_prefix(word));
+        rest.is_some_and(|rest| rest.starts_with(' ') || rest.is_empty() && self.is_exact())
+    }
+
+    /// Whether the pattern matches from some word of the text on, whatever follows.
+    pub fn matches_from_some_word(&self, text: &str) -> bool {
+        let first = self.literals.first().map_or("", String::as_str);
+        let first = first.strip_suffix(' ').filter(|_| self.optional_tail && self.literals.len() == 2);
+        let first = first.or(self.literals.first().map(String::as_str)).unwrap_or_default();
+        let rest = self.literals.get(1..).unwrap_or_default();
+        let boundary = |at: &usize| {
+            let before = text.get(..*at).and_then(|before| before.chars().next_back());
+            before.is_none_or(|before| !before.is_alphanumeric() && !matches!(before, '_' | '-' | '.'))
+        };
+        text.match_indices(first).filter(|(at, _)| boundary(at)).any(|(at, found)| {
+            let mut after = text.get(at + found.len()..).unwrap_or_default();
+            rest.iter().all(|literal| match after.find(literal.as_str()) {
+                Some(at) => {
+                    after = after.get(at + literal.len()..).unwrap_or_default();
+                    true
+                }
+                None => false,
+            })
+        })
     }
 
     /// Whether the text, with its blanks tidied, is matched whole.
@@ -184,6 +207,27 @@ mod tests {
     #[test]
     fn blanks_outside_quotes_count_once() {
         assert_eq!(tidy_blanks("  a \t b  'c  d' \"e  f\" g\\  h "), "a b 'c  d' \"e  f\" g\\  h");
+    }
+
+    #[test]
+    fn a_pattern_can_be_looked_for_at_every_word() {
+        let rows = [
+            ("rm *", "echo 'x; rm -rf y", true),
+            ("rm", "(rm", true),
+            ("rm *", "farm x", false),
+            ("git * main", "x; git push main", true),
+            ("git * main", "x; git push", false),
+        ];
+        for (pattern, text, expected) in rows {
+            assert_eq!(CommandPattern::new(pattern).matches_from_some_word(text), expected, "{pattern} / {text}");
+        }
+    }
+
+    #[test]
+    fn the_command_word_can_be_asked_for() {
+        for (pattern, expected) in [("git *", true), ("git", true), ("git* x", false), ("* git", false)] {
+            assert_eq!(CommandPattern::new(pattern).begins_with_word("git"), expected, "{pattern}");
+        }
     }
 
     #[test]

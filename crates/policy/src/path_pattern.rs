@@ -228,7 +228,7 @@ fn fold_letters(body: &str) -> String {
 }
 
 /// Braces stand for themselves; the glob library would read alternatives.
-fn without_braces(body: &str) -> String {
+pub(crate) fn without_braces(body: &str) -> String {
     let mut out = String::with_capacity(body.len());
     let mut escaped = false;
     let mut class = false;

@@ -194,7 +194,8 @@ impl WorkDir {
         Self { lexical: lexical(path), physical: physical(path, fs) }
     }
 
-    fn holds(&self, path: &Path) -> bool {
+    /// Whether a path lies in it, in either spelling.
+    pub fn holds(&self, path: &Path) -> bool {
         path.starts_with(&self.lexical) || path.starts_with(&self.physical)
     }
 }
