@@ -57,11 +57,16 @@ pub fn decide(
         return refusal;
     }
     let subject = Subject::of(&case);
-    let answer = STEPS.iter().find_map(|step| step(&case, &subject));
-    match answer.unwrap_or_else(|| nothing_allows_it(&case, &subject)) {
+    match walk(&case, &subject) {
         Decision::Ask(question) => with_suggestions(*question, &case, &subject),
         decided => decided,
     }
+}
+
+/// The steps, in order; then the question.
+pub(crate) fn walk(case: &Case<'_>, subject: &Subject<'_>) -> Decision {
+    let answer = STEPS.iter().find_map(|step| step(case, subject));
+    answer.unwrap_or_else(|| nothing_allows_it(case, subject))
 }
 
 fn no_such_tool(case: &Case<'_>) -> Option<Decision> {
@@ -199,8 +204,7 @@ fn with_suggestions(mut question: Question, case: &Case<'_>, subject: &Subject<'
 
 fn asking(danger: Danger, approvable: bool, blocked_path: Option<String>) -> Decision {
     let reason = Reason::Safety { danger, approvable };
-    let (suggestions, matched_ask_rule) = (Vec::new(), None);
-    Decision::Ask(Box::new(Question { reason, blocked_path, suggestions, matched_ask_rule }))
+    Decision::Ask(Box::new(Question { reason, blocked_path, suggestions: Vec::new() }))
 }
 
 impl<'a> Case<'a> {
@@ -287,3 +291,6 @@ fn wrong_input(case: &Case<'_>) -> Option<String> {
 fn has_control_characters(text: &str) -> bool {
     text.chars().any(|character| character < ' ' && !matches!(character, '\n' | '\t') || character == '\u{7f}')
 }
+
+#[cfg(test)]
+mod tests;

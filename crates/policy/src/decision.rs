@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
+use whimbrel_wire::permission::{PermissionBehavior, PermissionMode, PermissionUpdate};
 
 use crate::ruleset::RuleRef;
 use crate::shell::Kind;
+use crate::tools::ToolKind;
 
 /// Whether a call may be made.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,8 +28,6 @@ pub struct Question {
     pub blocked_path: Option<String>,
     /// Changes of rules that would allow the same call from now on.
     pub suggestions: Vec<PermissionUpdate>,
-    /// The rule that asks, if there is one besides the reason.
-    pub matched_ask_rule: Option<RuleRef>,
 }
 
 /// Why it was decided so.
@@ -100,8 +99,7 @@ pub enum Danger {
 impl Decision {
     /// A plain question.
     pub fn ask(reason: Reason) -> Self {
-        let (blocked_path, suggestions, matched_ask_rule) = (None, Vec::new(), None);
-        Self::Ask(Box::new(Question { reason, blocked_path, suggestions, matched_ask_rule }))
+        Self::Ask(Box::new(Question { reason, blocked_path: None, suggestions: Vec::new() }))
     }
 
     /// Why.
@@ -123,9 +121,11 @@ impl Decision {
 }
 
 impl Question {
-    /// The name of the reason on the wire; none where hosts expect none.
-    pub fn reason_type(&self) -> Option<&'static str> {
+    /// The name of the reason on the wire, for a tool of this sort; none where hosts expect none.
+    pub fn reason_type(&self, kind: ToolKind) -> Option<&'static str> {
         match &self.reason {
+            Reason::WorkingDir { .. } if kind == ToolKind::Shell => None,
+            Reason::NeedsApproval if kind == ToolKind::Shell => Some("other"),
             Reason::Rule(_) | Reason::PossibleRule(_) => Some("rule"),
             Reason::Hook { .. } => Some("hook"),
             Reason::Mode(_) => Some("mode"),
@@ -141,6 +141,16 @@ impl Question {
             | Reason::InvalidInput(_)
             | Reason::UnknownTool { .. }
             | Reason::NobodyToAsk => None,
+        }
+    }
+
+    /// The rule that asks, if one does.
+    pub fn matched_ask_rule(&self) -> Option<&RuleRef> {
+        match &self.reason {
+            Reason::Rule(rule) | Reason::PossibleRule(rule) => {
+                Some(rule).filter(|rule| rule.behavior == PermissionBehavior::Ask)
+            }
+            _ => None,
         }
     }
 

@@ -21,6 +21,7 @@ pub mod dirs;
 pub mod domain;
 pub mod files;
 pub mod fs;
+pub mod mode;
 pub mod params;
 pub mod path_pattern;
 pub mod paths;
@@ -30,7 +31,10 @@ pub mod ruleset;
 pub mod shell;
 mod subject;
 mod suggest;
+#[cfg(test)]
+mod testing;
 pub mod tools;
+pub mod update;
 
 pub use call::{Call, Facts, HookVerdict, SandboxFacts, ToolFacts};
 pub use decide::decide;
@@ -40,3 +44,4 @@ pub use files::ReadFilter;
 pub use rule::{Rule, RuleError};
 pub use ruleset::{Layer, Loaded, RuleRef, RuleSet, Source, Trust, Warning};
 pub use tools::ToolKind;
+pub use update::{Bounds, Standing, UpdateProblem, apply};

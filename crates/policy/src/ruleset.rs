@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use whimbrel_wire::permission::{Destination, PermissionBehavior};
 
@@ -140,7 +141,8 @@ pub struct ToolName<'a> {
 /// All rules in force.
 #[derive(Debug, Clone, Default)]
 pub struct RuleSet {
-    rules: Vec<Compiled>,
+    /// Shared, so that a set can be copied to try a change out.
+    rules: Vec<Arc<Compiled>>,
     managed_only: bool,
     layers: Vec<layer::Ground>,
     home: PathBuf,
@@ -165,7 +167,7 @@ impl RuleSet {
 
     /// The rules that say this, of all sources that count.
     pub fn saying(&self, behavior: PermissionBehavior) -> impl Iterator<Item = &Compiled> {
-        self.rules.iter().filter(move |rule| {
+        self.rules.iter().map(Arc::as_ref).filter(move |rule| {
             rule.reference.behavior == behavior
                 && (!self.managed_only || rule.reference.source == Source::Managed)
         })

@@ -196,15 +196,29 @@ impl Command<'_> {
 
     /// The first path of a part, redirects included, that stands in the way.
     pub(crate) fn path_obstacle(&self, part: &Part, case: &Case<'_>) -> Option<Obstacle> {
+        self.path_obstacles(part, case).into_iter().next()
+    }
+
+    /// The paths of a part, redirects included, that stand in the way.
+    pub(crate) fn path_obstacles(&self, part: &Part, case: &Case<'_>) -> Vec<Obstacle> {
         let scoped = part.scoped || matches!(part.class, Class::ReadOnly | Class::AcceptEdits);
-        let operand = scoped.then(|| self.operand_obstacle(part, case)).flatten();
-        operand.or_else(|| part.redirects.iter().find_map(|redirect| self.redirect_obstacle(redirect, case)))
+        let operands = scoped.then(|| self.operand_obstacles(part, case)).into_iter().flatten();
+        let redirects = part.redirects.iter().filter_map(|redirect| self.redirect_obstacle(redirect, case));
+        operands.chain(redirects).collect()
     }
 
     /// The first operand that may not be touched.
     fn operand_obstacle(&self, part: &Part, case: &Case<'_>) -> Option<Obstacle> {
-        let reads = super::reads(part).find_map(|value| self.read_obstacle(value, case));
-        reads.or_else(|| part.writes.iter().find_map(|value| self.write_obstacle(value, case)))
+        self.operand_obstacles(part, case).next()
+    }
+
+    fn operand_obstacles<'p>(
+        &'p self,
+        part: &'p Part,
+        case: &'p Case<'_>,
+    ) -> impl Iterator<Item = Obstacle> {
+        let reads = super::reads(part).filter_map(|value| self.read_obstacle(value, case));
+        reads.chain(part.writes.iter().filter_map(|value| self.write_obstacle(value, case)))
     }
 
     fn read_obstacle(&self, value: &Value, case: &Case<'_>) -> Option<Obstacle> {

@@ -10,6 +10,8 @@ mod expand;
 mod repository;
 mod search;
 
+pub(crate) use allow::{Obstacle, Verdict};
+
 use std::path::{Path, PathBuf};
 
 use crate::decide::Case;

@@ -1,6 +1,7 @@
 //! One source of rules, as it was read, and what came of taking it in.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use thiserror::Error;
 use whimbrel_wire::permission::PermissionBehavior;
@@ -192,7 +193,7 @@ impl RuleSet {
             source_root: root.to_owned(),
         };
         let (compiled, warning) = Compiled::new(reference, &anchors, &|path| physical(path, fs))?;
-        self.rules.push(compiled);
+        self.rules.push(Arc::new(compiled));
         Ok(warning)
     }
 
