@@ -7,8 +7,43 @@
 //!   [`Script::unanalysable`];
 //! * the **wide** one, for refusing, asking and critical removals: everything that might run, under every spelling.
 
+mod ansi;
+mod arithmetic;
+mod assignment;
+mod behind;
+mod braces;
+mod builtins;
+mod checked;
+mod compound;
+mod conditions;
+mod critical;
+mod cursor;
+mod edits;
+mod facts;
+mod fallback;
+mod find;
+mod git;
+mod hidden;
+mod inspect;
+mod jq;
+mod lexer;
+mod operands;
+mod options;
+mod parser;
+mod part;
+mod readers;
+mod redirects;
+mod risks;
+mod scope;
 mod script;
+mod sed;
+mod spelling;
+mod syntax;
+#[cfg(test)]
+mod tests;
 mod value;
+mod word;
+mod wrappers;
 
 pub use script::{
     AllowSpelling, Assignment, By, Class, DenySpelling, Kind, Part, Place, Reach, Redirect, Script, Start, Suggestion,
@@ -32,6 +67,5 @@ pub const LONGEST: usize = 10_000;
 
 /// Takes a command apart. Never fails and never panics: what is not understood is named in the result.
 pub fn analyse(text: &str, surroundings: &Surroundings<'_>) -> Script {
-    let _ = surroundings;
-    Script { text: text.trim().to_owned(), unanalysable: vec![Kind::Syntax], ..Script::default() }
+    inspect::Inspector::run(text, surroundings)
 }

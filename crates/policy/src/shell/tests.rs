@@ -1,0 +1,1 @@
+//! Commands and what is known of them.
