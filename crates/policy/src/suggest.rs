@@ -173,3 +173,6 @@ fn escape_path(path: &str) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests;

@@ -90,3 +90,6 @@ fn reads(part: &Part) -> impl Iterator<Item = &Value> {
 fn static_directory(before: &str) -> &str {
     before.rfind('/').map_or("", |at| before.get(..=at).unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests;

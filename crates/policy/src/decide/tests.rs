@@ -181,7 +181,7 @@ fn a_wrong_input_is_refused_not_asked_about() {
 
 #[test]
 fn rules_about_fields_agents_skills_and_hosts() {
-    let rows: [(&str, &str, &str, serde_json::Value, char); 16] = [
+    let rows: [(&str, &str, &str, Value, char); 16] = [
         ("deny", "Agent(model:opus)", "Agent", json!({"model": "opus"}), 'D'),
         ("deny", "Agent(model:opus)", "Agent", json!({"model": "haiku"}), 'A'),
         ("ask", "Agent(isolation:*)", "Agent", json!({"isolation": "worktree"}), '?'),
