@@ -9,6 +9,12 @@ use super::{Value, Word, builtins, find, wrappers};
 /// How many wrappers may stand before one another until the rest is searched as text.
 const DEEPEST: usize = 12;
 
+/// Words that mean something only where a command of the shell begins.
+const RESERVED: &[&str] = &[
+    "!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "for", "do", "done", "case", "esac", "select",
+    "function", "[[",
+];
+
 impl Inspector<'_> {
     /// Looks behind the command that is the part at some place.
     pub(super) fn behind(&mut self, at: usize, words: &[Word], depth: usize) {
@@ -21,6 +27,10 @@ impl Inspector<'_> {
             self.unfollowed(&spoken(words));
             return;
         }
+        if depth > 0 && RESERVED.contains(&name) {
+            // No command is called so; but whoever wrote it meant what follows.
+            self.unfollowed(&spoken(arguments));
+        }
         let name = plain_name(name);
         if let Some(behind) = wrappers::behind(&name, words) {
             for text in &behind.texts {
@@ -30,7 +40,9 @@ impl Inspector<'_> {
                 self.unfollowed(&spoken(arguments));
             }
             if matches!(name.as_str(), "watch" | "parallel") {
-                self.nested(&spoken(arguments));
+                // The words are joined and given to a shell.
+                let start = behind.start.unwrap_or(words.len());
+                self.nested(&spoken(words.get(start..).unwrap_or_default()));
             }
             if let Some(start) = behind.start {
                 self.searched(words.get(start..).unwrap_or_default(), depth + 1);

@@ -151,6 +151,7 @@ pub(super) fn sort<'a>(words: &'a [Word], values: &str, long_values: &[&str], pa
         let (name, value) = match (text.split_once('='), text.starts_with("--")) {
             (Some((name, value)), true) => (name, Some(value)),
             (_, true) => (text, None),
+            (_, false) if paths.contains(&text) => (text, None),
             (_, false) => {
                 let cut = text.char_indices().nth(2).map_or(text.len(), |(at, _)| at);
                 let (name, value) = text.split_at(cut);
