@@ -52,7 +52,9 @@ impl CommandPattern {
             let before = text.get(..*at).and_then(|before| before.chars().next_back());
             before.is_none_or(|before| !before.is_alphanumeric() && !matches!(before, '_' | '-' | '.'))
         };
-        text.match_indices(first).filter(|(at, _)| boundary(at)).any(|(at, found)| {
+        // A leading star matches from the front on whatever it matches from a later word on.
+        let starts = text.match_indices(first).take(if first.is_empty() { 1 } else { usize::MAX });
+        starts.filter(|(at, _)| boundary(at)).any(|(at, found)| {
             let mut after = text.get(at + found.len()..).unwrap_or_default();
             rest.iter().all(|literal| match after.find(literal.as_str()) {
                 Some(at) => {

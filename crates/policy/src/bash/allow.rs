@@ -6,7 +6,7 @@ use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
 use super::expand::{expand, static_prefix};
 use super::{Command, repository};
-use crate::command_pattern::{CommandPattern, tidy_blanks};
+use crate::command_pattern::CommandPattern;
 use crate::decide::Case;
 use crate::decision::{Decision, Reason};
 use crate::files::{edit_grant, read_grant};
@@ -119,9 +119,8 @@ impl Command<'_> {
 
     /// The rule that names the whole command, letter by letter.
     fn named_whole<'a>(&self, case: &Case<'a>) -> Option<&'a RuleRef> {
-        let text = tidy_blanks(&self.script.text);
         let mut rules = case.rules.commands(PermissionBehavior::Allow, case.call.tool);
-        rules.find(|(_, pattern)| pattern.is_exact() && pattern.matches(&text)).map(|(reference, _)| reference)
+        rules.find(|(_, pattern)| pattern.is_exact() && pattern.matches(&self.tidy_text)).map(|(reference, _)| reference)
     }
 
     /// What can be said of one part.

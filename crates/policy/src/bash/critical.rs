@@ -8,14 +8,27 @@ use crate::decide::Case;
 use crate::path_pattern::fold;
 use crate::shell::Value;
 
+/// Who removes more than this at once is asked without a closer look.
+const MAX_REMOVALS: usize = 256;
+
 impl Command<'_> {
     /// What the command removes that is critical, if anything.
     pub(crate) fn critical_removal(&self, case: &Case<'_>) -> Option<String> {
         let removed = self.script.parts.iter().flat_map(|part| &part.critical);
-        let mut removed = removed.peekable();
-        removed.peek()?;
+        let mut different: Vec<&Value> = Vec::new();
+        for value in removed {
+            if !different.contains(&value) {
+                different.push(value);
+            }
+            if different.len() > MAX_REMOVALS {
+                return Some(self.around.cwd.display().to_string());
+            }
+        }
+        if different.is_empty() {
+            return None;
+        }
         let places = Places::of(case, &self.directories);
-        removed.find_map(|value| self.critical(value, &places))
+        different.into_iter().find_map(|value| self.critical(value, &places))
     }
 
     fn critical(&self, value: &Value, places: &Places) -> Option<String> {

@@ -14,6 +14,7 @@ pub(crate) use allow::{Obstacle, Verdict};
 
 use std::path::{Path, PathBuf};
 
+use crate::command_pattern::tidy_blanks;
 use crate::decide::Case;
 use crate::paths::{Spellings, Surroundings, lexical, resolve_absolute};
 use crate::shell::{self, Part, Script, Value};
@@ -25,6 +26,8 @@ const MAX_DIRECTORIES: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Command<'a> {
     pub(crate) script: Script,
+    /// The whole text with single blanks, for rules that name the whole command.
+    tidy_text: String,
     /// The directories that a part may run in: where the shell is, and where `cd` may lead.
     directories: Vec<PathBuf>,
     /// Whether `cd` may also lead where nobody knows.
@@ -37,7 +40,9 @@ impl<'a> Command<'a> {
         let around = case.facts.surroundings();
         let home = around.home.to_string_lossy();
         let script = shell::analyse(text, &shell::Surroundings { home: &home });
-        let mut command = Self { script, directories: vec![around.cwd.to_owned()], lost: false, around };
+        let tidy_text = tidy_blanks(&script.text);
+        let directories = vec![around.cwd.to_owned()];
+        let mut command = Self { script, tidy_text, directories, lost: false, around };
         command.follow_directories();
         command
     }

@@ -14,6 +14,9 @@ use crate::paths::Spellings;
 use crate::ruleset::RuleRef;
 use crate::shell::{Kind, Part, Place, Start, Value, Way};
 
+/// More globs than this in one command are not looked up on disk.
+const MAX_GLOBS: usize = 256;
+
 /// How sure it is that a rule is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Certainty {
@@ -91,8 +94,14 @@ impl Command<'_> {
             return None;
         }
         let mut best: Option<(&RuleRef, Certainty)> = None;
+        let mut globs = 0_usize;
+        let mut last = None;
         for part in &self.script.parts {
             for (value, usage) in touched(part) {
+                if last.replace((value, usage, part.recursive)) == Some((value, usage, part.recursive)) {
+                    continue;
+                }
+                globs += usize::from(matches!(value, Value::Glob(_)));
                 let edits = match usage {
                     Use::Read => false,
                     Use::Copy => behavior == PermissionBehavior::Deny,
@@ -101,7 +110,10 @@ impl Command<'_> {
                 let deep = part.recursive || usage == Use::Remove;
                 let rules = read_rules.iter().chain(edit_rules.iter().filter(|_| edits));
                 for (reference, pattern) in rules {
-                    let certainty = self.certainty(value, pattern, deep);
+                    let certainty = match value {
+                        Value::Glob(_) if globs > MAX_GLOBS => Some(Certainty::Possible),
+                        _ => self.certainty(value, pattern, deep),
+                    };
                     if certainty > best.map(|(_, certainty)| certainty) {
                         best = certainty.map(|certainty| (*reference, certainty));
                     }

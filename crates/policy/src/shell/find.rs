@@ -98,24 +98,20 @@ fn is_level(text: &str) -> bool {
 }
 
 /// How many `-exec` are followed; more are searched as text.
-pub(super) const MOST_EXECUTED: usize = 32;
+pub(super) const MOST_EXECUTED: usize = 8;
 
 /// The commands that `-exec` and its like run, the first [`MOST_EXECUTED`] of them.
 pub(super) fn executed(arguments: &[Word]) -> Vec<&[Word]> {
     let mut found = Vec::new();
-    for (at, word) in arguments.iter().enumerate() {
-        if !matches!(word.value.literal(), Some("-exec" | "-execdir" | "-ok" | "-okdir")) {
-            continue;
-        }
-        let rest = arguments.get(at + 1..).unwrap_or_default();
-        let end = rest
-            .iter()
-            .position(|word| matches!(word.value.literal(), Some(";" | "+")))
-            .unwrap_or(rest.len());
+    let mut rest = arguments;
+    let runs = |word: &Word| matches!(word.value.literal(), Some("-exec" | "-execdir" | "-ok" | "-okdir"));
+    // What stands between `-exec` and its end is the command's own, another `-exec` included.
+    while let Some(at) = rest.iter().position(runs).filter(|_| found.len() < MOST_EXECUTED) {
+        rest = rest.get(at + 1..).unwrap_or_default();
+        let end = rest.iter().position(|word| matches!(word.value.literal(), Some(";" | "+")));
+        let end = end.unwrap_or(rest.len());
         found.extend(rest.get(..end));
-        if found.len() >= MOST_EXECUTED {
-            break;
-        }
+        rest = rest.get(end..).unwrap_or_default();
     }
     found
 }
