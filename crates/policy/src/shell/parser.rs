@@ -111,6 +111,10 @@ impl<'a> Parser<'a> {
                 return Ok(());
             }
             self.line_breaks()?;
+            if self.take_keyword("!") {
+                // Bash takes it only at the start of a pipeline; other shells take it here too.
+                return Err(WRONG);
+            }
             after_pipe = true;
         }
     }
@@ -137,7 +141,7 @@ impl<'a> Parser<'a> {
             self.deeper(Self::compound)?;
             return Ok(false);
         }
-        if CLOSERS.contains(&self.keyword()) {
+        if CLOSERS.contains(&self.keyword()) || self.keyword() == "!" {
             return Err(WRONG);
         }
         self.simple()
