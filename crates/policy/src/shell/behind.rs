@@ -7,7 +7,7 @@ use super::word::text_of;
 use super::{Value, Word, builtins, find, wrappers};
 
 /// How many wrappers may stand before one another until the rest is searched as text.
-const DEEPEST: usize = 12;
+const DEEPEST: usize = 8;
 
 /// Words that mean something only where a command of the shell begins.
 const RESERVED: &[&str] = &[
@@ -36,8 +36,11 @@ impl Inspector<'_> {
             for text in &behind.texts {
                 self.carried(at, text);
             }
-            if behind.anywhere {
+            // Searching a text at every word covers all that stands behind later wrappers in it.
+            let covered = self.covered;
+            if behind.anywhere && !covered {
                 self.unfollowed(&spoken(arguments));
+                self.covered = true;
             }
             if matches!(name.as_str(), "watch" | "parallel") {
                 // The words are joined and given to a shell.
@@ -47,6 +50,7 @@ impl Inspector<'_> {
             if let Some(start) = behind.start {
                 self.searched(words.get(start..).unwrap_or_default(), depth + 1);
             }
+            self.covered = covered;
         }
         if wrappers::SHELLS.contains(&name.as_str()) {
             self.shell(at, arguments);

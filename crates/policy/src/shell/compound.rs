@@ -183,12 +183,9 @@ impl Parser<'_> {
         self.blanks();
         let start = self.at;
         // `coproc NAME { .. }`
-        if !self.at_compound() && !leading_name(self.word()?.raw.as_str()).is_empty() {
-            self.blanks();
-            if !self.at_compound() {
-                self.at = start;
-            }
-        } else {
+        self.at += leading_name(self.rest()).len();
+        self.blanks();
+        if !self.at_compound() {
             self.at = start;
         }
         self.command().map(|_| ())
@@ -207,9 +204,9 @@ impl Parser<'_> {
                 self.found.leftovers.truncate(before.1);
                 self.pending.clear();
                 let end = self.balanced(start, b'(', b')')?;
-                self.at = start;
-                self.searched_arithmetic(start + 1, end - 1);
+                // Not read a second time: that would double with each level.
                 self.at = end;
+                self.found.leftovers.push(self.since(start).to_owned());
                 Ok(())
             }
             other => other,

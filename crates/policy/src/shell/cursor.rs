@@ -16,6 +16,9 @@ pub(super) const WRONG: Stop = Stop(Kind::Syntax);
 /// How many constructs may stand inside one another.
 const DEEPEST: usize = 48;
 
+/// How many bytes of text inside text are taken apart.
+const MOST_INNER: usize = 1_000_000;
+
 /// A here-document whose text has not been reached yet.
 #[derive(Debug)]
 pub(super) struct Pending {
@@ -91,7 +94,8 @@ impl<'a> Parser<'a> {
 
     /// Parses another text, found inside this one. What cannot be taken apart is left to be searched as it is.
     pub(super) fn inner(&mut self, text: &str, step: impl FnOnce(&mut Parser<'_>) -> Parsed<()>) {
-        let stop = if self.depth >= DEEPEST {
+        self.found.inner += text.len();
+        let stop = if self.depth >= DEEPEST || self.found.inner > MOST_INNER {
             Some(Kind::TooDeep)
         } else {
             step(&mut Parser::new(text, self.depth + 1, true, self.found)).err().map(|stop| stop.0)

@@ -21,6 +21,8 @@ pub(super) struct Inspector<'a> {
     budget: usize,
     readings: usize,
     level: usize,
+    /// Whether the words at hand are already searched as text.
+    pub(super) covered: bool,
 }
 
 impl<'a> Inspector<'a> {
@@ -32,6 +34,7 @@ impl<'a> Inspector<'a> {
             budget: text.len() * 4 + 65_536,
             readings: 0,
             level: 0,
+            covered: false,
         };
         if text.len() > LONGEST && text.chars().count() > LONGEST {
             inspector.note(Kind::TooLong);
@@ -65,7 +68,9 @@ impl<'a> Inspector<'a> {
         }
         self.budget -= text.len();
         self.level += 1;
+        let covered = std::mem::take(&mut self.covered);
         self.text(text);
+        self.covered = covered;
         self.level -= 1;
     }
 

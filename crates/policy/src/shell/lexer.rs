@@ -343,11 +343,11 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Searches a stretch that may be arithmetic or commands, as both.
+    /// Searches a stretch that may be arithmetic or commands: expansions are found either way, and what cannot be taken
+    /// apart is searched as it is.
     pub(super) fn searched_arithmetic(&mut self, start: usize, end: usize) {
         let text = self.text.get(start..end).unwrap_or_default();
         if text.contains(['$', '`', ';', '|', '&', '<', '\n']) || text.contains(char::is_alphabetic) {
-            self.inner(text, |parser| parser.expansions());
             self.inner(text, |parser| parser.program());
         }
     }

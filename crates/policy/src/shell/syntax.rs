@@ -108,6 +108,8 @@ pub(super) struct Harvest {
     pub(super) background: bool,
     /// Texts that could not be taken apart and are searched at every word.
     pub(super) leftovers: Vec<String>,
+    /// How many bytes of text inside text were taken apart.
+    pub(super) inner: usize,
     /// Names that `for` loops set, with the words they go through.
     pub(super) loops: Vec<(String, Vec<RawWord>)>,
 }
