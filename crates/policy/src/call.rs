@@ -42,16 +42,7 @@ pub struct Facts<'a> {
 impl<'a> Facts<'a> {
     /// Nothing special known: no hooks, no sandbox, no plan.
     pub fn new(cwd: &'a Path, home: &'a Path, fs: &'a dyn FsView, tool: ToolFacts) -> Self {
-        Self {
-            original_cwd: cwd,
-            shell_cwd: cwd,
-            home,
-            fs,
-            hook: None,
-            sandbox: None,
-            plan_file: None,
-            tool,
-        }
+        Self { original_cwd: cwd, shell_cwd: cwd, home, fs, hook: None, sandbox: None, plan_file: None, tool }
     }
 
     /// What paths of the call are read against.

@@ -221,7 +221,11 @@ mod tests {
             ("git * main", "x; git push", false),
         ];
         for (pattern, text, expected) in rows {
-            assert_eq!(CommandPattern::new(pattern).matches_from_some_word(text), expected, "{pattern} / {text}");
+            assert_eq!(
+                CommandPattern::new(pattern).matches_from_some_word(text),
+                expected,
+                "{pattern} / {text}"
+            );
         }
     }
 

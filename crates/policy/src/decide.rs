@@ -114,7 +114,7 @@ fn a_hook_asks(case: &Case<'_>, _: &Subject<'_>) -> Option<Decision> {
 }
 
 fn everything_is_allowed(case: &Case<'_>, _: &Subject<'_>) -> Option<Decision> {
-    (case.mode == PermissionMode::BypassPermissions).then(|| Decision::Allow(Reason::Mode(case.mode)))
+    (case.mode == PermissionMode::BypassPermissions).then_some(Decision::Allow(Reason::Mode(case.mode)))
 }
 
 fn writes_what_is_protected(case: &Case<'_>, subject: &Subject<'_>) -> Option<Decision> {
@@ -174,7 +174,7 @@ fn runs_in_the_sandbox(case: &Case<'_>, _: &Subject<'_>) -> Option<Decision> {
 
 fn edits_are_accepted(case: &Case<'_>, subject: &Subject<'_>) -> Option<Decision> {
     (case.mode == PermissionMode::AcceptEdits && subject.is_accepted_edit(case))
-        .then(|| Decision::Allow(Reason::Mode(case.mode)))
+        .then_some(Decision::Allow(Reason::Mode(case.mode)))
 }
 
 fn only_reads(case: &Case<'_>, subject: &Subject<'_>) -> Option<Decision> {
@@ -289,7 +289,8 @@ fn wrong_input(case: &Case<'_>) -> Option<String> {
 }
 
 fn has_control_characters(text: &str) -> bool {
-    text.chars().any(|character| character < ' ' && !matches!(character, '\n' | '\t') || character == '\u{7f}')
+    text.chars()
+        .any(|character| character < ' ' && !matches!(character, '\n' | '\t') || character == '\u{7f}')
 }
 
 #[cfg(test)]

@@ -189,6 +189,9 @@ impl Reason {
             Self::Subcommands(parts) => {
                 let open = parts.iter().filter(|(_, decision)| !matches!(decision, Decision::Allow(_)));
                 let open: Vec<String> = open.map(|(text, _)| format!("`{text}`")).collect();
+                if open.is_empty() {
+                    return "The command changes the directory in a way that needs approval.".to_owned();
+                }
                 format!("These parts of the command need approval: {}.", open.join(", "))
             }
             Self::Interaction => "This is answered by a person.".to_owned(),

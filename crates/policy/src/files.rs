@@ -163,7 +163,9 @@ fn search_root(root: &Path, pattern: &str) -> PathBuf {
             Component::ParentDir => {
                 at.pop();
             }
-            Component::Normal(name) if !seen_wildcard && !wild(&name.to_string_lossy()) && !last => at.push(name),
+            Component::Normal(name) if !seen_wildcard && !wild(&name.to_string_lossy()) && !last => {
+                at.push(name);
+            }
             Component::Normal(_) => seen_wildcard = true,
             Component::CurDir | Component::Prefix(_) => {}
         }

@@ -125,7 +125,8 @@ mod tests {
         std::fs::create_dir(root.join("dir")).unwrap();
         std::os::unix::fs::symlink("file", root.join("link")).unwrap();
         let at = |name: &str| root.join(name).to_str().unwrap().to_owned();
-        let fake = FakeFs::with_files([at("file").as_str(), (at("dir") + "/").as_str()]).link(&at("link"), "file");
+        let fake =
+            FakeFs::with_files([at("file").as_str(), (at("dir") + "/").as_str()]).link(&at("link"), "file");
         for name in ["file", "dir", "link", "missing"] {
             let path = root.join(name);
             assert_eq!(RealFs.lstat(&path), fake.lstat(&path), "{name}");

@@ -36,7 +36,9 @@ impl ParameterRule {
         match input.get(&self.field) {
             None | Some(Value::Null | Value::Array(_) | Value::Object(_)) => false,
             Some(Value::String(text)) => name_matches(&self.value, text),
-            Some(scalar @ (Value::Bool(_) | Value::Number(_))) => name_matches(&self.value, &scalar.to_string()),
+            Some(scalar @ (Value::Bool(_) | Value::Number(_))) => {
+                name_matches(&self.value, &scalar.to_string())
+            }
         }
     }
 }

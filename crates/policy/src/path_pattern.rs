@@ -71,7 +71,15 @@ impl PathPattern {
         let everything = matches!(body.trim_end_matches('/'), "" | "**" | "**/*");
         let comparable_bases =
             bases.iter().map(|base| if folded { fold(base) } else { base.clone() }).collect();
-        Ok(Self { bases, comparable_bases, globs, below_only: shape.below_only, everything, folded, fixed_prefix })
+        Ok(Self {
+            bases,
+            comparable_bases,
+            globs,
+            below_only: shape.below_only,
+            everything,
+            folded,
+            fixed_prefix,
+        })
     }
 
     /// Whether this path, or a directory that it lies in, is matched.
@@ -171,8 +179,7 @@ impl Shape {
         let top = body.strip_suffix("/**");
         let one_segment = |text: &str| !text.contains('/');
         let any_depth = !rooted
-            && (one_segment(body)
-                || behavior != PermissionBehavior::Allow && top.is_some_and(one_segment));
+            && (one_segment(body) || behavior != PermissionBehavior::Allow && top.is_some_and(one_segment));
         let any_depth_written = body.starts_with("**/");
         let mut bodies = Vec::new();
         // `a/**` also means `a`; what lies below follows from it.

@@ -220,8 +220,7 @@ pub fn is_suspicious(path: &Path) -> bool {
 
 fn is_suspicious_name(name: &str) -> bool {
     let short_name = name.rsplit_once('~').is_some_and(|(stem, number)| {
-        !stem.is_empty()
-            && number.split_once('.').map_or(number, |(number, _)| number).parse::<u16>().is_ok()
+        !stem.is_empty() && number.split_once('.').map_or(number, |(number, _)| number).parse::<u16>().is_ok()
     });
     name.ends_with(['.', ' ']) || short_name || name.starts_with("\\\\")
 }
@@ -267,7 +266,11 @@ mod tests {
         ];
         for (written, lexical, physical) in rows {
             let got = spell(written, &fs);
-            assert_eq!((got.lexical.to_str(), got.physical.to_str()), (Some(lexical), Some(physical)), "{written}");
+            assert_eq!(
+                (got.lexical.to_str(), got.physical.to_str()),
+                (Some(lexical), Some(physical)),
+                "{written}"
+            );
         }
     }
 

@@ -80,9 +80,7 @@ fn holds_directory(names: &[String]) -> bool {
     };
     let rest = names.get(at + 1..).unwrap_or_default();
     match rest {
-        [worktrees, below @ ..]
-            if name == CONFIGURATION && worktrees == "worktrees" && !below.is_empty() =>
-        {
+        [worktrees, below @ ..] if name == CONFIGURATION && worktrees == "worktrees" && !below.is_empty() => {
             holds_directory(below)
         }
         _ => true,

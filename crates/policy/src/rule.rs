@@ -21,7 +21,9 @@ pub enum RuleError {
     #[error("rule `{0}` names no tool; write `Tool` or `Tool(specifier)`")]
     NoName(String),
     /// A blank or another character that no tool name has.
-    #[error("rule `{rule}` has `{character}` in the tool's name; write `Tool(specifier)` without blanks before `(`")]
+    #[error(
+        "rule `{rule}` has `{character}` in the tool's name; write `Tool(specifier)` without blanks before `(`"
+    )]
     BadName {
         /// The rule.
         rule: String,
@@ -198,7 +200,20 @@ mod tests {
 
     #[test]
     fn what_is_not_a_rule() {
-        let no_rules = ["", " ", "(a)", "Bash(a", "Bash(a) b", "Bash (a)", "Bash(a\\)", "Ba sh", "mcp__", "mcp__a__", "mcp____b", "Bäsh"];
+        let no_rules = [
+            "",
+            " ",
+            "(a)",
+            "Bash(a",
+            "Bash(a) b",
+            "Bash (a)",
+            "Bash(a\\)",
+            "Ba sh",
+            "mcp__",
+            "mcp__a__",
+            "mcp____b",
+            "Bäsh",
+        ];
         for text in no_rules {
             assert!(Rule::parse(text).is_err(), "{text}");
         }

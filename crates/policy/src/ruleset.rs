@@ -238,9 +238,8 @@ impl RuleSet {
     pub fn has_scoped_limits(&self) -> bool {
         let limits = [PermissionBehavior::Deny, PermissionBehavior::Ask];
         limits.into_iter().any(|behavior| {
-            self.saying(behavior).any(|rule| {
-                matches!(rule.matcher, Matcher::Command(_) | Matcher::Read(_) | Matcher::Edit(_))
-            })
+            self.saying(behavior)
+                .any(|rule| matches!(rule.matcher, Matcher::Command(_) | Matcher::Read(_) | Matcher::Edit(_)))
         })
     }
 }

@@ -74,7 +74,8 @@ fn of_file(file: &FileAccess, reason: &Reason, case: &Case<'_>) -> Vec<Permissio
         Access::Edit => {
             let mut updates = vec![accept_edits()];
             if !file.is_inside(case) {
-                let Some(parent) = file.path.physical.parent().filter(|parent| may_be_opened(parent, case)) else {
+                let Some(parent) = file.path.physical.parent().filter(|parent| may_be_opened(parent, case))
+                else {
                     return Vec::new();
                 };
                 updates.push(open_directory(parent));

@@ -161,12 +161,14 @@ mod tests {
     #[test]
     fn a_change_touches_only_its_own_list() {
         let mut state = standing();
-        for (behavior, destination) in [("deny", "session"), ("allow", "localSettings"), ("allow", "session")] {
+        for (behavior, destination) in [("deny", "session"), ("allow", "localSettings"), ("allow", "session")]
+        {
             let add = json!({"type": "addRules", "behavior": behavior, "destination": destination,
                 "rules": [{"toolName": "Bash", "ruleContent": "x"}]});
             change(&mut state, add);
         }
-        let replace = json!({"type": "replaceRules", "behavior": "allow", "destination": "session", "rules": []});
+        let replace =
+            json!({"type": "replaceRules", "behavior": "allow", "destination": "session", "rules": []});
         change(&mut state, replace);
         assert_eq!(rules(&state), ["deny Bash(x) session", "allow Bash(x) localSettings"]);
     }
@@ -191,7 +193,10 @@ mod tests {
         let add = json!({"type": "addDirectories", "directories": ["/x", "y"], "destination": "session"});
         assert_eq!(change(&mut state, add), [UpdateProblem::RelativeDirectory("y".into())]);
         assert_eq!(state.dirs.extra.len(), 1);
-        change(&mut state, json!({"type": "removeDirectories", "directories": ["/x"], "destination": "session"}));
+        change(
+            &mut state,
+            json!({"type": "removeDirectories", "directories": ["/x"], "destination": "session"}),
+        );
         assert!(state.dirs.extra.is_empty());
     }
 

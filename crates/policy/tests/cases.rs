@@ -70,7 +70,12 @@ fn every_public_case_is_answered_as_accepted() {
         if !passes {
             let told = format!(
                 "{}: {answer} ({}) instead of {expected}\n    {} {} {}\n    {}",
-                case["id"], decision.reason().text(), case["mode"], case["rules"], case["input"], case["why"]
+                case["id"],
+                decision.reason().text(),
+                case["mode"],
+                case["rules"],
+                case["input"],
+                case["why"]
             );
             if answer == "allow" { wrongly_allowed.push(told) } else { missed.push(told) }
         }
@@ -110,9 +115,8 @@ fn judge(case: &Value, root: &Path) -> Decision {
 
 fn tool_facts(name: &str) -> ToolFacts {
     let fields = TOOLS.iter().find(|(tool, _)| *tool == name).map(|(_, fields)| *fields);
-    let of_server = SERVERS.iter().any(|server| {
-        SERVER_TOOLS.iter().any(|tool| name == format!("mcp__{server}__{tool}"))
-    });
+    let of_server =
+        SERVERS.iter().any(|server| SERVER_TOOLS.iter().any(|tool| name == format!("mcp__{server}__{tool}")));
     ToolFacts { known: fields.is_some() || of_server, ..ToolFacts::named(name, fields.unwrap_or(&["q"])) }
 }
 

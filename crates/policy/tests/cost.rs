@@ -42,7 +42,8 @@ fn rules() -> RuleSet {
 
 fn judge(rules: &RuleSet, command: &str, fs: &dyn FsView) -> Decision {
     let dirs = WorkDirs::new(Path::new("/w"), &FakeFs::default());
-    let facts = Facts::new(Path::new("/w"), Path::new("/home/me"), fs, ToolFacts::named("Bash", &["command"]));
+    let facts =
+        Facts::new(Path::new("/w"), Path::new("/home/me"), fs, ToolFacts::named("Bash", &["command"]));
     let input = json!({"command": command});
     decide(&Call { tool: "Bash", input: &input }, rules, PermissionMode::Default, &dirs, &facts)
 }
@@ -50,7 +51,9 @@ fn judge(rules: &RuleSet, command: &str, fs: &dyn FsView) -> Decision {
 #[test]
 fn a_command_without_paths_never_looks_at_the_disk() {
     let rules = rules();
-    for command in ["make all", "npm run build", "echo a b c", "git push origin main", "curl x", "pwd && make"] {
+    for command in
+        ["make all", "npm run build", "echo a b c", "git push origin main", "curl x", "pwd && make"]
+    {
         judge(&rules, command, &Untouchable);
     }
 }

@@ -161,7 +161,15 @@ fn scenes() -> impl Strategy<Value = Scene> {
 }
 
 fn calls() -> impl Strategy<Value = (&'static str, Value)> {
-    let paths = ["src/app.ts", "notes.txt", ".env", "secrets/key.txt", "/fx/outside/data.txt", ".git/config", "link_out/x"];
+    let paths = [
+        "src/app.ts",
+        "notes.txt",
+        ".env",
+        "secrets/key.txt",
+        "/fx/outside/data.txt",
+        ".git/config",
+        "link_out/x",
+    ];
     let command = select(COMMANDS.to_vec()).prop_map(|command| ("Bash", json!({"command": command})));
     let file = (select(vec!["Read", "Edit", "Write"]), select(paths.to_vec()))
         .prop_map(|(tool, path)| (tool, json!({"file_path": path})));

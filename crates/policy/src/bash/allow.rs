@@ -1,6 +1,6 @@
 //! The narrow reading: is every part of the command certain to be allowed or harmless?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
@@ -75,8 +75,8 @@ impl Command<'_> {
         let parts: Vec<&Part> = self.script.judged().collect();
         let reason = match (parts.as_slice(), blocked) {
             ([_, _, ..], _) => Reason::Subcommands(parts.iter().map(|part| self.told(part, case)).collect()),
-            (_, Some(path)) => Reason::WorkingDir { path },
-            (_, None) => Reason::NeedsApproval,
+            (_, Some(path)) if !is_inside(&path, case) => Reason::WorkingDir { path },
+            (_, Some(_) | None) => Reason::NeedsApproval,
         };
         (reason, shown)
     }
@@ -87,8 +87,10 @@ impl Command<'_> {
             Verdict::ReadOnly => Decision::Allow(Reason::ReadOnly),
             Verdict::Edit => Decision::Allow(Reason::Mode(case.mode)),
             Verdict::Open => match self.path_obstacle(part, case) {
-                Some(Obstacle::Path(path)) => Decision::ask(Reason::WorkingDir { path }),
-                Some(Obstacle::Unknown) | None => Decision::ask(Reason::NeedsApproval),
+                Some(Obstacle::Path(path)) if !is_inside(&path, case) => {
+                    Decision::ask(Reason::WorkingDir { path })
+                }
+                Some(Obstacle::Path(_) | Obstacle::Unknown) | None => Decision::ask(Reason::NeedsApproval),
             },
         };
         (part.raw.clone(), decision)
@@ -120,7 +122,9 @@ impl Command<'_> {
     /// The rule that names the whole command, letter by letter.
     fn named_whole<'a>(&self, case: &Case<'a>) -> Option<&'a RuleRef> {
         let mut rules = case.rules.commands(PermissionBehavior::Allow, case.call.tool);
-        rules.find(|(_, pattern)| pattern.is_exact() && pattern.matches(&self.tidy_text)).map(|(reference, _)| reference)
+        rules
+            .find(|(_, pattern)| pattern.is_exact() && pattern.matches(&self.tidy_text))
+            .map(|(reference, _)| reference)
     }
 
     /// What can be said of one part.
@@ -152,8 +156,8 @@ impl Command<'_> {
         let mut rules = case.rules.commands(PermissionBehavior::Allow, case.call.tool);
         let means = |pattern: &CommandPattern| {
             let named = part.allow_spellings.iter().any(|spelling| may_match(pattern, spelling));
-            let literally = pattern.is_exact()
-                && (pattern.matches(&part.raw) || pattern.matches(&part.suggestion.exact));
+            let literally =
+                pattern.is_exact() && (pattern.matches(&part.raw) || pattern.matches(&part.suggestion.exact));
             (named && (pattern.is_exact() || !exact_only)) || literally
         };
         rules.find(|(_, pattern)| means(pattern)).map(|(reference, _)| reference)
@@ -211,11 +215,7 @@ impl Command<'_> {
         self.operand_obstacles(part, case).next()
     }
 
-    fn operand_obstacles<'p>(
-        &'p self,
-        part: &'p Part,
-        case: &'p Case<'_>,
-    ) -> impl Iterator<Item = Obstacle> {
+    fn operand_obstacles<'p>(&'p self, part: &'p Part, case: &'p Case<'_>) -> impl Iterator<Item = Obstacle> {
         let reads = super::reads(part).filter_map(|value| self.read_obstacle(value, case));
         reads.chain(part.writes.iter().filter_map(|value| self.write_obstacle(value, case)))
     }
@@ -288,7 +288,8 @@ impl Command<'_> {
         let stays = path.physical == crate::paths::physical(around.cwd, around.fs);
         let writes = |part: &Part| {
             let redirects = part.redirects.iter();
-            !part.writes.is_empty() || redirects.into_iter().any(|to| to.way == Way::Write && to.place != Place::Null)
+            !part.writes.is_empty()
+                || redirects.into_iter().any(|to| to.way == Way::Write && to.place != Place::Null)
         };
         let uses_git = |part: &Part| part.program.as_deref() == Some("git");
         let parts = &self.script.parts;
@@ -296,12 +297,15 @@ impl Command<'_> {
     }
 }
 
+/// Whether a physical path lies in a working directory; what stands in the way is then not where it is.
+fn is_inside(path: &Path, case: &Case<'_>) -> bool {
+    case.dirs.all().any(|dir| dir.holds(path))
+}
+
 fn may_match(pattern: &CommandPattern, spelling: &AllowSpelling) -> bool {
     let fits = match spelling.by {
         By::AnyRule => true,
-        By::NamingRule => {
-            pattern.begins_with_word(spelling.text.split(' ').next().unwrap_or_default())
-        }
+        By::NamingRule => pattern.begins_with_word(spelling.text.split(' ').next().unwrap_or_default()),
         By::ExactRule => pattern.is_exact(),
     };
     fits && pattern.matches(&spelling.text)

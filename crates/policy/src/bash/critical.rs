@@ -45,9 +45,10 @@ impl Command<'_> {
             return false;
         }
         let lost = self.lost && matches!(text.trim_end_matches('/'), "." | ".." | "./." | "./..");
-        lost || self.spell(text).iter().any(|path| {
-            [&path.lexical, &path.physical].into_iter().any(|path| places.hold(path))
-        })
+        lost || self
+            .spell(text)
+            .iter()
+            .any(|path| [&path.lexical, &path.physical].into_iter().any(|path| places.hold(path)))
     }
 
     /// A glob is critical directly below a critical place, or if it becomes one.

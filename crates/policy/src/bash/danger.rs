@@ -31,7 +31,8 @@ impl Command<'_> {
                 let prefix = prefix.to_string_lossy();
                 let in_prefix = (!prefix.is_empty()).then(|| self.prefix_danger(&prefix)).flatten();
                 in_prefix.or_else(|| {
-                    let matches = self.directories.iter().flat_map(|at| expand(glob, at, self.around.fs).paths);
+                    let matches =
+                        self.directories.iter().flat_map(|at| expand(glob, at, self.around.fs).paths);
                     matches.into_iter().find_map(|path| of_text(&path.to_string_lossy()))
                 })
             }
@@ -41,7 +42,8 @@ impl Command<'_> {
 
     fn prefix_danger(&self, directory: &str) -> Option<(Danger, String)> {
         let spellings = self.spell(directory);
-        let path = spellings.iter().find(|path| path.all().any(is_protected)).filter(|_| !directory.is_empty())?;
+        let path =
+            spellings.iter().find(|path| path.all().any(is_protected)).filter(|_| !directory.is_empty())?;
         Some((Danger::ProtectedPath, path.physical.display().to_string()))
     }
 

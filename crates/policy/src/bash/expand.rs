@@ -49,7 +49,7 @@ pub(super) fn expand(pattern: &str, from: &Path, fs: &dyn FsView) -> Expansion {
 
 /// The part of a glob before its first component with a wildcard, unescaped.
 pub(super) fn static_prefix(pattern: &str) -> PathBuf {
-    let absolute = pattern.starts_with('/').then(|| PathBuf::from("/")).unwrap_or_default();
+    let absolute = PathBuf::from(if pattern.starts_with('/') { "/" } else { "" });
     pattern
         .split('/')
         .filter(|component| !component.is_empty())
@@ -137,7 +137,8 @@ mod tests {
 
     #[test]
     fn what_globs_become() {
-        let fs = FakeFs::with_files(["/w/a.ts", "/w/b.ts", "/w/.env", "/w/sub/c.ts", "/w/[x].txt", "/w/{a,b}"]);
+        let fs =
+            FakeFs::with_files(["/w/a.ts", "/w/b.ts", "/w/.env", "/w/sub/c.ts", "/w/[x].txt", "/w/{a,b}"]);
         let rows: [(&str, &[&str]); 10] = [
             ("*.ts", &["/w/a.ts", "/w/b.ts"]),
             ("/w/*.ts", &["/w/a.ts", "/w/b.ts"]),
@@ -177,6 +178,9 @@ mod tests {
         let named = |name: &'static str| move |path: &Path| path.ends_with(name);
         assert_eq!(look_below(Path::new("/w"), &fs, |_| true, named("secret")), Below::Found);
         assert_eq!(look_below(Path::new("/w/c"), &fs, |_| true, named("secret")), Below::Nothing);
-        assert_eq!(look_below(Path::new("/w"), &fs, |path| !path.ends_with("a"), named("secret")), Below::Nothing);
+        assert_eq!(
+            look_below(Path::new("/w"), &fs, |path| !path.ends_with("a"), named("secret")),
+            Below::Nothing
+        );
     }
 }

@@ -154,7 +154,8 @@ impl Command<'_> {
         if !prefix.is_empty() && self.spell(&prefix).iter().any(|path| some_spelling(pattern, path)) {
             return Some(Certainty::Real);
         }
-        let reaches_below = self.spell(&prefix).iter().any(|path| path.all().any(|p| pattern.may_match_below(p)));
+        let reaches_below =
+            self.spell(&prefix).iter().any(|path| path.all().any(|p| pattern.may_match_below(p)));
         if is_wild_in_directory(glob) && reaches_below {
             found = found.max(Some(Certainty::Possible));
         }
@@ -190,15 +191,21 @@ impl Command<'_> {
             known => known.iter().map(|known| if known.starts_with(root) { known } else { root }).collect(),
         };
         let look = |start: &Path| {
-            look_below(start, self.around.fs, |path| pattern.may_match_below(path), |path| pattern.matches(path))
+            look_below(
+                start,
+                self.around.fs,
+                |path| pattern.may_match_below(path),
+                |path| pattern.matches(path),
+            )
         };
         let found = starts.into_iter().map(look);
-        found.filter_map(|below| match below {
-            Below::Found => Some(Certainty::Below),
-            Below::TooMuch => Some(Certainty::Possible),
-            Below::Nothing => None,
-        })
-        .max()
+        found
+            .filter_map(|below| match below {
+                Below::Found => Some(Certainty::Below),
+                Below::TooMuch => Some(Certainty::Possible),
+                Below::Nothing => None,
+            })
+            .max()
     }
 }
 

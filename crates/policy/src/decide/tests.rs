@@ -49,7 +49,8 @@ fn what_each_mode_does_with_each_sort_of_call() {
 #[test]
 fn deny_comes_before_ask_and_ask_before_allow() {
     let call = json!({"file_path": "/fx/proj/src/app.ts"});
-    let rows: [(&[&str], &[&str], &[&str], char); 6] = [
+    type Rules<'a> = &'a [&'a str];
+    let rows: [(Rules<'_>, Rules<'_>, Rules<'_>, char); 6] = [
         (&["Edit"], &["Edit"], &["Edit(src/**)"], 'D'),
         (&["Edit"], &["Edit(src/**)"], &[], '?'),
         (&["Edit(src/**)"], &["Edit(docs/**)"], &["Edit(docs/**)"], 'A'),
@@ -212,7 +213,8 @@ fn rules_about_fields_agents_skills_and_hosts() {
 
 #[test]
 fn only_the_plan_may_be_written_while_planning() {
-    let room = Room::new().rules(&["Edit", "Write", "mcp__github"], &[], &[]).plan("/fx/home/.claude/plans/p.md");
+    let room =
+        Room::new().rules(&["Edit", "Write", "mcp__github"], &[], &[]).plan("/fx/home/.claude/plans/p.md");
     let rows = [
         ("Write", json!({"file_path": "/fx/home/.claude/plans/p.md"}), 'A'),
         ("Write", json!({"file_path": "/fx/proj/a"}), '?'),

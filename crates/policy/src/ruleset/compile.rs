@@ -59,7 +59,8 @@ fn specifier(
     let path = || PathPattern::new(content, behavior, anchors, real);
     let grants = behavior == PermissionBehavior::Allow;
     let for_all = || (Matcher::Whole, Some(Warning::CountsForAll { rule: rule.clone(), behavior }));
-    let no_effect = |remedy: String| (Matcher::Nothing, Some(Warning::NoEffect { rule: rule.clone(), remedy }));
+    let no_effect =
+        |remedy: String| (Matcher::Nothing, Some(Warning::NoEffect { rule: rule.clone(), remedy }));
     if !grants && (content.trim().is_empty() || rule.tool.contains('*')) {
         return Ok(for_all());
     }
@@ -68,7 +69,9 @@ fn specifier(
         ToolKind::Read => (Matcher::Read(path()?), None),
         ToolKind::Edit if rule.tool == "Edit" => (Matcher::Edit(path()?), None),
         ToolKind::Edit if grants => no_effect(format!("write `Edit({content})`, which covers {}", rule.tool)),
-        ToolKind::Search if grants => no_effect(format!("write `Read({content})`, which covers {}", rule.tool)),
+        ToolKind::Search if grants => {
+            no_effect(format!("write `Read({content})`, which covers {}", rule.tool))
+        }
         ToolKind::Edit => (Matcher::Edit(path()?), None),
         ToolKind::Search => (Matcher::Read(path()?), None),
         ToolKind::WebFetch => match (content.strip_prefix("domain:"), grants) {
@@ -79,11 +82,7 @@ fn specifier(
         },
         ToolKind::Agent => (Matcher::Agent(content.to_owned()), None),
         ToolKind::Skill => (Matcher::Skill(skill_name(content).to_owned()), None),
-        ToolKind::WebSearch
-        | ToolKind::Interaction
-        | ToolKind::Free
-        | ToolKind::Mcp
-        | ToolKind::Other => {
+        ToolKind::WebSearch | ToolKind::Interaction | ToolKind::Free | ToolKind::Mcp | ToolKind::Other => {
             if grants {
                 no_effect(format!("write `{}` alone", rule.tool))
             } else {

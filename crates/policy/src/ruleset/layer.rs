@@ -138,8 +138,7 @@ impl RuleSet {
     ) {
         for text in texts {
             let added = Rule::parse(text).and_then(|rule| {
-                let reference =
-                    RuleRef { rule, behavior, source: layer.source, file: layer.file.clone() };
+                let reference = RuleRef { rule, behavior, source: layer.source, file: layer.file.clone() };
                 self.add(reference, &layer.root, fs)
             });
             match added {
@@ -171,7 +170,12 @@ impl RuleSet {
     }
 
     /// Takes out the rules of a source that this holds for.
-    pub fn remove_rules(&mut self, source: Source, behavior: PermissionBehavior, doomed: impl Fn(&Rule) -> bool) {
+    pub fn remove_rules(
+        &mut self,
+        source: Source,
+        behavior: PermissionBehavior,
+        doomed: impl Fn(&Rule) -> bool,
+    ) {
         self.rules.retain(|rule| {
             let reference = &rule.reference;
             reference.source != source || reference.behavior != behavior || !doomed(&reference.rule)

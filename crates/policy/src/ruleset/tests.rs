@@ -76,7 +76,8 @@ fn an_empty_refusal_is_about_every_call() {
 
 #[test]
 fn rules_that_do_not_do_what_they_seem_to_say_are_told() {
-    let (rules, loaded) = set(&["Write(docs/**)", "Grep(x)", "WebFetch(x)", "WebSearch(x)"], &["Nonsense"], &[]);
+    let (rules, loaded) =
+        set(&["Write(docs/**)", "Grep(x)", "WebFetch(x)", "WebSearch(x)"], &["Nonsense"], &[]);
     assert_eq!(loaded.warnings.len(), 5, "{:?}", loaded.warnings);
     assert!(rules.saying(Allow).all(|rule| matches!(rule.matcher, Matcher::Nothing)));
     let (_, loaded) = set(&[], &["my_tool", "X*"], &[]);

@@ -68,9 +68,10 @@ fn touches_outside_rules(part: &Part) -> bool {
 
 fn is_writer(part: &Part) -> bool {
     part.class == Class::AcceptEdits
-        || part.redirects.iter().any(|redirect| {
-            redirect.way == Way::Write && redirect.place == crate::shell::Place::File
-        })
+        || part
+            .redirects
+            .iter()
+            .any(|redirect| redirect.way == Way::Write && redirect.place == crate::shell::Place::File)
 }
 
 /// The directories outside that the parts touch, each once: a directory itself, or the parent of a file.

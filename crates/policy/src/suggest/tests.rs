@@ -57,7 +57,10 @@ fn what_paths_of_commands_need() {
     assert_eq!(read[1]["destination"], "session");
     assert_eq!(bash("cat /fx/outside/data.txt /fx/extra/e.txt"), json!([]));
     let write = bash("mkdir /fx/outside/a");
-    assert_eq!(write[1], json!({"type": "addDirectories", "directories": ["/fx/outside"], "destination": "session"}));
+    assert_eq!(
+        write[1],
+        json!({"type": "addDirectories", "directories": ["/fx/outside"], "destination": "session"})
+    );
     assert_eq!(write[2], json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"}));
     let redirect = bash("mytool run > notes.txt");
     assert_eq!(redirect[0]["rules"][0]["ruleContent"], "mytool run *");
