@@ -38,7 +38,8 @@ fn escape(text: &str) -> Option<(Vec<u8>, usize)> {
         '\\' | '\'' | '"' | '?' => single(first as u8),
         '0'..='7' => number(text, 0, 3, 8).map(|(value, length)| (vec![(value & 0xff) as u8], length)),
         'x' => Some(
-            number(text, 1, 2, 16).map_or((b"\\x".to_vec(), 2), |(value, length)| (vec![(value & 0xff) as u8], length)),
+            number(text, 1, 2, 16)
+                .map_or((b"\\x".to_vec(), 2), |(value, length)| (vec![(value & 0xff) as u8], length)),
         ),
         'u' => Some(unicode(text, 4)),
         'U' => Some(unicode(text, 8)),
@@ -55,7 +56,16 @@ fn unicode(text: &str, digits: usize) -> (Vec<u8>, usize) {
         Some((value, length)) => {
             (char::from_u32(value).unwrap_or('\u{fffd}').to_string().into_bytes(), length)
         }
-        None => (text.chars().take(1).fold(String::from("\\"), |mut out, c| { out.push(c); out }).into_bytes(), 2),
+        None => (
+            text.chars()
+                .take(1)
+                .fold(String::from("\\"), |mut out, c| {
+                    out.push(c);
+                    out
+                })
+                .into_bytes(),
+            2,
+        ),
     }
 }
 

@@ -11,8 +11,8 @@ const DEEPEST: usize = 8;
 
 /// Words that mean something only where a command of the shell begins.
 const RESERVED: &[&str] = &[
-    "!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "for", "do", "done", "case", "esac", "select",
-    "function", "[[",
+    "!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "for", "do", "done", "case", "esac",
+    "select", "function", "[[",
 ];
 
 impl Inspector<'_> {
@@ -88,7 +88,9 @@ impl Inspector<'_> {
         let command = arguments.iter().position(|word| {
             let text = word.value.literal().unwrap_or_default();
             text == "--command"
-                || text.strip_prefix(['-', '+']).is_some_and(|letters| !letters.starts_with('-') && letters.contains('c'))
+                || text
+                    .strip_prefix(['-', '+'])
+                    .is_some_and(|letters| !letters.starts_with('-') && letters.contains('c'))
         });
         if arguments.iter().any(|word| word.value.is_unknown()) {
             self.mark_opaque(at);
@@ -115,7 +117,11 @@ impl Inspector<'_> {
         }
         let texts: Vec<String> = arguments.iter().map(|word| text_of(&word.value)).collect();
         for text in texts.iter().take(32) {
-            let text = if name == "alias" { text.split_once('=').map_or(text.as_str(), |(_, text)| text) } else { text };
+            let text = if name == "alias" {
+                text.split_once('=').map_or(text.as_str(), |(_, text)| text)
+            } else {
+                text
+            };
             if !text.starts_with('-') {
                 self.nested(text);
             }

@@ -12,7 +12,8 @@ const DEEPEST: usize = 16;
 pub(super) fn possible(atoms: &[Atom]) -> bool {
     let Some(open) = atoms.iter().position(|atom| *atom == Atom::Plain('{')) else { return false };
     let rest = atoms.get(open..).unwrap_or_default();
-    rest.contains(&Atom::Plain(',')) || rest.windows(2).any(|pair| pair == [Atom::Plain('.'), Atom::Plain('.')])
+    rest.contains(&Atom::Plain(','))
+        || rest.windows(2).any(|pair| pair == [Atom::Plain('.'), Atom::Plain('.')])
 }
 
 /// The words that a word becomes; nothing if they are too many.
@@ -28,9 +29,11 @@ fn all(atoms: &[Atom], depth: usize) -> Option<Vec<Vec<Atom>>> {
     let ends = outline(atoms);
     let mut at = 0;
     while let Some(atom) = atoms.get(at) {
-        let group = ends.get(at).copied().flatten().and_then(|(end, separated)| {
-            Some((end + 1, members(atoms.get(at + 1..end)?, separated)?))
-        });
+        let group = ends
+            .get(at)
+            .copied()
+            .flatten()
+            .and_then(|(end, separated)| Some((end + 1, members(atoms.get(at + 1..end)?, separated)?)));
         let Some((end, members)) = group else {
             for word in &mut done {
                 word.push(*atom);
@@ -134,11 +137,12 @@ fn sequence(atoms: &[Atom]) -> Option<Vec<Vec<Atom>>> {
         // Far too many to list: one member that cannot be known stands for them.
         return Some(vec![vec![Atom::Unknown { guarded: false }]]);
     }
-    let width = if [first, last].iter().any(|end| end.trim_start_matches('-').starts_with('0') && end.len() > 1) {
-        first.len().max(last.len())
-    } else {
-        0
-    };
+    let width =
+        if [first, last].iter().any(|end| end.trim_start_matches('-').starts_with('0') && end.len() > 1) {
+            first.len().max(last.len())
+        } else {
+            0
+        };
     let step = i64::try_from(step).ok()?;
     let members = (0..=count as i64).map(|index| {
         let value = if from <= to { from + index * step } else { from - index * step };

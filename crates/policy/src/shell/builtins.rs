@@ -5,15 +5,44 @@ use super::{By, Class, Word};
 
 /// Those that can run or redefine anything.
 const RUNNING: &[&str] = &[
-    "eval", "exec", "source", ".", "trap", "alias", "let", "hash", "enable", "bind", "complete", "compgen", "compopt",
-    "fc", "unalias",
+    "eval", "exec", "source", ".", "trap", "alias", "let", "hash", "enable", "bind", "complete", "compgen",
+    "compopt", "fc", "unalias",
 ];
 
 /// Those that change what the shell knows.
 const CHANGING: &[&str] = &[
-    "mapfile", "readarray", "read", "set", "shopt", "export", "declare", "typeset", "local", "readonly", "unset",
-    "pushd", "popd", "umask", "ulimit", "getopts", "wait", "exit", "return", "kill", "jobs", "shift", "dirs", "disown",
-    "fg", "bg", "suspend", "logout", "break", "continue", "times", "caller",
+    "mapfile",
+    "readarray",
+    "read",
+    "set",
+    "shopt",
+    "export",
+    "declare",
+    "typeset",
+    "local",
+    "readonly",
+    "unset",
+    "pushd",
+    "popd",
+    "umask",
+    "ulimit",
+    "getopts",
+    "wait",
+    "exit",
+    "return",
+    "kill",
+    "jobs",
+    "shift",
+    "dirs",
+    "disown",
+    "fg",
+    "bg",
+    "suspend",
+    "logout",
+    "break",
+    "continue",
+    "times",
+    "caller",
 ];
 
 /// Builtins that give variables values by arguments of the form `NAME=value`.
@@ -37,7 +66,10 @@ pub(super) fn declares(name: &str) -> bool {
 
 /// Builtins whose arguments may hold the text of commands.
 pub(super) fn holds_commands(name: &str) -> bool {
-    matches!(name, "eval" | "trap" | "alias" | "bind" | "complete" | "compgen" | "mapfile" | "readarray" | "fc")
+    matches!(
+        name,
+        "eval" | "trap" | "alias" | "bind" | "complete" | "compgen" | "mapfile" | "readarray" | "fc"
+    )
 }
 
 /// `cd` to one plain directory.

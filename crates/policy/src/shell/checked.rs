@@ -29,28 +29,62 @@ struct Row {
     recursive: &'static [&'static str],
 }
 
-const ROW: Row = Row { name: "", options: NONE, operands: Operands::Files, patterns: &[], globs: false, recursive: &[] };
+const ROW: Row =
+    Row { name: "", options: NONE, operands: Operands::Files, patterns: &[], globs: false, recursive: &[] };
 
 const GREP: Options = Options {
     flags: "abcEFGHhIiLlnoPqrsTUvwxyZz",
     values: "ABCmedD",
     paths: "f",
     long: &[
-        "text", "byte-offset", "count", "extended-regexp", "fixed-strings", "basic-regexp", "with-filename",
-        "no-filename", "ignore-case", "no-ignore-case", "files-without-match", "files-with-matches", "line-number",
-        "only-matching", "perl-regexp", "quiet", "silent", "recursive", "no-messages", "initial-tab", "binary",
-        "invert-match", "word-regexp", "line-regexp", "null", "null-data", "line-buffered",
+        "text",
+        "byte-offset",
+        "count",
+        "extended-regexp",
+        "fixed-strings",
+        "basic-regexp",
+        "with-filename",
+        "no-filename",
+        "ignore-case",
+        "no-ignore-case",
+        "files-without-match",
+        "files-with-matches",
+        "line-number",
+        "only-matching",
+        "perl-regexp",
+        "quiet",
+        "silent",
+        "recursive",
+        "no-messages",
+        "initial-tab",
+        "binary",
+        "invert-match",
+        "word-regexp",
+        "line-regexp",
+        "null",
+        "null-data",
+        "line-buffered",
     ],
     long_values: &[
-        "after-context", "before-context", "context", "max-count", "regexp", "directories", "include", "exclude",
-        "exclude-dir", "label", "binary-files",
+        "after-context",
+        "before-context",
+        "context",
+        "max-count",
+        "regexp",
+        "directories",
+        "include",
+        "exclude",
+        "exclude-dir",
+        "label",
+        "binary-files",
     ],
     long_optional: &["color", "colour"],
     long_paths: &["file", "exclude-from"],
     digits: true,
 };
 
-const SUM: Row = Row { options: Options { flags: "btz", long: &["binary", "text", "zero", "tag"], ..NONE }, ..ROW };
+const SUM: Row =
+    Row { options: Options { flags: "btz", long: &["binary", "text", "zero", "tag"], ..NONE }, ..ROW };
 
 const ROWS: &[Row] = &[
     Row {
@@ -98,9 +132,21 @@ const ROWS: &[Row] = &[
             flags: "bdfghiMnRrVcCmsuz",
             values: "ktS",
             long: &[
-                "ignore-leading-blanks", "dictionary-order", "ignore-case", "general-numeric-sort",
-                "human-numeric-sort", "ignore-nonprinting", "month-sort", "numeric-sort", "random-sort", "reverse",
-                "version-sort", "merge", "stable", "unique", "zero-terminated",
+                "ignore-leading-blanks",
+                "dictionary-order",
+                "ignore-case",
+                "general-numeric-sort",
+                "human-numeric-sort",
+                "ignore-nonprinting",
+                "month-sort",
+                "numeric-sort",
+                "random-sort",
+                "reverse",
+                "version-sort",
+                "merge",
+                "stable",
+                "unique",
+                "zero-terminated",
             ],
             long_values: &["key", "field-separator", "buffer-size", "parallel"],
             long_optional: &["check", "sort"],
@@ -110,11 +156,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         name: "uniq",
-        options: Options {
-            flags: "cdDuiz",
-            values: "fsw",
-            ..NONE
-        },
+        options: Options { flags: "cdDuiz", values: "fsw", ..NONE },
         operands: Operands::None,
         ..ROW
     },
@@ -134,12 +176,7 @@ const ROWS: &[Row] = &[
         options: Options { flags: "biLhkrs0", long: &["mime", "mime-type", "brief"], ..NONE },
         ..ROW
     },
-    Row {
-        name: "hostname",
-        options: Options { flags: "sfI", ..NONE },
-        operands: Operands::None,
-        ..ROW
-    },
+    Row { name: "hostname", options: Options { flags: "sfI", ..NONE }, operands: Operands::None, ..ROW },
     Row {
         name: "base64",
         options: Options { flags: "dDi", values: "w", long: &["decode"], ..NONE },
@@ -172,7 +209,9 @@ pub(super) fn facts(name: &str, arguments: &[Word]) -> Option<Facts> {
         }
         _ if matches!(name, "node" | "python" | "python3") => super::operands::facts(name, arguments),
         // With other flags: not read-only, but what looks like a file is searched all the same.
-        _ => Some(Facts { scoped: true, minds_globs: !takes_globs, ..super::operands::loose(name, arguments) }),
+        _ => {
+            Some(Facts { scoped: true, minds_globs: !takes_globs, ..super::operands::loose(name, arguments) })
+        }
     }
 }
 
@@ -212,15 +251,15 @@ fn date(arguments: &[Word]) -> Option<Facts> {
     };
     let others: Vec<Word> = arguments.iter().filter(iso).cloned().collect();
     let sorted = check(&others, &options)?;
-    let formats = sorted.operands.iter().all(|operand| operand.literal().is_some_and(|text| text.starts_with('+')));
+    let formats =
+        sorted.operands.iter().all(|operand| operand.literal().is_some_and(|text| text.starts_with('+')));
     formats.then(|| Facts { reads: sorted.paths.clone(), ..Facts::default() })
 }
 
 fn processes(arguments: &[Word]) -> bool {
-    let Some(sorted) = check(
-        arguments,
-        &Options { flags: "efAalw", values: "up", long: &["forest"], ..NONE },
-    ) else {
+    let Some(sorted) =
+        check(arguments, &Options { flags: "efAalw", values: "up", long: &["forest"], ..NONE })
+    else {
         return false;
     };
     sorted.operands.iter().all(|operand| matches!(operand.literal(), Some("aux" | "ax" | "axf")))

@@ -5,8 +5,7 @@ use super::cursor::{Parsed, Parser, WRONG};
 use super::lexer::leading_name;
 use super::syntax::{Harvest, Simple};
 
-const OPENERS: &[&str] =
-    &["if", "while", "until", "for", "case", "select", "function", "coproc", "{", "[["];
+const OPENERS: &[&str] = &["if", "while", "until", "for", "case", "select", "function", "coproc", "{", "[["];
 
 /// What is undone when a stretch is read a second time.
 struct Mark(usize, usize);
@@ -199,7 +198,9 @@ impl Parser<'_> {
         self.at += 1;
         let subshell = self.list().and_then(|()| self.expect(")"));
         match subshell {
-            Err(stop) if stop == WRONG && self.text.get(start..).is_some_and(|rest| rest.starts_with("((")) => {
+            Err(stop)
+                if stop == WRONG && self.text.get(start..).is_some_and(|rest| rest.starts_with("((")) =>
+            {
                 self.found.commands.truncate(before.0);
                 self.found.leftovers.truncate(before.1);
                 self.pending.clear();
@@ -224,7 +225,8 @@ impl Parser<'_> {
                 break;
             }
             let operator = ["&&", "||", "(", ")", "<", ">"].iter().find(|operator| {
-                self.rest().starts_with(**operator) && !matches!(self.rest().as_bytes(), [b'<' | b'>', b'(', ..])
+                self.rest().starts_with(**operator)
+                    && !matches!(self.rest().as_bytes(), [b'<' | b'>', b'(', ..])
             });
             if let Some(operator) = operator {
                 self.at += operator.len();

@@ -14,7 +14,9 @@ pub(super) fn evaluates<'a>(words: impl Iterator<Item = &'a str>) -> bool {
 
 fn is_number(word: &str) -> bool {
     let word = match word.as_bytes() {
-        [open @ (b'"' | b'\''), .., close] if open == close => word.get(1..word.len() - 1).unwrap_or_default(),
+        [open @ (b'"' | b'\''), .., close] if open == close => {
+            word.get(1..word.len() - 1).unwrap_or_default()
+        }
         _ => word,
     };
     let digits = word.strip_prefix(['-', '+']).unwrap_or(word);

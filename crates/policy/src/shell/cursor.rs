@@ -28,6 +28,15 @@ pub(super) struct Pending {
     pub(super) tabs: bool,
 }
 
+/// What is looked for in a text inside another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Inside {
+    /// Commands.
+    Commands,
+    /// Expansions only, as in a here-document.
+    Expansions,
+}
+
 /// A parser of one text. What it finds goes to the shared [`Harvest`].
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
@@ -93,12 +102,17 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses another text, found inside this one. What cannot be taken apart is left to be searched as it is.
-    pub(super) fn inner(&mut self, text: &str, step: impl FnOnce(&mut Parser<'_>) -> Parsed<()>) {
+    pub(super) fn inner(&mut self, text: &str, inside: Inside) {
         self.found.inner += text.len();
         let stop = if self.depth >= DEEPEST || self.found.inner > MOST_INNER {
             Some(Kind::TooDeep)
         } else {
-            step(&mut Parser::new(text, self.depth + 1, true, self.found)).err().map(|stop| stop.0)
+            let mut parser = Parser::new(text, self.depth + 1, true, self.found);
+            let result = match inside {
+                Inside::Commands => parser.program(),
+                Inside::Expansions => parser.expansions(),
+            };
+            result.err().map(|stop| stop.0)
         };
         if let Some(kind) = stop {
             self.found.note(kind);
@@ -160,7 +174,7 @@ impl<'a> Parser<'a> {
             let body = self.text.get(start..end).unwrap_or_default();
             if !pending.quoted && body.contains(['$', '`', '\\']) {
                 self.found.note(Kind::Heredoc);
-                self.inner(body, |parser| parser.expansions());
+                self.inner(body, Inside::Expansions);
             }
             if let Some(document) = self.found.documents.get_mut(pending.number) {
                 *document = Document { body: body.to_owned() };

@@ -6,9 +6,22 @@ use super::options::{NONE, Options, check};
 use super::{Class, Word};
 
 const ROWS: &[(&str, Options, usize)] = &[
-    ("mkdir", Options { flags: "pv", values: "m", long: &["parents", "verbose"], long_values: &["mode"], ..NONE }, 1),
+    (
+        "mkdir",
+        Options { flags: "pv", values: "m", long: &["parents", "verbose"], long_values: &["mode"], ..NONE },
+        1,
+    ),
     ("touch", Options { flags: "acm", ..NONE }, 1),
-    ("rm", Options { flags: "rRfivd", long: &["recursive", "force", "verbose", "dir"], long_optional: &["interactive"], ..NONE }, 1),
+    (
+        "rm",
+        Options {
+            flags: "rRfivd",
+            long: &["recursive", "force", "verbose", "dir"],
+            long_optional: &["interactive"],
+            ..NONE
+        },
+        1,
+    ),
     ("rmdir", Options { flags: "pv", long: &["parents", "verbose"], ..NONE }, 1),
     ("mv", NONE, 2),
     ("cp", NONE, 2),

@@ -18,7 +18,11 @@ pub(super) fn part(text: &str, home: &str) -> Part {
     let mut deny_spellings = Vec::new();
     for text in [&raw, &apart, &bare] {
         if !deny_spellings.iter().any(|known: &DenySpelling| known.text == **text) {
-            deny_spellings.push(DenySpelling { text: (*text).clone(), start: Start::EveryWord, deny_only: false });
+            deny_spellings.push(DenySpelling {
+                text: (*text).clone(),
+                start: Start::EveryWord,
+                deny_only: false,
+            });
         }
     }
     let mut named = Vec::new();
@@ -38,7 +42,10 @@ pub(super) fn part(text: &str, home: &str) -> Part {
     let removes = bare.split(' ').any(|word| matches!(plain_name(word).as_str(), "rm" | "rmdir" | "find"));
     Part {
         reach: Reach::Searched,
-        words: vec![Word { raw: raw.clone(), value: Value::Unknown { before: String::new(), after: String::new(), guarded: false } }],
+        words: vec![Word {
+            raw: raw.clone(),
+            value: Value::Unknown { before: String::new(), after: String::new(), guarded: false },
+        }],
         raw,
         assignments: Vec::new(),
         redirects: Vec::new(),

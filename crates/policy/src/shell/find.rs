@@ -5,21 +5,77 @@ use super::{Class, Value, Word};
 
 /// Tests and actions without an argument that only look.
 const PLAIN: &[&str] = &[
-    "-empty", "-readable", "-writable", "-executable", "-nouser", "-nogroup", "-true", "-false", "-depth", "-mount",
-    "-xdev", "-daystart", "-prune", "-quit", "-print", "-print0", "-ls", "-follow", "!", "-not", "-a", "-and", "-o",
-    "-or", ",", "(", ")",
+    "-empty",
+    "-readable",
+    "-writable",
+    "-executable",
+    "-nouser",
+    "-nogroup",
+    "-true",
+    "-false",
+    "-depth",
+    "-mount",
+    "-xdev",
+    "-daystart",
+    "-prune",
+    "-quit",
+    "-print",
+    "-print0",
+    "-ls",
+    "-follow",
+    "!",
+    "-not",
+    "-a",
+    "-and",
+    "-o",
+    "-or",
+    ",",
+    "(",
+    ")",
 ];
 
 /// Those with one argument.
 const WITH_VALUE: &[&str] = &[
-    "-name", "-iname", "-path", "-ipath", "-regex", "-iregex", "-regextype", "-type", "-xtype", "-size", "-atime",
-    "-ctime", "-mtime", "-amin", "-cmin", "-mmin", "-perm", "-user", "-group", "-uid", "-gid", "-links", "-inum",
-    "-maxdepth", "-mindepth", "-printf",
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-regex",
+    "-iregex",
+    "-regextype",
+    "-type",
+    "-xtype",
+    "-size",
+    "-atime",
+    "-ctime",
+    "-mtime",
+    "-amin",
+    "-cmin",
+    "-mmin",
+    "-perm",
+    "-user",
+    "-group",
+    "-uid",
+    "-gid",
+    "-links",
+    "-inum",
+    "-maxdepth",
+    "-mindepth",
+    "-printf",
 ];
 
 /// Actions that run, remove or write.
 const ACTIONS: &[&str] = &[
-    "-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls", "-files0-from",
+    "-exec",
+    "-execdir",
+    "-ok",
+    "-okdir",
+    "-delete",
+    "-fprint",
+    "-fprint0",
+    "-fprintf",
+    "-fls",
+    "-files0-from",
 ];
 
 /// What a `find` command does.
@@ -67,7 +123,9 @@ pub(super) fn starting_points(arguments: &[Word]) -> Vec<Value> {
     let points: Vec<Value> = rest
         .iter()
         .take_while(|word| {
-            word.value.literal().is_none_or(|text| !(text.starts_with('-') || matches!(text, "!" | "(" | ",")))
+            word.value
+                .literal()
+                .is_none_or(|text| !(text.starts_with('-') || matches!(text, "!" | "(" | ",")))
         })
         .map(|word| word.value.clone())
         .collect();
@@ -77,7 +135,8 @@ pub(super) fn starting_points(arguments: &[Word]) -> Vec<Value> {
 fn only_looks(arguments: &[Word]) -> bool {
     let mut words = arguments.iter().map(|word| word.value.literal().unwrap_or_default()).peekable();
     while words.next_if(|text| matches!(*text, "-H" | "-L" | "-P") || is_level(text)).is_some() {}
-    while words.next_if(|text| !(text.starts_with('-') || matches!(*text, "!" | "(" | ")" | ","))).is_some() {}
+    while words.next_if(|text| !(text.starts_with('-') || matches!(*text, "!" | "(" | ")" | ","))).is_some() {
+    }
     while let Some(text) = words.next() {
         let newer = text.strip_prefix("-newer").is_some_and(|kind| {
             kind.is_empty() || (kind.len() == 2 && kind.bytes().all(|byte| b"aBcmt".contains(&byte)))
@@ -94,7 +153,8 @@ fn only_looks(arguments: &[Word]) -> bool {
 }
 
 fn is_level(text: &str) -> bool {
-    text.strip_prefix("-O").is_some_and(|level| !level.is_empty() && level.bytes().all(|byte| byte.is_ascii_digit()))
+    text.strip_prefix("-O")
+        .is_some_and(|level| !level.is_empty() && level.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// How many `-exec` are followed; more are searched as text.

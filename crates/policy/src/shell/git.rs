@@ -16,12 +16,44 @@ const HISTORY: Options = Options {
     values: "nUSG",
     paths: "O",
     long: &[
-        "patch", "numstat", "shortstat", "summary", "name-only", "name-status", "oneline", "graph", "all",
-        "abbrev-commit", "no-merges", "merges", "first-parent", "reverse", "topo-order", "follow", "no-color",
-        "cached", "staged", "check", "quiet", "exit-code", "merge-base", "no-ext-diff", "no-textconv", "no-index",
+        "patch",
+        "numstat",
+        "shortstat",
+        "summary",
+        "name-only",
+        "name-status",
+        "oneline",
+        "graph",
+        "all",
+        "abbrev-commit",
+        "no-merges",
+        "merges",
+        "first-parent",
+        "reverse",
+        "topo-order",
+        "follow",
+        "no-color",
+        "cached",
+        "staged",
+        "check",
+        "quiet",
+        "exit-code",
+        "merge-base",
+        "no-ext-diff",
+        "no-textconv",
+        "no-index",
     ],
     long_values: &[
-        "max-count", "format", "date", "since", "until", "after", "before", "author", "grep", "diff-filter",
+        "max-count",
+        "format",
+        "date",
+        "since",
+        "until",
+        "after",
+        "before",
+        "author",
+        "grep",
+        "diff-filter",
     ],
     long_optional: &["stat", "pretty", "decorate", "branches", "tags", "remotes", "word-diff", "color"],
     digits: true,
@@ -31,7 +63,15 @@ const HISTORY: Options = Options {
 const REVISIONS: Options = Options {
     flags: "cdmosz",
     long: &[
-        "verify", "show-toplevel", "git-dir", "is-inside-work-tree", "count", "all", "left-right", "always", "others",
+        "verify",
+        "show-toplevel",
+        "git-dir",
+        "is-inside-work-tree",
+        "count",
+        "all",
+        "left-right",
+        "always",
+        "others",
         "exclude-standard",
     ],
     long_values: &["format", "sort"],
@@ -105,11 +145,7 @@ const SUBCOMMANDS: &[(&str, Options, Operands)] = &[
     ("describe", REVISIONS, Operands::Any),
     ("for-each-ref", REVISIONS, Operands::Any),
     ("ls-files", REVISIONS, Operands::Any),
-    (
-        "grep",
-        Options { flags: "inlcwvEFP", values: "e", long: &["cached"], ..NONE },
-        Operands::PatternFirst,
-    ),
+    ("grep", Options { flags: "inlcwvEFP", values: "e", long: &["cached"], ..NONE }, Operands::PatternFirst),
 ];
 
 /// Subcommands whose operands are files that are read, for refusing.
@@ -159,14 +195,20 @@ fn wide(rest: &[Word]) -> Facts {
     let name = subcommand.value.literal().unwrap_or_default();
     let listed = SUBCOMMANDS.iter().any(|(listed, ..)| *listed == name);
     facts.minds_globs = listed || WRITING.contains(&name);
-    let sorted = sort(arguments, "mnSGUL", &["grep", "author", "format", "pretty", "since", "until"], &["-O", "--ignore-revs-file"]);
+    let sorted = sort(
+        arguments,
+        "mnSGUL",
+        &["grep", "author", "format", "pretty", "since", "until"],
+        &["-O", "--ignore-revs-file"],
+    );
     let skip = usize::from(name == "grep" && !sorted.has(&["-e", "-f"]));
     let files: Vec<Value> = sorted.reads(skip).iter().flat_map(with_path_in_revision).collect();
     if WRITING.contains(&name) {
         facts.writes = files;
     } else if READING.contains(&name) || listed {
         facts.reads = files;
-        facts.recursive = matches!(name, "grep" | "diff" | "show" | "log" | "archive" | "add") && facts.reads.is_empty();
+        facts.recursive =
+            matches!(name, "grep" | "diff" | "show" | "log" | "archive" | "add") && facts.reads.is_empty();
     }
     facts
 }
@@ -209,7 +251,8 @@ fn reads_only(rest: &[Word]) -> bool {
             Some((first, _)) => first.starts_with('-') && permitted("log", words),
         },
         "status" => {
-            let untracked = |word: &Word| matches!(word.value.literal(), Some("-u" | "-uno" | "-unormal" | "-uall"));
+            let untracked =
+                |word: &Word| matches!(word.value.literal(), Some("-u" | "-uno" | "-unormal" | "-uall"));
             let others: Vec<Word> = words.iter().filter(|word| !untracked(word)).cloned().collect();
             permitted("status", &others)
         }
@@ -218,11 +261,15 @@ fn reads_only(rest: &[Word]) -> bool {
 }
 
 fn permitted(name: &str, words: &[Word]) -> bool {
-    let Some((_, options, operands)) = SUBCOMMANDS.iter().find(|(listed, ..)| *listed == name) else { return false };
+    let Some((_, options, operands)) = SUBCOMMANDS.iter().find(|(listed, ..)| *listed == name) else {
+        return false;
+    };
     let Some(sorted) = check(words, options) else { return false };
     // A format can ask for signatures, which another program checks.
     let signed = words.iter().any(|word| {
-        word.value.literal().is_some_and(|text| text.contains("%G") || text.to_ascii_lowercase().contains("signature"))
+        word.value
+            .literal()
+            .is_some_and(|text| text.contains("%G") || text.to_ascii_lowercase().contains("signature"))
     });
     !signed && fits(*operands, &sorted)
 }

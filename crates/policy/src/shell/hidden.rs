@@ -30,7 +30,8 @@ mod tests {
 
     #[test]
     fn what_is_hidden() {
-        for text in ["ls\u{a0}-la", "ls\u{200b}", "a \u{202e} b", "a\rb", "a\u{1b}b", "a\u{2028}b", "a\u{0}"] {
+        for text in ["ls\u{a0}-la", "ls\u{200b}", "a \u{202e} b", "a\rb", "a\u{1b}b", "a\u{2028}b", "a\u{0}"]
+        {
             assert!(found(text), "{text:?}");
         }
         for text in ["ls -la", "a\tb\nc", "grüße", "日本", "✔"] {

@@ -4,7 +4,9 @@ use super::cursor::Parser;
 use super::part::{self, Written};
 use super::scope::Scope;
 use super::syntax::{Fed, Harvest, RawWord, Simple};
-use super::{Assignment, Kind, LONGEST, Part, Place, Reach, Redirect, Script, Surroundings, Value, Way, Word};
+use super::{
+    Assignment, Kind, LONGEST, Part, Place, Reach, Redirect, Script, Surroundings, Value, Way, Word,
+};
 use super::{assignment, builtins, facts, fallback, hidden, redirects, word, wrappers};
 
 /// How deep texts of commands inside texts are followed.
@@ -124,7 +126,8 @@ impl<'a> Inspector<'a> {
         {
             kinds.push(Kind::ForeignCommandWord);
         }
-        let mut readings = command.words.iter().map(|word| word::choices(word, &self.scope)).max().unwrap_or(1);
+        let mut readings =
+            command.words.iter().map(|word| word::choices(word, &self.scope)).max().unwrap_or(1);
         self.readings += readings - 1;
         let unfollowed = self.readings > MOST_READINGS;
         if unfollowed {
@@ -134,7 +137,8 @@ impl<'a> Inspector<'a> {
             self.note(kind);
         }
         let at = self.script.parts.len();
-        let mut part = part::judged(&Written { command, words: &words, assignments: &assignments, redirects });
+        let mut part =
+            part::judged(&Written { command, words: &words, assignments: &assignments, redirects });
         part.opaque |= unfollowed;
         if self.level > 0 {
             part.reach = Reach::Searched;
@@ -217,7 +221,8 @@ impl<'a> Inspector<'a> {
     fn input_of_shells(&mut self, harvest: &Harvest) {
         let runs = |word: &RawWord| {
             let plain = facts::plain_name(word.raw.trim_matches(['\'', '"', '\\']));
-            wrappers::SHELLS.contains(&plain.as_str()) || matches!(plain.as_str(), "source" | "." | "parallel" | "xargs")
+            wrappers::SHELLS.contains(&plain.as_str())
+                || matches!(plain.as_str(), "source" | "." | "parallel" | "xargs")
         };
         let fed = |command: &Simple| {
             (command.after_pipe || !command.input.is_empty() || !command.redirects.is_empty())

@@ -7,15 +7,28 @@ use super::{Class, Value, Word};
 const OPTIONS: Options = Options {
     flags: "rjacsneSMCR",
     long: &[
-        "tab", "seq", "stream", "raw-output", "join-output", "ascii-output", "compact-output", "slurp", "null-input",
-        "exit-status", "sort-keys", "monochrome-output", "color-output", "raw-input",
+        "tab",
+        "seq",
+        "stream",
+        "raw-output",
+        "join-output",
+        "ascii-output",
+        "compact-output",
+        "slurp",
+        "null-input",
+        "exit-status",
+        "sort-keys",
+        "monochrome-output",
+        "color-output",
+        "raw-input",
     ],
     long_values: &["indent"],
     ..NONE
 };
 
 /// Options that load files or modules.
-const LOADING: &[&str] = &["-f", "--from-file", "-L", "--rawfile", "--slurpfile", "--args", "--jsonargs", "--run-tests"];
+const LOADING: &[&str] =
+    &["-f", "--from-file", "-L", "--rawfile", "--slurpfile", "--args", "--jsonargs", "--run-tests"];
 
 /// What a `jq` command does.
 pub(super) fn facts(arguments: &[Word]) -> Facts {
@@ -23,7 +36,8 @@ pub(super) fn facts(arguments: &[Word]) -> Facts {
     let loads = arguments.iter().any(|word| {
         word.value.literal().is_none_or(|text| {
             LOADING.iter().any(|option| text == *option || text.starts_with(&format!("{option}=")))
-                || (text.starts_with("-L") || (text.starts_with('-') && !text.starts_with("--") && text.contains('f')))
+                || (text.starts_with("-L")
+                    || (text.starts_with('-') && !text.starts_with("--") && text.contains('f')))
         })
     });
     if loads {

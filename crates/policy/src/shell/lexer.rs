@@ -1,7 +1,7 @@
 //! Words: quotes, escapes and expansions, up to where the word ends.
 
 use super::Kind;
-use super::cursor::{Parsed, Parser, WRONG};
+use super::cursor::{Inside, Parsed, Parser, WRONG};
 use super::syntax::{Piece, RawWord};
 use super::{ansi, arithmetic};
 
@@ -68,7 +68,9 @@ impl Parser<'_> {
                     let rest = self.rest();
                     let length = rest
                         .bytes()
-                        .position(|byte| ends(byte) || matches!(byte, b'\'' | b'"' | b'\\' | b'$' | b'`' | b'<' | b'>'))
+                        .position(|byte| {
+                            ends(byte) || matches!(byte, b'\'' | b'"' | b'\\' | b'$' | b'`' | b'<' | b'>')
+                        })
                         .unwrap_or(rest.len())
                         .max(1);
                     push(&mut pieces, rest.get(..length).unwrap_or_default(), false);
@@ -77,7 +79,8 @@ impl Parser<'_> {
             }
         }
         // A message by `cat` and a here-document is plain text only if the word is nothing else.
-        let alone = pieces.len() == 1 && self.since(start).starts_with("\"$(") && self.since(start).ends_with(")\"");
+        let alone =
+            pieces.len() == 1 && self.since(start).starts_with("\"$(") && self.since(start).ends_with(")\"");
         if messages > 1 || (messages == 1 && !alone) {
             self.found.note(Kind::Substitution);
         }
@@ -197,7 +200,8 @@ impl Parser<'_> {
             }
             Some(b'\'') if !quoted => {
                 self.found.note(Kind::Quoting);
-                let (text, length) = ansi::decode(self.text.get(self.at + 2..).unwrap_or_default()).ok_or(WRONG)?;
+                let (text, length) =
+                    ansi::decode(self.text.get(self.at + 2..).unwrap_or_default()).ok_or(WRONG)?;
                 self.at += 2 + length;
                 push(pieces, &text, true);
                 Ok(())
@@ -271,7 +275,7 @@ impl Parser<'_> {
             text.push(next);
         }
         pieces.push(Piece::Unknown);
-        self.inner(&text, |parser| parser.program());
+        self.inner(&text, Inside::Commands);
         Ok(())
     }
 
@@ -348,7 +352,7 @@ impl Parser<'_> {
     pub(super) fn searched_arithmetic(&mut self, start: usize, end: usize) {
         let text = self.text.get(start..end).unwrap_or_default();
         if text.contains(['$', '`', ';', '|', '&', '<', '\n']) || text.contains(char::is_alphabetic) {
-            self.inner(text, |parser| parser.program());
+            self.inner(text, Inside::Commands);
         }
     }
 

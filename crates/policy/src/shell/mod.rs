@@ -46,8 +46,8 @@ mod word;
 mod wrappers;
 
 pub use script::{
-    AllowSpelling, Assignment, By, Class, DenySpelling, Kind, Part, Place, Reach, Redirect, Script, Start, Suggestion,
-    Way,
+    AllowSpelling, Assignment, By, Class, DenySpelling, Kind, Part, Place, Reach, Redirect, Script, Start,
+    Suggestion, Way,
 };
 pub use value::{Value, Word};
 

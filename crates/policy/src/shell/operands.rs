@@ -35,8 +35,15 @@ struct Row {
     writer: bool,
 }
 
-const ROW: Row =
-    Row { names: &[], files: Files::Read, values: "", reads: &[], writes: &[], recursive: &[], writer: false };
+const ROW: Row = Row {
+    names: &[],
+    files: Files::Read,
+    values: "",
+    reads: &[],
+    writes: &[],
+    recursive: &[],
+    writer: false,
+};
 
 const TARGET: &[&str] = &["-t", "--target-directory"];
 
@@ -73,7 +80,15 @@ const ROWS: &[Row] = &[
         writer: true,
         ..ROW
     },
-    Row { names: &["patch"], files: Files::Written, values: "p", reads: &["-i", "--input"], writes: &["-o", "--output"], writer: true, ..ROW },
+    Row {
+        names: &["patch"],
+        files: Files::Written,
+        values: "p",
+        reads: &["-i", "--input"],
+        writes: &["-o", "--output"],
+        writer: true,
+        ..ROW
+    },
     Row {
         names: &["sort"],
         files: Files::Read,
@@ -107,16 +122,78 @@ const ROWS: &[Row] = &[
         recursive: &["-r", "-R", "--recursive", "--dereference-recursive"],
         ..ROW
     },
-    Row { names: &["tar"], recursive: &["*"], reads: &["-T", "--files-from", "-X", "-C", "--directory"], ..ROW },
+    Row {
+        names: &["tar"],
+        recursive: &["*"],
+        reads: &["-T", "--files-from", "-X", "-C", "--directory"],
+        ..ROW
+    },
     Row { names: &["zip"], recursive: &["-r", "-R"], ..ROW },
     Row { names: &["openssl"], files: Files::ByOptions, reads: &["-in", "-inkey", "-CAfile"], ..ROW },
     Row {
         names: &[
-            "less", "more", "view", "vi", "vim", "nvim", "nano", "ed", "ex", "emacs", "bat", "xxd", "base32", "cksum",
-            "sum", "b2sum", "uniq", "join", "shuf", "split", "iconv", "gzip", "bzip2", "xz", "zcat", "bzcat", "xzcat",
-            "zless", "zgrep", "gpg", "source", ".", "sh", "bash", "dash", "zsh", "ksh", "python", "python2", "python3",
-            "node", "perl", "ruby", "php", "base64", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum",
-            "sha512sum", "tree", "file", "hostname", "date", "ps", "mapfile", "dd", "csplit", "look", "mount", "strip",
+            "less",
+            "more",
+            "view",
+            "vi",
+            "vim",
+            "nvim",
+            "nano",
+            "ed",
+            "ex",
+            "emacs",
+            "bat",
+            "xxd",
+            "base32",
+            "cksum",
+            "sum",
+            "b2sum",
+            "uniq",
+            "join",
+            "shuf",
+            "split",
+            "iconv",
+            "gzip",
+            "bzip2",
+            "xz",
+            "zcat",
+            "bzcat",
+            "xzcat",
+            "zless",
+            "zgrep",
+            "gpg",
+            "source",
+            ".",
+            "sh",
+            "bash",
+            "dash",
+            "zsh",
+            "ksh",
+            "python",
+            "python2",
+            "python3",
+            "node",
+            "perl",
+            "ruby",
+            "php",
+            "base64",
+            "md5sum",
+            "sha1sum",
+            "sha224sum",
+            "sha256sum",
+            "sha384sum",
+            "sha512sum",
+            "tree",
+            "file",
+            "hostname",
+            "date",
+            "ps",
+            "mapfile",
+            "dd",
+            "csplit",
+            "look",
+            "mount",
+            "strip",
         ],
         ..ROW
     },
@@ -124,7 +201,9 @@ const ROWS: &[Row] = &[
 
 /// What a command reads and changes, if it is listed.
 pub(super) fn facts(name: &str, arguments: &[Word]) -> Option<Facts> {
-    let versioned = name.strip_prefix("python").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'));
+    let versioned = name
+        .strip_prefix("python")
+        .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'));
     let row = ROWS.iter().find(|row| row.names.contains(&if versioned { "python" } else { name }))?;
     let paths: Vec<&str> = row.reads.iter().chain(row.writes).copied().collect();
     let reading = sort(arguments, row.values, &[], row.reads);
@@ -144,11 +223,13 @@ pub(super) fn facts(name: &str, arguments: &[Word]) -> Option<Facts> {
 
 /// As `facts`, for a command that may not be listed: then what is not an option is read.
 pub(super) fn loose(name: &str, arguments: &[Word]) -> Facts {
-    facts(name, arguments).unwrap_or_else(|| Facts { reads: sort(arguments, "", &[], &[]).reads(0), ..Facts::default() })
+    facts(name, arguments)
+        .unwrap_or_else(|| Facts { reads: sort(arguments, "", &[], &[]).reads(0), ..Facts::default() })
 }
 
 fn sort_operands(row: &Row, all: &Arguments<'_>, facts: &mut Facts) {
-    let operands: Vec<Value> = all.operands.iter().filter(|value| !is_remote(value)).map(|value| (*value).clone()).collect();
+    let operands: Vec<Value> =
+        all.operands.iter().filter(|value| !is_remote(value)).map(|value| (*value).clone()).collect();
     let targeted = all.has(TARGET);
     match row.files {
         Files::Read => facts.reads.extend(operands),
@@ -177,7 +258,8 @@ fn sort_operands(row: &Row, all: &Arguments<'_>, facts: &mut Facts) {
 /// `host:path` is not a file here.
 fn is_remote(value: &Value) -> bool {
     value.literal().is_some_and(|text| {
-        text.split_once(':').is_some_and(|(host, _)| !host.is_empty() && !host.contains('/') && !host.contains('.'))
+        text.split_once(':')
+            .is_some_and(|(host, _)| !host.is_empty() && !host.contains('/') && !host.contains('.'))
             || text.contains("://")
     })
 }
@@ -192,7 +274,9 @@ fn special(name: &str, arguments: &[Word], facts: &mut Facts) {
             facts.minds_globs = true;
             for word in arguments {
                 let text = word.value.literal().unwrap_or(&word.raw);
-                let value = |path: &str| if word.value.literal().is_some() { literal(path) } else { word.value.clone() };
+                let value = |path: &str| {
+                    if word.value.literal().is_some() { literal(path) } else { word.value.clone() }
+                };
                 if let Some(path) = text.strip_prefix("if=") {
                     facts.reads.push(value(path));
                 } else if let Some(path) = text.strip_prefix("of=") {

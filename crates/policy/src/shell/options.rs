@@ -54,7 +54,11 @@ impl Arguments<'_> {
 
     /// What is read: the files that options name, then the operands from some place on.
     pub(super) fn reads(&self, skip: usize) -> Vec<Value> {
-        self.paths.iter().cloned().chain(self.operands.iter().skip(skip).map(|value| (*value).clone())).collect()
+        self.paths
+            .iter()
+            .cloned()
+            .chain(self.operands.iter().skip(skip).map(|value| (*value).clone()))
+            .collect()
     }
 }
 
@@ -134,7 +138,12 @@ fn check_short<'a>(
 
 /// Sorts the arguments of a command that may have any option: options are skipped, and what might be a file counts as
 /// one. `values` are letters whose value is none, `paths` long or short options whose value is one.
-pub(super) fn sort<'a>(words: &'a [Word], values: &str, long_values: &[&str], paths: &[&str]) -> Arguments<'a> {
+pub(super) fn sort<'a>(
+    words: &'a [Word],
+    values: &str,
+    long_values: &[&str],
+    paths: &[&str],
+) -> Arguments<'a> {
     let mut arguments = Arguments::default();
     let mut rest = words.iter();
     let mut only_operands = false;

@@ -94,7 +94,7 @@ impl<'a> Parser<'a> {
         while self.take_keyword("!") {
             self.blanks();
         }
-        self.timed();
+        self.timed()?;
         let mut after_pipe = false;
         loop {
             let simple = self.command()?;
@@ -120,18 +120,28 @@ impl<'a> Parser<'a> {
     }
 
     /// `time` before a compound command is a reserved word; before a simple one it is taken for a wrapper.
-    fn timed(&mut self) {
+    fn timed(&mut self) -> Parsed<()> {
         let start = self.at;
         if !self.take_keyword("time") {
-            return;
+            return Ok(());
         }
         self.blanks();
         while self.take_keyword("-p") || self.take_keyword("--") || self.take_keyword("!") {
             self.blanks();
         }
+        if self.at_misplaced() || matches!(self.peek(), Some(b'|' | b'&')) {
+            return Err(WRONG);
+        }
         if !self.at_compound() {
             self.at = start;
         }
+        Ok(())
+    }
+
+    /// Whether a reserved word stands here that cannot begin a command.
+    fn at_misplaced(&self) -> bool {
+        let word = self.keyword();
+        CLOSERS.contains(&word) || matches!(word, "!" | "in" | "]]")
     }
 
     /// One command; answers whether it was a simple one.
@@ -141,7 +151,7 @@ impl<'a> Parser<'a> {
             self.deeper(Self::compound)?;
             return Ok(false);
         }
-        if CLOSERS.contains(&self.keyword()) || self.keyword() == "!" {
+        if self.at_misplaced() {
             return Err(WRONG);
         }
         self.simple()
@@ -166,7 +176,8 @@ impl<'a> Parser<'a> {
                     self.array(&mut command, &word, start)?;
                     continue;
                 }
-                if command.words.is_empty() && command.assignments.is_empty() && command.redirects.is_empty() {
+                if command.words.is_empty() && command.assignments.is_empty() && command.redirects.is_empty()
+                {
                     return self.function_body(&word.raw).map(|()| false);
                 }
                 return Err(WRONG);

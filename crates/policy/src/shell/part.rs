@@ -136,7 +136,8 @@ fn strip(words: &[Word]) -> Stripped<'_> {
 fn without_assignments(words: &[Word]) -> &[Word] {
     let safe = |word: &&Word| {
         word.raw.split_once('=').is_some_and(|(name, raw)| {
-            let value = word.value.literal().and_then(|text| text.split_once('=')).map(|(_, value)| value.to_owned());
+            let value =
+                word.value.literal().and_then(|text| text.split_once('=')).map(|(_, value)| value.to_owned());
             value.is_some_and(|value| assignment::is_safe(name, raw, &Value::Literal(value)))
         })
     };
@@ -159,7 +160,8 @@ fn refuses_more(words: &[Word]) -> bool {
 
 /// `xargs` with plain options before a command that only prints.
 fn lists_only(words: &[Word]) -> bool {
-    let Some(texts) = words.iter().skip(1).map(|word| word.value.literal()).collect::<Option<Vec<&str>>>() else {
+    let Some(texts) = words.iter().skip(1).map(|word| word.value.literal()).collect::<Option<Vec<&str>>>()
+    else {
         return false;
     };
     let mut rest = texts.as_slice();
@@ -215,7 +217,8 @@ fn allow_spellings(
 
 fn suggestion(given: &Written<'_>, stripped: &Stripped<'_>, facts: &Facts, fed: bool) -> Suggestion {
     let exact = with_assignments(given, |assignment| !assignment.safe);
-    let literal = |at: usize| given.words.get(at).filter(|word| word.value.literal() == Some(word.raw.as_str()));
+    let literal =
+        |at: usize| given.words.get(at).filter(|word| word.value.literal() == Some(word.raw.as_str()));
     let first = literal(0).map(|word| word.raw.as_str()).unwrap_or_default();
     let plain = plain_name(first);
     let runs = wrappers::is_never_by_star(&plain)
@@ -224,13 +227,17 @@ fn suggestion(given: &Written<'_>, stripped: &Stripped<'_>, facts: &Facts, fed: 
     let safe = given.assignments.iter().all(|(_, assignment)| assignment.safe);
     let bare = safe && !stripped.wrapped && given.command.input.is_empty() && facts.by == By::AnyRule;
     let prefix = literal(1)
-        .filter(|second| bare && !first.is_empty() && !wrappers::is_exact_only(&plain) && is_subcommand(&second.raw))
+        .filter(|second| {
+            bare && !first.is_empty() && !wrappers::is_exact_only(&plain) && is_subcommand(&second.raw)
+        })
         .map(|second| format!("{first} {}", second.raw));
     Suggestion { exact, prefix, never: runs || fed || given.words.is_empty() || given.command.condition }
 }
 
 /// `run`, `install-deps`: lower-case words joined by dashes.
 fn is_subcommand(text: &str) -> bool {
-    let part = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    let part = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
     text.starts_with(|c: char| c.is_ascii_lowercase()) && text.split('-').all(part)
 }

@@ -47,7 +47,10 @@ const READERS: &[Reader] = &[
     reader("expand", "t"),
     reader("unexpand", "t"),
     reader("pr", "ehilnNosSwWD"),
-    Reader { long_values: &["address-radix", "skip-bytes", "read-bytes", "format"], ..reader("od", "AjNStw") },
+    Reader {
+        long_values: &["address-radix", "skip-bytes", "read-bytes", "format"],
+        ..reader("od", "AjNStw")
+    },
     Reader { paths: &["-f"], ..reader("hexdump", "ens") },
     reader("strings", "entTds"),
     Reader { long_values: &["format", "printf"], ..reader("stat", "c") },
@@ -74,8 +77,8 @@ const READERS: &[Reader] = &[
 
 /// Commands that name no files: any flags, any words.
 const TALKERS: &[&str] = &[
-    "tr", "numfmt", "expr", "seq", "cal", "echo", "true", "false", "whoami", "id", "groups", "uname", "arch", "nproc",
-    "uptime", "free", "locale", "which", "type", "basename", "dirname", "sleep",
+    "tr", "numfmt", "expr", "seq", "cal", "echo", "true", "false", "whoami", "id", "groups", "uname", "arch",
+    "nproc", "uptime", "free", "locale", "which", "type", "basename", "dirname", "sleep",
 ];
 
 /// What such a command does, if it is one.
@@ -93,7 +96,8 @@ pub(super) fn facts(name: &str, arguments: &[Word]) -> Option<Facts> {
     let refused = sorted.seen.iter().any(|seen| {
         row.refused.iter().any(|refused| {
             // Long options may be shortened.
-            seen == refused || (seen.len() > 3 && refused.starts_with("--") && refused.starts_with(seen.as_str()))
+            seen == refused
+                || (seen.len() > 3 && refused.starts_with("--") && refused.starts_with(seen.as_str()))
         })
     });
     let lists = name == "strings" && sorted.operands.iter().any(|operand| begins_with(operand, '@'));

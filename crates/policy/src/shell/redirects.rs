@@ -50,12 +50,20 @@ impl Parser<'_> {
             return digits;
         }
         match rest.strip_prefix('{').map(leading_name) {
-            Some(name) if !name.is_empty() && rest.as_bytes().get(name.len() + 1) == Some(&b'}') => name.len() + 2,
+            Some(name) if !name.is_empty() && rest.as_bytes().get(name.len() + 1) == Some(&b'}') => {
+                name.len() + 2
+            }
             _ => 0,
         }
     }
 
     fn target(&mut self) -> Parsed<RawWord> {
+        // A comment is no target, nor is the number of another redirect.
+        let number = self.rest().bytes().take_while(u8::is_ascii_digit).count();
+        let redirect = number > 0 && matches!(self.byte(number), Some(b'<' | b'>'));
+        if self.peek() == Some(b'#') || redirect {
+            return Err(WRONG);
+        }
         let word = self.word()?;
         if word.raw.is_empty() || self.peek() == Some(b'(') { Err(WRONG) } else { Ok(word) }
     }
@@ -65,7 +73,10 @@ impl Parser<'_> {
         if target.raw.bytes().all(|byte| byte.is_ascii_digit()) {
             return Ok(());
         }
-        let closes = target.raw.strip_suffix('-').is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+        let closes = target
+            .raw
+            .strip_suffix('-')
+            .is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
         if closes || !writes {
             self.found.note(Kind::RedirectTarget);
         }

@@ -8,8 +8,15 @@ pub(super) fn found(name: &str, arguments: &[Word]) -> bool {
         "awk" | "gawk" | "mawk" | "nawk" => arguments.iter().any(|word| word.value.literal().is_none_or(awk)),
         "sort" => any(arguments, &["--output", "--compress-program"], "o"),
         "tar" => {
-            let long = ["--to-command", "--checkpoint-action", "--use-compress-program", "--info-script",
-                "--new-volume-script", "--rsh-command", "--rmt-command"];
+            let long = [
+                "--to-command",
+                "--checkpoint-action",
+                "--use-compress-program",
+                "--info-script",
+                "--new-volume-script",
+                "--rsh-command",
+                "--rmt-command",
+            ];
             // The first word may be a bundle of letters without a dash.
             let bundle = arguments.first().and_then(|word| word.value.literal()).unwrap_or_default();
             any(arguments, &long, "IF") || (!bundle.contains(['/', '.']) && bundle.contains(['I', 'F']))

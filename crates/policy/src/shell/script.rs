@@ -95,7 +95,10 @@ impl Kind {
 
     /// Whether a rule that names the whole command says enough in spite of it.
     pub fn lifted_by_exact_rule(self) -> bool {
-        !matches!(self, Self::Group | Self::RedirectTarget | Self::HiddenCharacter | Self::Syntax | Self::TooDeep)
+        !matches!(
+            self,
+            Self::Group | Self::RedirectTarget | Self::HiddenCharacter | Self::Syntax | Self::TooDeep
+        )
     }
 }
 

@@ -7,7 +7,9 @@ use super::{Class, Value, Word};
 pub(super) fn facts(arguments: &[Word]) -> Facts {
     let mut facts = wide(arguments);
     let Some((options, rest)) = options(arguments) else { return unclear(facts, arguments) };
-    let Some(script) = rest.first().and_then(|word| word.value.literal()) else { return unclear(facts, arguments) };
+    let Some(script) = rest.first().and_then(|word| word.value.literal()) else {
+        return unclear(facts, arguments);
+    };
     let files = rest.get(1..).unwrap_or_default();
     let plain = files.iter().all(|file| file.value.literal().is_some_and(|text| !text.starts_with('-')));
     let in_place = options.contains(&"-i");
@@ -50,7 +52,8 @@ fn options(arguments: &[Word]) -> Option<(Vec<&str>, &[Word])> {
 
 /// `5p`, `1,3p`, joined by `;`.
 fn prints_lines(script: &str) -> bool {
-    let number = |text: &str| !text.is_empty() && text.len() < 10 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number =
+        |text: &str| !text.is_empty() && text.len() < 10 && text.bytes().all(|byte| byte.is_ascii_digit());
     script.split(';').all(|command| {
         command.trim().strip_suffix('p').is_some_and(|range| match range.split_once(',') {
             Some((from, to)) => number(from) && number(to),

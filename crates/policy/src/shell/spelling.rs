@@ -10,7 +10,9 @@ const ADDED: &str = " \u{1e}";
 /// A word that has at least one character a rule can name, in plain ASCII.
 fn is_plain_command(word: &Word) -> bool {
     word.value.literal().is_some_and(|text| {
-        !text.is_empty() && text.is_ascii() && !text.contains(|c: char| c.is_ascii_whitespace() || c.is_ascii_control())
+        !text.is_empty()
+            && text.is_ascii()
+            && !text.contains(|c: char| c.is_ascii_whitespace() || c.is_ascii_control())
     })
 }
 
@@ -24,7 +26,9 @@ fn narrow(words: &[Word]) -> String {
         match &word.value {
             Value::Literal(text) if text.is_empty() => out.push_str("\"\""),
             Value::Literal(text) => {
-                out.extend(text.chars().map(|c| if matches!(c, ' ' | '\t' | '\n') { QUOTED_BLANK } else { c }));
+                out.extend(
+                    text.chars().map(|c| if matches!(c, ' ' | '\t' | '\n') { QUOTED_BLANK } else { c }),
+                );
             }
             Value::Glob(_) | Value::Unknown { .. } => out.push_str(&word.raw),
         }
@@ -62,7 +66,9 @@ pub(super) fn allow(words: &[Word], by: By, more_arguments: bool) -> Vec<AllowSp
 pub(super) fn deny(raw: &str, words: &[Word]) -> Vec<DenySpelling> {
     let mut texts: Vec<(String, bool)> = Vec::with_capacity(4);
     let mut add = |text: String, deny_only: bool| {
-        if !text.is_empty() && !texts.iter().any(|(known, only)| *known == text && (*only == deny_only || !only)) {
+        if !text.is_empty()
+            && !texts.iter().any(|(known, only)| *known == text && (*only == deny_only || !only))
+        {
             texts.push((text, deny_only));
         }
     };
@@ -94,7 +100,11 @@ fn spoken(word: &Word) -> String {
     match &word.value {
         Value::Literal(text) => text.clone(),
         Value::Glob(_) | Value::Unknown { .. } => {
-            if word.raw.is_empty() { text_of(&word.value) } else { word.raw.clone() }
+            if word.raw.is_empty() {
+                text_of(&word.value)
+            } else {
+                word.raw.clone()
+            }
         }
     }
 }

@@ -25,7 +25,10 @@ fn only(text: &str) -> Part {
 fn is_found(script: &Script, command: &str) -> bool {
     script.parts.iter().flat_map(|part| &part.deny_spellings).any(|spelling| match spelling.start {
         Start::Front => spelling.text.starts_with(command),
-        Start::EveryWord => spelling.text.split(' ').count() > 0 && format!(" {}", spelling.text).contains(&format!(" {command}")),
+        Start::EveryWord => {
+            spelling.text.split(' ').count() > 0
+                && format!(" {}", spelling.text).contains(&format!(" {command}"))
+        }
     })
 }
 

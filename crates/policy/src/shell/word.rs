@@ -30,7 +30,7 @@ pub(super) fn expand(word: &RawWord, scope: &Scope<'_>, choice: usize, kinds: &m
     }
     let mut atoms = tilde(atoms(word, scope, choice, kinds), scope, kinds);
     if !braces::possible(&atoms) {
-        let mut words = split(atoms, &word.raw);
+        let mut words = split(&atoms, &word.raw);
         if words.is_empty() && word.pieces.iter().any(|piece| matches!(piece, Piece::Quoted(_))) {
             words.push(Word { raw: word.raw.clone(), value: Value::Literal(String::new()) });
         }
@@ -40,7 +40,7 @@ pub(super) fn expand(word: &RawWord, scope: &Scope<'_>, choice: usize, kinds: &m
     match braces::expand(&mut atoms) {
         Some(all) => all
             .into_iter()
-            .flat_map(|atoms| split(tilde(atoms, scope, kinds), ""))
+            .flat_map(|atoms| split(&tilde(atoms, scope, kinds), ""))
             .map(|word| Word { raw: text_of(&word.value), ..word })
             .collect(),
         None => vec![Word {
@@ -135,13 +135,13 @@ fn tilde(atoms: Vec<Atom>, scope: &Scope<'_>, kinds: &mut Vec<Kind>) -> Vec<Atom
 }
 
 /// Splits at blanks that came out of variables.
-fn split(atoms: Vec<Atom>, raw: &str) -> Vec<Word> {
+fn split(atoms: &[Atom], raw: &str) -> Vec<Word> {
     let blank = |atom: &Atom| matches!(atom, Atom::Expanded(' ' | '\t' | '\n'));
     if !atoms.iter().any(blank) {
         if atoms.is_empty() {
             return Vec::new();
         }
-        return vec![Word { raw: raw.to_owned(), value: value(&atoms) }];
+        return vec![Word { raw: raw.to_owned(), value: value(atoms) }];
     }
     atoms
         .split(blank)
@@ -158,7 +158,8 @@ fn value(atoms: &[Atom]) -> Value {
     if let (Some(first), Some(last)) = (atoms.iter().position(unknown), atoms.iter().rposition(unknown)) {
         let (before, rest) = atoms.split_at(first);
         let after = rest.get(last - first + 1..).unwrap_or_default();
-        let guarded = rest.iter().filter(|atom| unknown(atom)).all(|atom| *atom == Atom::Unknown { guarded: true });
+        let guarded =
+            rest.iter().filter(|atom| unknown(atom)).all(|atom| *atom == Atom::Unknown { guarded: true });
         return Value::Unknown { before: plain_text(before), after: pattern(after), guarded };
     }
     if is_glob(atoms) { Value::Glob(pattern(atoms)) } else { Value::Literal(plain_text(atoms)) }

@@ -50,7 +50,15 @@ const WRAPPERS: &[Wrapper] = &[
         operands: 1,
         ..ROW
     },
-    Wrapper { name: "time", flags: "pvaq", values: "fo", long: &["portability", "verbose", "append", "quiet"], long_values: &["format", "output"], assigns: true, ..ROW },
+    Wrapper {
+        name: "time",
+        flags: "pvaq",
+        values: "fo",
+        long: &["portability", "verbose", "append", "quiet"],
+        long_values: &["format", "output"],
+        assigns: true,
+        ..ROW
+    },
     Wrapper { name: "nice", flags: "0123456789", values: "n", long_values: &["adjustment"], ..ROW },
     Wrapper { name: "nohup", ..ROW },
     Wrapper { name: "stdbuf", values: "ioe", long_values: &["input", "output", "error"], ..ROW },
@@ -62,7 +70,17 @@ const WRAPPERS: &[Wrapper] = &[
         flags: "0rtpxoeil",
         values: "nILPsdEa",
         long: &["null", "no-run-if-empty", "verbose", "interactive", "exit", "open-tty", "show-limits"],
-        long_values: &["max-args", "replace", "max-lines", "max-procs", "max-chars", "delimiter", "eof", "arg-file", "process-slot-var"],
+        long_values: &[
+            "max-args",
+            "replace",
+            "max-lines",
+            "max-procs",
+            "max-chars",
+            "delimiter",
+            "eof",
+            "arg-file",
+            "process-slot-var",
+        ],
         ..ROW
     },
     Wrapper {
@@ -79,8 +97,34 @@ const WRAPPERS: &[Wrapper] = &[
         name: "sudo",
         flags: "AbBeEHiKklNnPSsVv",
         values: "aCcDghpRrTtUu",
-        long: &["background", "login", "shell", "non-interactive", "preserve-env", "set-home", "stdin", "reset-timestamp", "edit", "askpass", "preserve-groups", "list", "validate"],
-        long_values: &["user", "group", "host", "prompt", "chdir", "chroot", "close-from", "role", "type", "command-timeout", "other-user"],
+        long: &[
+            "background",
+            "login",
+            "shell",
+            "non-interactive",
+            "preserve-env",
+            "set-home",
+            "stdin",
+            "reset-timestamp",
+            "edit",
+            "askpass",
+            "preserve-groups",
+            "list",
+            "validate",
+        ],
+        long_values: &[
+            "user",
+            "group",
+            "host",
+            "prompt",
+            "chdir",
+            "chroot",
+            "close-from",
+            "role",
+            "type",
+            "command-timeout",
+            "other-user",
+        ],
         assigns: true,
         ..ROW
     },
@@ -108,11 +152,30 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper {
         name: "setpriv",
         long: &["nnp", "no-new-privs", "init-groups", "keep-groups", "clear-groups", "reset-env"],
-        long_values: &["ambient-caps", "inh-caps", "bounding-set", "ruid", "euid", "rgid", "egid", "reuid", "regid", "groups", "securebits", "pdeathsig", "selinux-label", "apparmor-profile"],
+        long_values: &[
+            "ambient-caps",
+            "inh-caps",
+            "bounding-set",
+            "ruid",
+            "euid",
+            "rgid",
+            "egid",
+            "reuid",
+            "regid",
+            "groups",
+            "securebits",
+            "pdeathsig",
+            "selinux-label",
+            "apparmor-profile",
+        ],
         ..ROW
     },
     Wrapper { long: &["ctty", "fork", "wait"], ..never("setsid", "cfw", "") },
-    Wrapper { long: &["ignore"], long_values: &["class", "classdata", "pid"], ..never("ionice", "t", "cnpPu") },
+    Wrapper {
+        long: &["ignore"],
+        long_values: &["class", "classdata", "pid"],
+        ..never("ionice", "t", "cnpPu")
+    },
     Wrapper {
         long: &["batch", "deadline", "fifo", "idle", "other", "rr", "reset-on-fork", "all-tasks", "verbose"],
         long_values: &["sched-runtime", "sched-period", "sched-deadline"],
@@ -128,7 +191,20 @@ const WRAPPERS: &[Wrapper] = &[
         ..never("flock", "sxeunoF", "wE")
     },
     Wrapper {
-        long: &["beep", "color", "no-color", "errexit", "chgexit", "no-title", "no-rerun", "precise", "exec", "no-wrap", "follow", "differences"],
+        long: &[
+            "beep",
+            "color",
+            "no-color",
+            "errexit",
+            "chgexit",
+            "no-title",
+            "no-rerun",
+            "precise",
+            "exec",
+            "no-wrap",
+            "follow",
+            "differences",
+        ],
         long_values: &["interval", "equexit", "shotsdir"],
         ..never("watch", "bcCdegprtxwf", "nqs")
     },
@@ -141,20 +217,95 @@ const WRAPPERS: &[Wrapper] = &[
     never("strace", "cCdfFhiknqrtTvVwxyYzZ", "abeEIoOpPsSuUX"),
     never("ltrace", "bcCfhiLrStTV", "aADeFlnopsuwx"),
     Wrapper {
-        long: &["mount", "uts", "ipc", "net", "pid", "user", "cgroup", "time", "fork", "map-root-user", "map-current-user", "mount-proc", "kill-child", "keep-caps"],
-        long_values: &["propagation", "setgroups", "root", "wd", "setuid", "setgid", "map-user", "map-group", "monotonic", "boottime"],
+        long: &[
+            "mount",
+            "uts",
+            "ipc",
+            "net",
+            "pid",
+            "user",
+            "cgroup",
+            "time",
+            "fork",
+            "map-root-user",
+            "map-current-user",
+            "mount-proc",
+            "kill-child",
+            "keep-caps",
+        ],
+        long_values: &[
+            "propagation",
+            "setgroups",
+            "root",
+            "wd",
+            "setuid",
+            "setgid",
+            "map-user",
+            "map-group",
+            "monotonic",
+            "boottime",
+        ],
         ..never("unshare", "muinpUCTfrc", "RwSG")
     },
     Wrapper {
-        long: &["all", "mount", "uts", "ipc", "net", "pid", "user", "cgroup", "time", "preserve-credentials", "no-fork", "follow-context"],
+        long: &[
+            "all",
+            "mount",
+            "uts",
+            "ipc",
+            "net",
+            "pid",
+            "user",
+            "cgroup",
+            "time",
+            "preserve-credentials",
+            "no-fork",
+            "follow-context",
+        ],
         long_values: &["target", "setuid", "setgid", "root", "wd"],
         ..never("nsenter", "amuinpUCTFZ", "tSGrw")
     },
-    Wrapper { long: &["skip-chdir"], long_values: &["groups", "userspec"], operands: 1, ..never("chroot", "", "") },
-    Wrapper { long: &["noheadings", "raw", "verbose"], long_values: &["pid", "output"], ..never("prlimit", "cdefilmnqrstuvxy", "po") },
     Wrapper {
-        long: &["scope", "user", "system", "pty", "pipe", "wait", "collect", "quiet", "shell", "no-block", "remain-after-exit", "send-sighup", "same-dir"],
-        long_values: &["unit", "property", "description", "slice", "uid", "gid", "nice", "working-directory", "setenv", "host", "machine", "service-type"],
+        long: &["skip-chdir"],
+        long_values: &["groups", "userspec"],
+        operands: 1,
+        ..never("chroot", "", "")
+    },
+    Wrapper {
+        long: &["noheadings", "raw", "verbose"],
+        long_values: &["pid", "output"],
+        ..never("prlimit", "cdefilmnqrstuvxy", "po")
+    },
+    Wrapper {
+        long: &[
+            "scope",
+            "user",
+            "system",
+            "pty",
+            "pipe",
+            "wait",
+            "collect",
+            "quiet",
+            "shell",
+            "no-block",
+            "remain-after-exit",
+            "send-sighup",
+            "same-dir",
+        ],
+        long_values: &[
+            "unit",
+            "property",
+            "description",
+            "slice",
+            "uid",
+            "gid",
+            "nice",
+            "working-directory",
+            "setenv",
+            "host",
+            "machine",
+            "service-type",
+        ],
         ..never("systemd-run", "tPSqGrd", "puEHM")
     },
     never("unbuffer", "p", ""),
@@ -173,15 +324,42 @@ pub(super) const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", 
 
 /// Programs that run code.
 const INTERPRETERS: &[&str] = &[
-    "python", "python2", "python3", "node", "nodejs", "deno", "bun", "perl", "ruby", "php", "lua", "tclsh", "osascript",
-    "pwsh", "awk", "gawk", "mawk", "nawk", "sed", "ed", "ex", "vim", "vi", "make", "bc", "dc", "irb", "expect",
+    "python",
+    "python2",
+    "python3",
+    "node",
+    "nodejs",
+    "deno",
+    "bun",
+    "perl",
+    "ruby",
+    "php",
+    "lua",
+    "tclsh",
+    "osascript",
+    "pwsh",
+    "awk",
+    "gawk",
+    "mawk",
+    "nawk",
+    "sed",
+    "ed",
+    "ex",
+    "vim",
+    "vi",
+    "make",
+    "bc",
+    "dc",
+    "irb",
+    "expect",
 ];
 
 /// Commands of which no rule of the form `W1 W2 *` is suggested, besides shells and interpreters.
 const EXACT_ONLY: &[&str] = &[
-    "sudo", "doas", "env", "xargs", "timeout", "nice", "nohup", "time", "command", "find", "awk", "sed", "ssh", "scp",
-    "rsync", "docker", "kubectl", "podman", "npx", "uvx", "curl", "wget", "rm", "mv", "cp", "touch", "mkdir", "ln",
-    "chmod", "chown", "tee", "dd", "builtin", "noglob", "stdbuf", "pkexec", "su", "runuser", "setpriv",
+    "sudo", "doas", "env", "xargs", "timeout", "nice", "nohup", "time", "command", "find", "awk", "sed",
+    "ssh", "scp", "rsync", "docker", "kubectl", "podman", "npx", "uvx", "curl", "wget", "rm", "mv", "cp",
+    "touch", "mkdir", "ln", "chmod", "chown", "tee", "dd", "builtin", "noglob", "stdbuf", "pkexec", "su",
+    "runuser", "setpriv",
 ];
 
 /// Whether only an exact rule may allow the command.
@@ -216,7 +394,13 @@ pub(super) fn allow_strips(words: &[Word]) -> Option<usize> {
         "timeout" => timeout(arguments)?,
         "nice" => match arguments {
             ["-n", number, ..] if is_integer(number) => 2,
-            [number, ..] if number.strip_prefix('-').is_some_and(|digits| !digits.is_empty() && is_integer(digits)) => 1,
+            [number, ..]
+                if number
+                    .strip_prefix('-')
+                    .is_some_and(|digits| !digits.is_empty() && is_integer(digits)) =>
+            {
+                1
+            }
             _ => 0,
         },
         "stdbuf" => {
@@ -230,8 +414,10 @@ pub(super) fn allow_strips(words: &[Word]) -> Option<usize> {
                 count => count,
             }
         }
-        "command" => arguments.iter().take_while(|text| matches!(**text, "-p")).count()
-            + usize::from(arguments.iter().find(|text| **text != "-p") == Some(&"--")),
+        "command" => {
+            arguments.iter().take_while(|text| matches!(**text, "-p")).count()
+                + usize::from(arguments.iter().find(|text| **text != "-p") == Some(&"--"))
+        }
         "time" | "nohup" | "builtin" | "noglob" | "xargs" => 0,
         _ => return None,
     };
@@ -264,7 +450,8 @@ fn is_duration(text: &str) -> bool {
 }
 
 fn is_signal(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'-')
+    !text.is_empty()
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'-')
         && !text.starts_with('-')
 }
 
@@ -287,7 +474,10 @@ pub(super) struct Behind {
 /// Looks behind a wrapper, whatever its options are.
 pub(super) fn behind(name: &str, words: &[Word]) -> Option<Behind> {
     let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.name == name)?;
-    let mut behind = Behind { anywhere: matches!(name, "perf" | "gdb" | "parallel" | "valgrind" | "busybox"), ..Behind::default() };
+    let mut behind = Behind {
+        anywhere: matches!(name, "perf" | "gdb" | "parallel" | "valgrind" | "busybox"),
+        ..Behind::default()
+    };
     let mut at = 1;
     while let Some(word) = words.get(at) {
         let Some(text) = word.value.literal() else { break };
@@ -295,7 +485,8 @@ pub(super) fn behind(name: &str, words: &[Word]) -> Option<Behind> {
             at += 1;
             break;
         }
-        let assigns = wrapper.assigns && text.split_once('=').is_some_and(|(name, _)| !name.is_empty() && !name.contains('/'));
+        let assigns = wrapper.assigns
+            && text.split_once('=').is_some_and(|(name, _)| !name.is_empty() && !name.contains('/'));
         if !(text.starts_with('-') || assigns) {
             break;
         }
@@ -335,8 +526,12 @@ fn is_assignment(value: &Value) -> bool {
 /// How many words an option takes; one that is not known makes everything after it possible.
 fn option(wrapper: &Wrapper, text: &str, next: Option<&Word>, behind: &mut Behind) -> usize {
     let (name, joined) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-    if let Some(option) = wrapper.texts.iter().find(|option| text == **option || name == **option || (option.len() == 2 && text.starts_with(**option))) {
-        let joined = joined.filter(|_| option.len() > 2).or_else(|| text.get(2..).filter(|rest| option.len() == 2 && !rest.is_empty()));
+    if let Some(option) = wrapper.texts.iter().find(|option| {
+        text == **option || name == **option || (option.len() == 2 && text.starts_with(**option))
+    }) {
+        let joined = joined
+            .filter(|_| option.len() > 2)
+            .or_else(|| text.get(2..).filter(|rest| option.len() == 2 && !rest.is_empty()));
         match joined {
             Some(value) => behind.texts.push(Value::Literal(value.to_owned())),
             None => behind.texts.extend(next.map(|word| word.value.clone())),

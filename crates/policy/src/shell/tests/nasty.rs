@@ -52,7 +52,9 @@ fn large_and_deep_texts_are_searched() {
         "git -C x ".repeat(11_000),
         "> f ".repeat(25_000),
         "sed s/a/b/".repeat(10_000),
-        "for x in a b c d e f g h i j k l m n o p q r s t u v w x y z; do ".to_owned() + &"$x; ".repeat(20_000) + "done",
+        "for x in a b c d e f g h i j k l m n o p q r s t u v w x y z; do ".to_owned()
+            + &"$x; ".repeat(20_000)
+            + "done",
     ];
     for row in rows {
         for text in [format!("{row}; git clean -fd"), format!("git clean -fd; {row}")] {
