@@ -21,8 +21,6 @@ pub struct Call<'a> {
 /// What is known around the call.
 #[derive(Debug, Clone)]
 pub struct Facts<'a> {
-    /// Where the session began.
-    pub original_cwd: &'a Path,
     /// Where the shell is now.
     pub shell_cwd: &'a Path,
     /// The person's home.
@@ -42,7 +40,7 @@ pub struct Facts<'a> {
 impl<'a> Facts<'a> {
     /// Nothing special known: no hooks, no sandbox, no plan.
     pub fn new(cwd: &'a Path, home: &'a Path, fs: &'a dyn FsView, tool: ToolFacts) -> Self {
-        Self { original_cwd: cwd, shell_cwd: cwd, home, fs, hook: None, sandbox: None, plan_file: None, tool }
+        Self { shell_cwd: cwd, home, fs, hook: None, sandbox: None, plan_file: None, tool }
     }
 
     /// What paths of the call are read against.

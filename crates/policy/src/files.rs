@@ -199,6 +199,7 @@ impl<'a> ReadFilter<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Room;
 
     #[test]
     fn where_a_glob_begins() {
@@ -214,5 +215,19 @@ mod tests {
         for (pattern, expected) in rows {
             assert_eq!(search_root(Path::new("/w"), pattern), Path::new(expected), "{pattern}");
         }
+    }
+
+    #[test]
+    fn a_search_leaves_out_what_may_not_be_read() {
+        let room = Room::new().rules(&[], &[], &["Read(secrets/**)", "Read(.env)"]);
+        let filter = ReadFilter::new(&room.rules, &room.fs, Path::new("/fx/home")).unwrap();
+        let hidden =
+            ["/fx/proj/secrets/key.txt", "/fx/proj/sub/.env", "/fx/proj/link_secret", "/fx/proj/SECRETS/x"];
+        for path in hidden {
+            assert!(filter.hides(Path::new(path)), "{path}");
+        }
+        assert!(!filter.hides(Path::new("/fx/proj/notes.txt")));
+        let free = Room::new();
+        assert!(ReadFilter::new(&free.rules, &free.fs, Path::new("/fx/home")).is_none());
     }
 }
