@@ -50,7 +50,9 @@ impl<'a> Command<'a> {
     fn follow_directories(&mut self) {
         let pushed = self.script.parts.iter().filter(|part| part.program.as_deref() == Some("pushd"));
         let pushed = pushed.map(|part| part.words.last().map(|word| word.value.clone()));
-        let targets: Vec<Option<Value>> = self.script.changes_dir.iter().cloned().chain(pushed).collect();
+        let wrapped = self.script.parts.iter().filter_map(chosen_directory);
+        let changes = self.script.changes_dir.iter().cloned();
+        let targets: Vec<Option<Value>> = changes.chain(pushed).chain(wrapped).collect();
         for target in targets {
             let Some(Value::Literal(target)) = target else {
                 self.lost = true;
@@ -80,6 +82,26 @@ impl<'a> Command<'a> {
         };
         self.directories.iter().map(from).collect()
     }
+}
+
+/// The directory that a wrapper such as `env -C DIR` runs its command in, if one is chosen; none inside if not known.
+fn chosen_directory(part: &Part) -> Option<Option<Value>> {
+    let (first, options) = part.words.split_first()?;
+    let program = first.value.literal()?.rsplit('/').next()?;
+    if !matches!(program, "env" | "sudo" | "doas" | "systemd-run") {
+        return None;
+    }
+    for (at, word) in options.iter().enumerate() {
+        let Some(text) = word.value.literal() else { continue };
+        if matches!(text, "-C" | "-D" | "--chdir" | "--working-directory") {
+            return Some(options.get(at + 1).map(|word| word.value.clone()));
+        }
+        let joined = ["--chdir=", "--working-directory=", "-C", "-D"];
+        if let Some(directory) = joined.iter().find_map(|flag| text.strip_prefix(flag)) {
+            return Some(Some(Value::Literal(directory.to_owned())));
+        }
+    }
+    None
 }
 
 /// The directory that a command is in.

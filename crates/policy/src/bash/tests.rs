@@ -138,6 +138,8 @@ fn denied_files_are_found_behind_every_spelling() {
             ("cp secrets/key.txt k", 'D'),
             ("cd secrets && cat key.txt", 'D'),
             ("pushd secrets; cat key.txt", 'D'),
+            ("env -C secrets cat key.txt", 'D'),
+            ("sudo --chdir=secrets cat key.txt", 'D'),
             ("cat s*/key.txt", 'D'),
             ("cat secrets/*", 'D'),
             ("cat $F", '?'),
