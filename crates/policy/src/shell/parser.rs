@@ -126,7 +126,7 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         self.blanks();
-        while self.take_keyword("-p") || self.take_keyword("--") || self.take_keyword("!") {
+        while ["-p", "--", "!", "time"].iter().any(|word| self.take_keyword(word)) {
             self.blanks();
         }
         if self.at_misplaced() || matches!(self.peek(), Some(b'|' | b'&')) {
@@ -193,6 +193,12 @@ impl<'a> Parser<'a> {
                     None => command.words.push(word),
                 }
             } else {
+                // After `time` assignments still count as such.
+                let timed =
+                    command.words.iter().all(|word| matches!(word.raw.as_str(), "time" | "-p" | "--"));
+                if timed && assignment(&word)?.is_some_and(|given| given.name.is_empty()) {
+                    self.found.note(Kind::Group);
+                }
                 command.words.push(word);
             }
         }
