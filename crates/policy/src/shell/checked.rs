@@ -93,7 +93,7 @@ const ROWS: &[Row] = &[
         operands: Operands::PatternThenFiles,
         patterns: &["-e", "-f", "--regexp", "--file"],
         globs: true,
-        recursive: &["-r", "--recursive"],
+        recursive: &["-r", "-d", "--recursive", "--directories"],
     },
     Row {
         name: "egrep",
@@ -101,7 +101,7 @@ const ROWS: &[Row] = &[
         operands: Operands::PatternThenFiles,
         patterns: &["-e", "-f", "--regexp", "--file"],
         globs: true,
-        recursive: &["-r", "--recursive"],
+        recursive: &["-r", "-d", "--recursive", "--directories"],
     },
     Row {
         name: "fgrep",
@@ -109,7 +109,7 @@ const ROWS: &[Row] = &[
         operands: Operands::PatternThenFiles,
         patterns: &["-e", "-f", "--regexp", "--file"],
         globs: true,
-        recursive: &["-r", "--recursive"],
+        recursive: &["-r", "-d", "--recursive", "--directories"],
     },
     Row {
         name: "rg",
