@@ -1,0 +1,54 @@
+//! Judging the calls that come all the time. `cargo xtask bench --instructions` counts what each case takes.
+
+use std::hint::black_box;
+use std::path::Path;
+
+use serde_json::json;
+use whimbrel_policy::fs::FakeFs;
+use whimbrel_policy::{Call, Facts, Layer, RuleSet, Source, ToolFacts, WorkDirs, decide};
+use whimbrel_wire::permission::PermissionMode;
+
+/// A name, and what is done that often.
+type Case = (&'static str, fn(u64));
+
+const CASES: [Case; 4] = [
+    ("judge an allowed command", |times| judging("Bash", "command", "make all", times)),
+    ("judge a read-only command", |times| {
+        judging("Bash", "command", "git log --oneline -5 | head -3", times);
+    }),
+    ("judge a command that is asked about", |times| judging("Bash", "command", "npm run build", times)),
+    ("judge a read", |times| judging("Read", "file_path", "/w/src/main.rs", times)),
+];
+
+fn judging(tool: &str, field: &str, value: &str, times: u64) {
+    let fs = FakeFs::with_files(["/w/src/main.rs", "/w/.git/HEAD"]);
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    let layer = Layer {
+        allow: texts(&["Bash(make *)", "Edit(src/**)"]),
+        deny: texts(&["Bash(curl *)", "Read(.env)", "Read(secrets/**)"]),
+        ..Layer::new(Source::ProjectSettings, Path::new("/w"))
+    };
+    let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
+    rules.add_layer(&layer, &fs);
+    let dirs = WorkDirs::new(Path::new("/w"), &fs);
+    let facts = Facts::new(Path::new("/w"), Path::new("/home/me"), &fs, ToolFacts::named(tool, &[field]));
+    let input = json!({ field: value });
+    for _ in 0..times {
+        let call = Call { tool: black_box(tool), input: black_box(&input) };
+        black_box(decide(&call, &rules, PermissionMode::Default, &dirs, &facts));
+    }
+}
+
+/// `--list` names the cases, `NAME TIMES` repeats one; anything else tries each once.
+#[expect(clippy::print_stdout, reason = "the list of cases is what was asked for")]
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--list"] => CASES.iter().for_each(|(name, _)| println!("{name}")),
+        [case, times] if !case.starts_with('-') => {
+            let times = times.parse().unwrap_or_default();
+            CASES.iter().filter(|(name, _)| *name == case).for_each(|(_, run)| run(times));
+        }
+        _ => CASES.iter().for_each(|(_, run)| run(1)),
+    }
+}

@@ -1,0 +1,75 @@
+//! Writes that are asked about whatever the rules allow.
+
+use std::path::Path;
+
+use super::expand::{Below, expand, look_below, static_prefix};
+use super::{Command, static_directory};
+use crate::decide::Case;
+use crate::decision::Danger;
+use crate::files::write_danger;
+use crate::paths::Spellings;
+use crate::protected::is_protected;
+use crate::shell::{Part, Place, Value, Way};
+
+impl Command<'_> {
+    /// The first protected or suspicious path that the command writes.
+    pub(crate) fn dangerous_write(&self, case: &Case<'_>) -> Option<(Danger, String)> {
+        let parts = self.script.parts.iter();
+        let mut writes = parts.flat_map(|part| written(part).map(move |value| (value, takes_away(part))));
+        writes.find_map(|(value, takes_away)| self.value_danger(value, takes_away, case))
+    }
+
+    fn value_danger(&self, value: &Value, takes_away: bool, case: &Case<'_>) -> Option<(Danger, String)> {
+        let of_text = |text: &str| {
+            let spellings = self.spell(text);
+            spellings.iter().find_map(|path| self.path_danger(path, takes_away, case))
+        };
+        match value {
+            Value::Literal(text) => of_text(text),
+            Value::Glob(glob) => {
+                let prefix = static_prefix(glob);
+                let prefix = prefix.to_string_lossy();
+                let in_prefix = (!prefix.is_empty()).then(|| self.prefix_danger(&prefix)).flatten();
+                in_prefix.or_else(|| {
+                    let matches =
+                        self.directories.iter().flat_map(|at| expand(glob, at, self.around.fs).paths);
+                    matches.into_iter().find_map(|path| of_text(&path.to_string_lossy()))
+                })
+            }
+            Value::Unknown { before, .. } => self.prefix_danger(static_directory(before)),
+        }
+    }
+
+    fn prefix_danger(&self, directory: &str) -> Option<(Danger, String)> {
+        let spellings = self.spell(directory);
+        let path =
+            spellings.iter().find(|path| path.all().any(is_protected)).filter(|_| !directory.is_empty())?;
+        Some((Danger::ProtectedPath, path.physical.display().to_string()))
+    }
+
+    fn path_danger(&self, path: &Spellings, takes_away: bool, case: &Case<'_>) -> Option<(Danger, String)> {
+        let shown = || path.physical.display().to_string();
+        if let Some(danger) = write_danger(case, path) {
+            return Some((danger, shown()));
+        }
+        (takes_away && self.holds_protected(&path.lexical)).then(|| (Danger::ProtectedPath, shown()))
+    }
+
+    /// Whether something protected lies below a directory that is taken away.
+    fn holds_protected(&self, directory: &Path) -> bool {
+        look_below(directory, self.around.fs, |_| true, is_protected) != Below::Nothing
+    }
+}
+
+/// Everything that a part writes. What is linked may be changed through the link.
+fn written(part: &Part) -> impl Iterator<Item = &Value> {
+    let linked = part.reads.iter().filter(|_| part.program.as_deref() == Some("ln"));
+    let redirects = part.redirects.iter();
+    let redirects = redirects.filter(|redirect| redirect.way == Way::Write && redirect.place == Place::File);
+    part.writes.iter().chain(linked).chain(redirects.map(|redirect| &redirect.target))
+}
+
+/// Whether a part removes or moves what it names, with all that lies below.
+fn takes_away(part: &Part) -> bool {
+    matches!(part.program.as_deref(), Some("rm" | "mv" | "rmdir"))
+}

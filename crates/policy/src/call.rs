@@ -1,0 +1,118 @@
+//! What is to be judged: the call, and what is known around it.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::fs::FsView;
+use crate::paths::Surroundings;
+use crate::ruleset::ToolName;
+use crate::tools::ToolKind;
+
+/// A tool call.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// The tool's current name.
+    pub tool: &'a str,
+    /// Its input.
+    pub input: &'a Value,
+}
+
+/// What is known around the call.
+#[derive(Debug, Clone)]
+pub struct Facts<'a> {
+    /// Where the shell is now.
+    pub shell_cwd: &'a Path,
+    /// The person's home.
+    pub home: &'a Path,
+    /// The disk.
+    pub fs: &'a dyn FsView,
+    /// What the hooks have said, if they had an opinion.
+    pub hook: Option<HookVerdict>,
+    /// How a command would run confined, if it would.
+    pub sandbox: Option<SandboxFacts>,
+    /// The file that a plan is written to.
+    pub plan_file: Option<PathBuf>,
+    /// The tool.
+    pub tool: ToolFacts,
+}
+
+impl<'a> Facts<'a> {
+    /// Nothing special known: no hooks, no sandbox, no plan.
+    pub fn new(cwd: &'a Path, home: &'a Path, fs: &'a dyn FsView, tool: ToolFacts) -> Self {
+        Self { shell_cwd: cwd, home, fs, hook: None, sandbox: None, plan_file: None, tool }
+    }
+
+    /// What paths of the call are read against.
+    pub fn surroundings(&self) -> Surroundings<'a> {
+        Surroundings { cwd: self.shell_cwd, home: self.home, fs: self.fs }
+    }
+}
+
+/// What the hooks have said about the call. A refusal ends it before it is judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HookVerdict {
+    /// Make it.
+    Allow {
+        /// Which hook.
+        source: String,
+        /// Its words.
+        text: String,
+        /// Whether it has rewritten the input.
+        rewrote_input: bool,
+    },
+    /// Ask.
+    Ask {
+        /// Which hook.
+        source: String,
+        /// Its words.
+        text: String,
+    },
+}
+
+/// How a command would run confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SandboxFacts {
+    /// Whether this command will run in the sandbox.
+    pub will_run_sandboxed: bool,
+    /// Whether commands in the sandbox need no approval.
+    pub auto_allow: bool,
+}
+
+/// What is known of the tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolFacts {
+    /// Whether the session has it.
+    pub known: bool,
+    /// Its sort.
+    pub kind: ToolKind,
+    /// The MCP server that it belongs to, as it stands in the tool's name.
+    pub mcp_server: Option<String>,
+    /// Whether only a person can answer it.
+    pub requires_interaction: bool,
+    /// Whether the skill that it loads brings grants or hooks.
+    pub brings_grants: bool,
+    /// The fields at the top of its input.
+    pub fields: Vec<String>,
+}
+
+impl ToolFacts {
+    /// What a name alone says.
+    pub fn named(name: &str, fields: &[&str]) -> Self {
+        let kind = ToolKind::of(name);
+        let server = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+        Self {
+            known: true,
+            kind,
+            mcp_server: server.map(|(server, _)| server.to_owned()),
+            requires_interaction: kind == ToolKind::Interaction,
+            brings_grants: false,
+            fields: fields.iter().map(|field| (*field).to_owned()).collect(),
+        }
+    }
+
+    /// The tool as rules see it.
+    pub fn name<'a>(&'a self, call: &Call<'a>) -> ToolName<'a> {
+        ToolName { name: call.tool, server: self.mcp_server.as_deref() }
+    }
+}

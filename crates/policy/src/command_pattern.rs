@@ -1,0 +1,243 @@
+//! Patterns of Bash rules: text with `*`, compared with one simple command at a time.
+//!
+//! `*` is any run of characters, `\*` a star; a final `:*` means a final ` *`, and a final ` *` also matches nothing.
+//! All else is literal and anchored at both ends. What text a pattern is compared with is decided in `bash`.
+
+/// A compiled pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandPattern {
+    /// The literal stretches between the stars; one more than there are stars.
+    literals: Vec<String>,
+    /// The same in lower case, for comparing with command words whose case does not count.
+    lowered: Vec<String>,
+    /// Whether the pattern ends in ` *`, so that it also matches without anything after the blank.
+    optional_tail: bool,
+}
+
+impl CommandPattern {
+    /// Compiles the content of a rule.
+    pub fn new(content: &str) -> Self {
+        let content = content.trim();
+        let content = match content.strip_suffix(":*") {
+            Some(prefix) => format!("{prefix} *"),
+            None => content.to_owned(),
+        };
+        let literals = split_at_stars(&tidy_blanks(&content));
+        let optional_tail = match literals.as_slice() {
+            [.., before, last] => last.is_empty() && before.ends_with(' '),
+            _ => false,
+        };
+        let lowered = literals.iter().map(|literal| literal.to_lowercase()).collect();
+        Self { literals, lowered, optional_tail }
+    }
+
+    /// Whether the pattern has no star, so that it names one command.
+    pub fn is_exact(&self) -> bool {
+        self.literals.len() == 1
+    }
+
+    /// Whether this word stands whole at the start, before the first star.
+    pub fn begins_with_word(&self, word: &str) -> bool {
+        let rest = self.literals.first().and_then(|literal| literal.strip_prefix(word));
+        rest.is_some_and(|rest| rest.starts_with(' ') || rest.is_empty() && self.is_exact())
+    }
+
+    /// Whether the pattern matches from some word of the text on, whatever follows.
+    pub fn matches_from_some_word(&self, text: &str) -> bool {
+        let first = self.literals.first().map_or("", String::as_str);
+        let first = first.strip_suffix(' ').filter(|_| self.optional_tail && self.literals.len() == 2);
+        let first = first.or(self.literals.first().map(String::as_str)).unwrap_or_default();
+        let rest = self.literals.get(1..).unwrap_or_default();
+        let boundary = |at: &usize| {
+            let before = text.get(..*at).and_then(|before| before.chars().next_back());
+            before.is_none_or(|before| !before.is_alphanumeric() && !matches!(before, '_' | '-' | '.'))
+        };
+        // A leading star matches from the front on whatever it matches from a later word on.
+        let starts = text.match_indices(first).take(if first.is_empty() { 1 } else { usize::MAX });
+        starts.filter(|(at, _)| boundary(at)).any(|(at, found)| {
+            let mut after = text.get(at + found.len()..).unwrap_or_default();
+            rest.iter().all(|literal| match after.find(literal.as_str()) {
+                Some(at) => {
+                    after = after.get(at + literal.len()..).unwrap_or_default();
+                    true
+                }
+                None => false,
+            })
+        })
+    }
+
+    /// Whether the text, with its blanks tidied, is matched whole.
+    pub fn matches(&self, text: &str) -> bool {
+        matches(&self.literals, self.optional_tail, text)
+    }
+
+    /// As `matches`, but upper and lower case are the same. The text must be in lower case.
+    pub fn matches_lowered(&self, text: &str) -> bool {
+        matches(&self.lowered, self.optional_tail, text)
+    }
+}
+
+fn matches(literals: &[String], optional_tail: bool, text: &str) -> bool {
+    if stars(literals, text) {
+        return true;
+    }
+    // `P *` also matches `P`: the same pattern without its last star and the blank before it.
+    let [head @ .., before, _] = literals else { return false };
+    if !optional_tail {
+        return false;
+    }
+    let before = before.strip_suffix(' ').unwrap_or(before);
+    match head {
+        [] => text == before,
+        _ => {
+            let shorter: Vec<&str> = head.iter().map(String::as_str).chain([before]).collect();
+            stars(&shorter, text)
+        }
+    }
+}
+
+/// Each literal in order, the first at the start and the last at the end, anything between them.
+fn stars<S: AsRef<str>>(literals: &[S], text: &str) -> bool {
+    let [first, rest @ ..] = literals else { return false };
+    let Some(mut text) = text.strip_prefix(first.as_ref()) else { return false };
+    let [between @ .., last] = rest else { return text.is_empty() };
+    for literal in between {
+        let literal = literal.as_ref();
+        match text.find(literal) {
+            Some(at) => text = text.get(at + literal.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    text.ends_with(last.as_ref())
+}
+
+fn split_at_stars(content: &str) -> Vec<String> {
+    let mut literals = vec![String::new()];
+    let mut characters = content.chars().peekable();
+    while let Some(character) = characters.next() {
+        match (character, literals.last_mut()) {
+            ('*', _) => literals.push(String::new()),
+            ('\\', Some(literal)) if characters.next_if_eq(&'*').is_some() => literal.push('*'),
+            (other, Some(literal)) => literal.push(other),
+            (_, None) => {}
+        }
+    }
+    literals
+}
+
+/// The text without outer blanks, and with one blank for each run of blanks that stands outside quotes.
+pub fn tidy_blanks(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut quote = None;
+    let mut escaped = false;
+    let mut after_blank = false;
+    for character in text.trim_matches([' ', '\t', '\n']).chars() {
+        let blank = matches!(character, ' ' | '\t') && quote.is_none() && !escaped;
+        if blank {
+            if !after_blank {
+                out.push(' ');
+            }
+            after_blank = true;
+            continue;
+        }
+        after_blank = false;
+        match (character, quote) {
+            ('\'' | '"', None) if !escaped => quote = Some(character),
+            (_, Some(open)) if open == character && !escaped => quote = None,
+            _ => {}
+        }
+        escaped = character == '\\' && !escaped && quote != Some('\'');
+        out.push(character);
+    }
+    out
+}
+
+/// The text as it must stand in a rule to mean itself.
+pub fn escape(text: &str) -> String {
+    text.replace('*', "\\*")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_pattern_matches() {
+        let rows = [
+            ("npm run build", "npm run build", true),
+            ("npm  run   build", "npm run build", true),
+            ("npm run build", "npm run build --watch", false),
+            ("npm run test:*", "npm run test", true),
+            ("npm run test:*", "npm run test -u", true),
+            ("npm run test:*", "npm run test:unit", false),
+            ("npm run test:*", "npm run testevil", false),
+            ("npm run test *", "npm run test", true),
+            ("mytool*", "mytool", true),
+            ("mytool*", "mytoolbox run", true),
+            ("mytool*", "my tool", false),
+            ("git * main", "git rebase -i main", true),
+            ("git * main", "git merge main", true),
+            ("git * main", "git push origin main --force", false),
+            ("git * main", "git main", false),
+            ("git:* push", "git:x push", true),
+            ("git:* push", "gitx push", false),
+            ("k\\*", "k*", true),
+            ("k\\*", "kx", false),
+            ("* --version", "mytool --version", true),
+            ("* install", "mytool install", true),
+            ("a * *", "a b", true),
+            ("a * c *", "a b c", true),
+            ("a * c *", "a b c d", true),
+            ("*", "anything at all", true),
+            (":*", "x", true),
+            ("a\\b", "a\\b", true),
+            ("Git *", "git status", false),
+        ];
+        for (pattern, text, expected) in rows {
+            assert_eq!(CommandPattern::new(pattern).matches(text), expected, "{pattern} / {text}");
+        }
+    }
+
+    #[test]
+    fn an_escaped_text_means_itself() {
+        for text in ["ls *", "a:*", "echo * x", "plain", "a\\*"] {
+            let pattern = CommandPattern::new(&escape(text));
+            assert!(pattern.is_exact() && pattern.matches(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn blanks_outside_quotes_count_once() {
+        assert_eq!(tidy_blanks("  a \t b  'c  d' \"e  f\" g\\  h "), "a b 'c  d' \"e  f\" g\\  h");
+    }
+
+    #[test]
+    fn a_pattern_can_be_looked_for_at_every_word() {
+        let rows = [
+            ("rm *", "echo 'x; rm -rf y", true),
+            ("rm", "(rm", true),
+            ("rm *", "farm x", false),
+            ("git * main", "x; git push main", true),
+            ("git * main", "x; git push", false),
+        ];
+        for (pattern, text, expected) in rows {
+            assert_eq!(
+                CommandPattern::new(pattern).matches_from_some_word(text),
+                expected,
+                "{pattern} / {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_command_word_can_be_asked_for() {
+        for (pattern, expected) in [("git *", true), ("git", true), ("git* x", false), ("* git", false)] {
+            assert_eq!(CommandPattern::new(pattern).begins_with_word("git"), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn case_may_be_left_out() {
+        assert!(CommandPattern::new("Curl *").matches_lowered("curl x"));
+    }
+}

@@ -1,0 +1,280 @@
+//! The order of precedence, as tables. Commands have their own tables in `bash`.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::*;
+use crate::call::{SandboxFacts, ToolFacts};
+use crate::ruleset::{Layer, Source};
+use crate::testing::{Room, answer};
+use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
+
+#[test]
+fn what_each_mode_does_with_each_sort_of_call() {
+    let inside = json!({"file_path": "/fx/proj/src/app.ts"});
+    let outside = json!({"file_path": "/fx/outside/data.txt"});
+    let protected = json!({"file_path": "/fx/proj/.git/config"});
+    let rows = [
+        ("reading inside", "Read", inside.clone(), "AAAAA"),
+        ("reading outside", "Read", outside.clone(), "???DA"),
+        ("searching inside", "Grep", json!({"pattern": "x"}), "AAAAA"),
+        ("searching outside", "Grep", json!({"pattern": "x", "path": "/fx/outside"}), "???DA"),
+        ("globbing outside", "Glob", json!({"pattern": "/fx/outside/*"}), "???DA"),
+        ("editing inside", "Edit", inside.clone(), "?A?DA"),
+        ("writing inside", "Write", inside.clone(), "?A?DA"),
+        ("a notebook inside", "NotebookEdit", json!({"notebook_path": "a.ipynb"}), "?A?DA"),
+        ("editing outside", "Edit", outside, "???DA"),
+        ("editing what is protected", "Write", protected, "???DA"),
+        ("fetching", "WebFetch", json!({"url": "https://x.invalid/"}), "???DA"),
+        ("searching the web", "WebSearch", json!({"query": "x"}), "???DA"),
+        ("an MCP tool", "mcp__github__get_issue", json!({"q": "x"}), "???DA"),
+        ("a question to the person", "AskUserQuestion", json!({}), "???D?"),
+        ("a subagent", "Agent", json!({"prompt": "x"}), "AAAAA"),
+        ("a list of things to do", "TodoWrite", json!({}), "AAAAA"),
+        ("a skill", "Skill", json!({"skill": "x"}), "AAAAA"),
+        ("leaving plan mode", "ExitPlanMode", json!({}), "DD?DD"),
+        ("a tool of another sort", "Unheard", json!({}), "???DA"),
+    ];
+    for (name, tool, input, expected) in rows {
+        let room = Room::new();
+        let got: String = [Default, AcceptEdits, Plan, DontAsk, BypassPermissions]
+            .into_iter()
+            .map(|mode| answer(&room.judge(mode, tool, &input).in_mode(mode)))
+            .collect();
+        assert_eq!(got, expected, "{name}");
+    }
+}
+
+#[test]
+fn deny_comes_before_ask_and_ask_before_allow() {
+    let call = json!({"file_path": "/fx/proj/src/app.ts"});
+    type Rules<'a> = &'a [&'a str];
+    let rows: [(Rules<'_>, Rules<'_>, Rules<'_>, char); 6] = [
+        (&["Edit"], &["Edit"], &["Edit(src/**)"], 'D'),
+        (&["Edit"], &["Edit(src/**)"], &[], '?'),
+        (&["Edit(src/**)"], &["Edit(docs/**)"], &["Edit(docs/**)"], 'A'),
+        (&["Edit(src/**)"], &[], &["Read(src/**)"], 'D'),
+        (&["Edit(src/**)"], &["Read(*.ts)"], &[], '?'),
+        (&["Write"], &[], &[], '?'),
+    ];
+    for (allow, ask, deny, expected) in rows {
+        let room = Room::new().rules(allow, ask, deny);
+        for mode in [Default, BypassPermissions] {
+            let got = answer(&room.judge(mode, "Edit", &call));
+            let expected = if mode == BypassPermissions && allow == ["Write"] { 'A' } else { expected };
+            assert_eq!(got, expected, "{allow:?} {ask:?} {deny:?} {mode}");
+        }
+    }
+}
+
+#[test]
+fn which_file_rules_cover_which_tools() {
+    let file = json!({"file_path": "/fx/proj/docs/x.md", "notebook_path": "/fx/proj/docs/x.md", "path": "/fx/proj/docs", "pattern": "x"});
+    let rows = [
+        // rule, then Read, Grep, Edit, Write, NotebookEdit
+        ("deny Read(docs/**)", "DDDDD"),
+        ("ask Read(docs/**)", "?????"),
+        ("deny Edit(docs/**)", "AADDD"),
+        ("ask Edit(docs/**)", "AA???"),
+        ("allow Edit(docs/**)", "AAAAA"),
+        ("allow Read(docs/**)", "AA???"),
+        ("allow Write(docs/**)", "AA???"),
+        ("deny Write(docs/**)", "AADDD"),
+        ("deny Grep(docs/**)", "DDDDD"),
+        ("allow Edit", "AAA??"),
+        ("deny Read", "DA???"),
+    ];
+    for (rule, expected) in rows {
+        let (behavior, rule) = rule.split_once(' ').unwrap();
+        let list = [rule];
+        let room = match behavior {
+            "allow" => Room::new().rules(&list, &[], &[]),
+            "ask" => Room::new().rules(&[], &list, &[]),
+            _ => Room::new().rules(&[], &[], &list),
+        };
+        let tools = ["Read", "Grep", "Edit", "Write", "NotebookEdit"];
+        let got: String = tools.iter().map(|tool| answer(&room.judge(Default, tool, &file))).collect();
+        assert_eq!(got, expected, "{behavior} {rule}");
+    }
+}
+
+#[test]
+fn reading_outside_needs_a_rule_for_every_spelling() {
+    let rows: [(&[&str], &str, char); 7] = [
+        (&["Read(//fx/outside/**)"], "/fx/outside/data.txt", 'A'),
+        (&["Read(//fx/outside/**)"], "/fx/proj/link_out/data.txt", 'A'),
+        (&["Read(//fx/proj/**)"], "/fx/proj/link_out/data.txt", '?'),
+        (&["Read"], "/fx/outside/data.txt", 'A'),
+        (&["Edit(//fx/outside/**)"], "/fx/outside/data.txt", 'A'),
+        (&["Read(~/.ssh/**)"], "~/.ssh/id_rsa", 'A'),
+        (&["Read(//FX/outside/**)"], "/fx/outside/data.txt", '?'),
+    ];
+    for (allow, path, expected) in rows {
+        let room = Room::new().rules(allow, &[], &[]);
+        let got = answer(&room.judge(Default, "Read", &json!({"file_path": path})));
+        assert_eq!(got, expected, "{allow:?} {path}");
+    }
+}
+
+#[test]
+fn a_denied_file_is_denied_under_every_name() {
+    let names = [
+        "secrets/key.txt",
+        "/fx/proj/./secrets//key.txt",
+        "/fx/proj/src/../secrets/key.txt",
+        "/fx/proj/SECRETS/key.txt",
+        "link_secret",
+        "/proc/self/cwd/secrets/key.txt",
+        "/proc/self/root/fx/proj/secrets/key.txt",
+        "sub/secrets/k2.txt",
+    ];
+    for mode in [Default, AcceptEdits, Plan, DontAsk, BypassPermissions] {
+        let room = Room::new().rules(&["Read"], &[], &["Read(secrets/**)"]);
+        for name in names {
+            assert_eq!(answer(&room.judge(mode, "Read", &json!({"file_path": name}))), 'D', "{name} {mode}");
+        }
+    }
+}
+
+#[test]
+fn hooks_lift_the_working_directory_and_nothing_that_is_safety() {
+    let allow = HookVerdict::Allow { source: "h".into(), text: String::new(), rewrote_input: false };
+    let ask = HookVerdict::Ask { source: "h".into(), text: "why".into() };
+    let rows = [
+        ("Read", json!({"file_path": "/fx/outside/data.txt"}), &allow, Default, 'A'),
+        ("Write", json!({"file_path": "/fx/proj/.git/config"}), &allow, Default, '?'),
+        ("Write", json!({"file_path": "/fx/proj/a"}), &allow, Plan, '?'),
+        ("AskUserQuestion", json!({}), &allow, Default, '?'),
+        ("Read", json!({"file_path": "/fx/proj/notes.txt"}), &ask, Default, '?'),
+        ("Read", json!({"file_path": "/fx/proj/notes.txt"}), &ask, BypassPermissions, '?'),
+        ("Read", json!({"file_path": "/fx/proj/.env"}), &allow, Default, 'D'),
+    ];
+    for (tool, input, hook, mode, expected) in rows {
+        let room = Room::new().rules(&[], &[], &["Read(.env)"]).hook(hook.clone());
+        assert_eq!(answer(&room.judge(mode, tool, &input)), expected, "{tool} {input} {hook:?} {mode}");
+    }
+    let rewritten = HookVerdict::Allow { source: "h".into(), text: String::new(), rewrote_input: true };
+    assert_eq!(answer(&Room::new().hook(rewritten).judge(Default, "AskUserQuestion", &json!({}))), 'A');
+}
+
+#[test]
+fn a_wrong_input_is_refused_not_asked_about() {
+    let rows = [
+        ("Bash", json!({"command": "ls\u{0}"})),
+        ("Bash", json!({"command": "ls\r"})),
+        ("Bash", json!({"command": "ls \u{1b}[0m"})),
+        ("Bash", json!({"command": 1})),
+        ("Bash", json!({})),
+        ("Read", json!({"file_path": "a\u{0}b"})),
+        ("Read", json!({"file_path": ["a"]})),
+        ("Glob", json!({"pattern": "a\u{0}"})),
+        ("WebFetch", json!({"url": "file:///etc/passwd"})),
+        ("WebFetch", json!({"url": "https://a@b.invalid"})),
+    ];
+    for (tool, input) in rows {
+        for mode in [Default, BypassPermissions] {
+            let got = Room::new().judge(mode, tool, &input);
+            assert!(matches!(got, Decision::Deny(Reason::InvalidInput(_))), "{tool} {input} {got:?}");
+        }
+    }
+}
+
+#[test]
+fn rules_about_fields_agents_skills_and_hosts() {
+    let rows: [(&str, &str, &str, Value, char); 16] = [
+        ("deny", "Agent(model:opus)", "Agent", json!({"model": "opus"}), 'D'),
+        ("deny", "Agent(model:opus)", "Agent", json!({"model": "haiku"}), 'A'),
+        ("ask", "Agent(isolation:*)", "Agent", json!({"isolation": "worktree"}), '?'),
+        ("deny", "Agent(Explore)", "Agent", json!({"subagent_type": "Explore"}), 'D'),
+        ("deny", "Agent(explore)", "Agent", json!({"subagent_type": "Explore"}), 'A'),
+        ("ask", "Task(Explore)", "Agent", json!({"subagent_type": "Explore"}), '?'),
+        ("deny", "Skill(a)", "Skill", json!({"skill": "a", "args": "x"}), 'D'),
+        ("deny", "Skill(a:*)", "Skill", json!({"skill": "a"}), 'D'),
+        ("deny", "Skill(a *)", "Skill", json!({"skill": "ab"}), 'A'),
+        ("deny", "Skill(p:a)", "Skill", json!({"skill": "p:a"}), 'D'),
+        ("allow", "WebFetch(domain:*.x.invalid)", "WebFetch", json!({"url": "https://a.x.invalid/"}), 'A'),
+        ("allow", "WebFetch(domain: x.invalid)", "WebFetch", json!({"url": "https://x.invalid/"}), '?'),
+        ("deny", "WebFetch(domain: x.invalid)", "WebFetch", json!({"url": "https://x.invalid/"}), 'D'),
+        ("allow", "WebSearch", "WebSearch", json!({"query": "x"}), 'A'),
+        ("allow", "mcp__github", "mcp__github__get_issue", json!({}), 'A'),
+        ("allow", "mcp__git", "mcp__github__get_issue", json!({}), '?'),
+    ];
+    for (behavior, rule, tool, input, expected) in rows {
+        let list = [rule];
+        let room = match behavior {
+            "allow" => Room::new().rules(&list, &[], &[]),
+            "ask" => Room::new().rules(&[], &list, &[]),
+            _ => Room::new().rules(&[], &[], &list),
+        };
+        assert_eq!(answer(&room.judge(Default, tool, &input)), expected, "{behavior} {rule} {input}");
+    }
+}
+
+#[test]
+fn only_the_plan_may_be_written_while_planning() {
+    let room =
+        Room::new().rules(&["Edit", "Write", "mcp__github"], &[], &[]).plan("/fx/home/.claude/plans/p.md");
+    let rows = [
+        ("Write", json!({"file_path": "/fx/home/.claude/plans/p.md"}), 'A'),
+        ("Write", json!({"file_path": "/fx/proj/a"}), '?'),
+        ("mcp__github__get_issue", json!({}), '?'),
+        ("Read", json!({"file_path": "/fx/proj/notes.txt"}), 'A'),
+    ];
+    for (tool, input, expected) in rows {
+        assert_eq!(answer(&room.judge(Plan, tool, &input)), expected, "{tool} {input}");
+    }
+}
+
+#[test]
+fn only_an_answer_of_this_session_opens_a_protected_path() {
+    let input = json!({"file_path": "/fx/proj/.claude/skills/x/SKILL.md"});
+    let with = |source, rule: &str| {
+        let mut room = Room::new();
+        let layer = Layer { allow: vec![rule.to_owned()], ..Layer::new(source, Path::new("/fx/proj")) };
+        room.add_layer(&layer);
+        answer(&room.judge(Default, "Write", &input))
+    };
+    assert_eq!(with(Source::ProjectSettings, "Edit(/.claude/skills/x/**)"), '?');
+    assert_eq!(with(Source::Session, "Edit(**)"), '?');
+    assert_eq!(with(Source::Session, "Edit(/.claude/skills/y/**)"), '?');
+    assert_eq!(with(Source::Session, "Edit(/.claude/skills/x/**)"), 'A');
+}
+
+#[test]
+fn a_removed_tool_is_unknown_and_says_why() {
+    let room = Room::new().rules(&["Bash"], &[], &["Ba*"]);
+    let got = room.judge(BypassPermissions, "Bash", &json!({"command": "ls"}));
+    assert!(matches!(&got, Decision::Deny(Reason::UnknownTool { removed_by: Some(_) })), "{got:?}");
+    assert!(got.reason().text().contains("`Ba*`"));
+}
+
+#[test]
+fn the_sandbox_stands_in_for_approval() {
+    let sandbox = SandboxFacts { will_run_sandboxed: true, auto_allow: true };
+    let command = json!({"command": "make all"});
+    let room = Room::new().rules(&[], &["Bash"], &[]).sandbox(sandbox);
+    assert_eq!(answer(&room.judge(Default, "Bash", &command)), 'A');
+    assert_eq!(answer(&room.judge(Plan, "Bash", &command)), '?');
+    let room = Room::new().sandbox(SandboxFacts { auto_allow: false, ..sandbox });
+    assert_eq!(answer(&room.judge(Default, "Bash", &command)), '?');
+    let room = Room::new().rules(&[], &["Bash(make *)"], &[]).sandbox(sandbox);
+    assert_eq!(answer(&room.judge(Default, "Bash", &command)), '?');
+}
+
+#[test]
+fn a_skill_that_brings_grants_is_asked_about() {
+    let room = Room::new();
+    let facts = ToolFacts { brings_grants: true, ..ToolFacts::named("Skill", &["skill"]) };
+    assert_eq!(answer(&room.judge_as(Default, facts, "Skill", &json!({"skill": "x"}))), '?');
+}
+
+#[test]
+fn names_that_systems_read_differently_are_asked_about() {
+    for name in ["a.", "b ", "GIT~1/config"] {
+        let input = json!({"file_path": format!("/fx/proj/{name}")});
+        let got = Room::new().judge(AcceptEdits, "Write", &input);
+        let danger = Reason::Safety { danger: Danger::SuspiciousPath, approvable: false };
+        assert_eq!(got.reason(), &danger, "{name}");
+    }
+}

@@ -1,0 +1,140 @@
+//! What the judge may know of the disk: whether an entry is there, what it is, where a link leads, what a directory holds.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// What an entry is, the last link not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A pipe, socket or device.
+    Special,
+}
+
+/// A view of the disk. It is asked only when a call names a path.
+pub trait FsView: fmt::Debug {
+    /// What is there, if anything is.
+    fn lstat(&self, path: &Path) -> Option<EntryKind>;
+    /// Where a link leads, as it is written in the link.
+    fn readlink(&self, path: &Path) -> Option<PathBuf>;
+    /// The names in a directory, at most `limit` of them; none if it cannot be read.
+    fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>>;
+}
+
+/// The disk of this machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RealFs;
+
+impl FsView for RealFs {
+    fn lstat(&self, path: &Path) -> Option<EntryKind> {
+        let kind = std::fs::symlink_metadata(path).ok()?.file_type();
+        Some(match () {
+            () if kind.is_symlink() => EntryKind::Link,
+            () if kind.is_dir() => EntryKind::Directory,
+            () if kind.is_file() => EntryKind::File,
+            () => EntryKind::Special,
+        })
+    }
+
+    fn readlink(&self, path: &Path) -> Option<PathBuf> {
+        std::fs::read_link(path).ok()
+    }
+
+    fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>> {
+        let entries = std::fs::read_dir(path).ok()?;
+        Some(entries.filter_map(Result::ok).take(limit).map(|entry| entry.file_name()).collect())
+    }
+}
+
+/// A disk that is only imagined, for tests and for judging calls of another machine.
+#[derive(Debug, Clone, Default)]
+pub struct FakeFs {
+    entries: BTreeMap<PathBuf, FakeEntry>,
+}
+
+#[derive(Debug, Clone)]
+enum FakeEntry {
+    Plain(EntryKind),
+    Link(PathBuf),
+}
+
+impl FakeFs {
+    /// With these files; the directories above them are there too. A name that ends in `/` is an empty directory.
+    pub fn with_files<'a>(files: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut fs = Self::default();
+        for file in files {
+            let kind = if file.ends_with('/') { EntryKind::Directory } else { EntryKind::File };
+            fs.insert(Path::new(file), FakeEntry::Plain(kind));
+        }
+        fs
+    }
+
+    /// Also with this link.
+    #[must_use]
+    pub fn link(mut self, at: &str, target: &str) -> Self {
+        self.insert(Path::new(at), FakeEntry::Link(target.into()));
+        self
+    }
+
+    fn insert(&mut self, path: &Path, entry: FakeEntry) {
+        for parent in path.ancestors().skip(1) {
+            self.entries.entry(parent.to_owned()).or_insert(FakeEntry::Plain(EntryKind::Directory));
+        }
+        self.entries.insert(path.to_owned(), entry);
+    }
+}
+
+impl FsView for FakeFs {
+    fn lstat(&self, path: &Path) -> Option<EntryKind> {
+        self.entries.get(path).map(|entry| match entry {
+            FakeEntry::Plain(kind) => *kind,
+            FakeEntry::Link(_) => EntryKind::Link,
+        })
+    }
+
+    fn readlink(&self, path: &Path) -> Option<PathBuf> {
+        match self.entries.get(path)? {
+            FakeEntry::Link(target) => Some(target.clone()),
+            FakeEntry::Plain(_) => None,
+        }
+    }
+
+    fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>> {
+        (self.lstat(path)? == EntryKind::Directory).then_some(())?;
+        let children = self.entries.keys().filter(|entry| entry.parent() == Some(path));
+        Some(children.take(limit).filter_map(|entry| Some(entry.file_name()?.to_owned())).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_real_disk_and_the_imagined_one_say_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        std::fs::write(root.join("file"), "").unwrap();
+        std::fs::create_dir(root.join("dir")).unwrap();
+        std::os::unix::fs::symlink("file", root.join("link")).unwrap();
+        let at = |name: &str| root.join(name).to_str().unwrap().to_owned();
+        let fake =
+            FakeFs::with_files([at("file").as_str(), (at("dir") + "/").as_str()]).link(&at("link"), "file");
+        for name in ["file", "dir", "link", "missing"] {
+            let path = root.join(name);
+            assert_eq!(RealFs.lstat(&path), fake.lstat(&path), "{name}");
+            assert_eq!(RealFs.readlink(&path), fake.readlink(&path), "{name}");
+        }
+        let mut names = RealFs.readdir(root, 10).unwrap();
+        names.sort();
+        assert_eq!(Some(names), fake.readdir(root, 10));
+        assert_eq!(RealFs.readdir(&root.join("file"), 10), None);
+    }
+}

@@ -1,0 +1,47 @@
+//! Whether a tool call may be made: rules, modes, paths and bash, judged by one pure function, [`decide()`].
+//!
+//! Nothing here runs, waits or asks. The disk is seen only through [`fs::FsView`], and only if a call names a path.
+//!
+//! | room | what it holds |
+//! |---|---|
+//! | `rule`, `ruleset` | reading rules, and all that are in force, compiled |
+//! | `command_pattern`, `path_pattern`, `domain`, `params` | what rules are compared with |
+//! | `paths`, `dirs`, `protected`, `fs` | where paths lead, and what the disk says |
+//! | `shell` | the facts about a bash command, from its text alone |
+//! | `call`, `decision` | what is judged, and the answer with its reason |
+//! | `decide`, `subject`, `bash`, `files` | the steps, and what they ask of commands and files |
+//! | `mode`, `update`, `suggest` | changing the rules: what is allowed, what is offered |
+
+mod bash;
+pub mod call;
+pub mod command_pattern;
+pub mod decide;
+pub mod decision;
+pub mod dirs;
+pub mod domain;
+pub mod files;
+pub mod fs;
+pub mod mode;
+pub mod params;
+pub mod path_pattern;
+pub mod paths;
+pub mod protected;
+pub mod rule;
+pub mod ruleset;
+pub mod shell;
+mod subject;
+mod suggest;
+#[cfg(test)]
+mod testing;
+pub mod tools;
+pub mod update;
+
+pub use call::{Call, Facts, HookVerdict, SandboxFacts, ToolFacts};
+pub use decide::decide;
+pub use decision::{Danger, Decision, Question, Reason};
+pub use dirs::WorkDirs;
+pub use files::ReadFilter;
+pub use rule::{Rule, RuleError};
+pub use ruleset::{Layer, Loaded, RuleRef, RuleSet, Source, Trust, Warning};
+pub use tools::ToolKind;
+pub use update::{Bounds, Standing, UpdateProblem, apply};

@@ -1,0 +1,265 @@
+//! Patterns of file rules: a gitignore-like body below a base directory.
+//!
+//! The base comes from how the pattern begins (`//`, `~/`, `/` or none of these); the depth at which it may match comes
+//! from its shape and from what the rule says. Paths are compared as text, after resolution (see `paths`).
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+use unicode_normalization::UnicodeNormalization;
+use whimbrel_wire::permission::PermissionBehavior;
+
+use crate::rule::RuleError;
+
+/// The directories that a pattern can be anchored at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Anchors {
+    /// The person's home, for `~/`.
+    pub home: PathBuf,
+    /// Where the session began, for patterns without an anchor.
+    pub original_cwd: PathBuf,
+    /// The root of the place that the rule comes from, for `/`.
+    pub source_root: PathBuf,
+}
+
+/// A compiled pattern.
+#[derive(Debug, Clone)]
+pub struct PathPattern {
+    /// Only paths below these match: the base as it is written, and where it really lies if that is elsewhere.
+    bases: Vec<PathBuf>,
+    /// The bases in the form in which paths are compared.
+    comparable_bases: Vec<PathBuf>,
+    /// What the path below the base is compared with; one matching glob is enough.
+    globs: Vec<GlobMatcher>,
+    /// Whether only what lies below a match is meant, not the match itself.
+    below_only: bool,
+    /// Whether the pattern is everything below its base.
+    everything: bool,
+    /// Whether case is the same and composed letters too.
+    folded: bool,
+    /// The leading components of the body without a wildcard, if the body is anchored; else none.
+    fixed_prefix: Option<PathBuf>,
+}
+
+impl PathPattern {
+    /// Compiles the content of a rule. `real` says where a base really lies.
+    ///
+    /// # Errors
+    ///
+    /// If the pattern begins with `!` or, in a grant, holds a glob that cannot be read.
+    pub fn new(
+        content: &str,
+        behavior: PermissionBehavior,
+        anchors: &Anchors,
+        real: &dyn Fn(&Path) -> PathBuf,
+    ) -> Result<Self, RuleError> {
+        let content = content.trim();
+        if content.starts_with('!') {
+            return Err(RuleError::Exception(content.to_owned()));
+        }
+        let (base, body, rooted) = anchor(content, anchors);
+        let folded = behavior != PermissionBehavior::Allow;
+        let shape = Shape::of(body, rooted, behavior);
+        let mut globs = Vec::with_capacity(shape.bodies.len());
+        for body in &shape.bodies {
+            globs.push(compile(body, content, behavior)?);
+        }
+        let mut bases = vec![base.clone()];
+        bases.extend(Some(real(&base)).filter(|real| *real != base));
+        let fixed_prefix = (!shape.any_depth).then(|| fixed_prefix(body));
+        let everything = matches!(body.trim_end_matches('/'), "" | "**" | "**/*");
+        let comparable_bases =
+            bases.iter().map(|base| if folded { fold(base) } else { base.clone() }).collect();
+        Ok(Self {
+            bases,
+            comparable_bases,
+            globs,
+            below_only: shape.below_only,
+            everything,
+            folded,
+            fixed_prefix,
+        })
+    }
+
+    /// Whether this path, or a directory that it lies in, is matched.
+    pub fn matches(&self, path: &Path) -> bool {
+        let path = self.comparable(path);
+        let mut below = self.comparable_bases.iter().filter_map(|base| path.strip_prefix(base).ok());
+        below.any(|below| self.matches_below(below))
+    }
+
+    /// Whether something below this directory could be matched, as far as can be said without looking at the disk.
+    pub fn may_match_below(&self, directory: &Path) -> bool {
+        let directory = self.comparable(directory);
+        self.comparable_bases.iter().any(|base| {
+            if base.starts_with(&directory) {
+                return true;
+            }
+            let Ok(below) = directory.strip_prefix(base) else { return false };
+            let Some(prefix) = &self.fixed_prefix else { return true };
+            let prefix = self.comparable(prefix);
+            prefix.starts_with(below) || below.starts_with(&*prefix)
+        })
+    }
+
+    fn comparable<'a>(&self, path: &'a Path) -> Cow<'a, Path> {
+        if self.folded { Cow::Owned(fold(path)) } else { Cow::Borrowed(path) }
+    }
+
+    /// The path that an anchored pattern begins with, up to its first wildcard; none if it may match at any depth.
+    pub fn known_paths(&self) -> Vec<PathBuf> {
+        let prefix = self.fixed_prefix.iter();
+        prefix.flat_map(|prefix| self.bases.iter().map(move |base| base.join(prefix))).collect()
+    }
+
+    fn matches_below(&self, below: &Path) -> bool {
+        if self.everything {
+            return true;
+        }
+        let mut candidates = below.ancestors().filter(|part| !part.as_os_str().is_empty());
+        if self.below_only {
+            candidates.next();
+        }
+        candidates.any(|part| self.globs.iter().any(|glob| glob.is_match(part)))
+    }
+}
+
+/// The same for texts that differ only in case or in how letters are composed.
+pub(crate) fn fold(path: &Path) -> PathBuf {
+    let text = path.to_string_lossy();
+    if text.is_ascii() {
+        return PathBuf::from(text.to_ascii_lowercase());
+    }
+    PathBuf::from(text.nfc().collect::<String>().to_lowercase().nfc().collect::<String>())
+}
+
+/// The base, the rest, and whether the rest is held to the base's top.
+fn anchor<'a>(content: &'a str, anchors: &Anchors) -> (PathBuf, &'a str, bool) {
+    if let Some(body) = content.strip_prefix("//") {
+        return (PathBuf::from("/"), body.trim_start_matches('/'), true);
+    }
+    if let Some(body) = content.strip_prefix("~/") {
+        return (anchors.home.clone(), body.trim_start_matches('/'), true);
+    }
+    if content == "~" {
+        return (anchors.home.clone(), "", true);
+    }
+    if let Some(body) = content.strip_prefix('/') {
+        return (anchors.source_root.clone(), body, true);
+    }
+    let mut body = content;
+    while let Some(rest) = body.strip_prefix("./") {
+        body = rest.trim_start_matches('/');
+    }
+    let mut base = anchors.original_cwd.clone();
+    while let Some(rest) = body.strip_prefix("../") {
+        base.pop();
+        body = rest.trim_start_matches('/');
+    }
+    let climbed = base != anchors.original_cwd;
+    match body {
+        "." => (base, "", climbed),
+        ".." => (base.parent().map_or_else(|| base.clone(), Path::to_owned), "", true),
+        _ => (base, body, climbed),
+    }
+}
+
+/// What the shape of a body says about depth.
+struct Shape {
+    bodies: Vec<String>,
+    below_only: bool,
+    any_depth: bool,
+}
+
+impl Shape {
+    fn of(body: &str, rooted: bool, behavior: PermissionBehavior) -> Self {
+        let below_only = body.ends_with('/');
+        let body = body.trim_end_matches('/');
+        let top = body.strip_suffix("/**");
+        let one_segment = |text: &str| !text.contains('/');
+        let any_depth = !rooted
+            && (one_segment(body) || behavior != PermissionBehavior::Allow && top.is_some_and(one_segment));
+        let any_depth_written = body.starts_with("**/");
+        let mut bodies = Vec::new();
+        // `a/**` also means `a`; what lies below follows from it.
+        let stem = top.unwrap_or(body);
+        for stem in [stem, body] {
+            if any_depth {
+                bodies.push(format!("**/{stem}"));
+            } else {
+                bodies.push(stem.to_owned());
+            }
+        }
+        bodies.dedup();
+        Self { bodies, below_only, any_depth: any_depth || any_depth_written }
+    }
+}
+
+fn compile(body: &str, content: &str, behavior: PermissionBehavior) -> Result<GlobMatcher, RuleError> {
+    let folded = behavior != PermissionBehavior::Allow;
+    let build = |text: &str| {
+        GlobBuilder::new(text)
+            .literal_separator(true)
+            .backslash_escape(true)
+            .case_insensitive(folded)
+            .build()
+            .map(|glob| glob.compile_matcher())
+    };
+    let text = without_braces(&if folded { fold_letters(body) } else { body.to_owned() });
+    match build(&text) {
+        Ok(matcher) => Ok(matcher),
+        // What cannot be read grants nothing; a refusal then means the text as it stands.
+        Err(_) if folded => {
+            let literal = match body.strip_prefix("**/") {
+                Some(stem) => format!("**/{}", globset::escape(stem)),
+                None => globset::escape(body),
+            };
+            build(&literal).map_err(|_| RuleError::BadGlob(content.to_owned()))
+        }
+        Err(_) => Err(RuleError::BadGlob(content.to_owned())),
+    }
+}
+
+/// Letters beyond ASCII in the form that `fold` gives them; the glob itself looks after ASCII.
+fn fold_letters(body: &str) -> String {
+    if body.is_ascii() {
+        return body.to_owned();
+    }
+    let composed: String = body.nfc().collect();
+    let lowered = composed.chars().flat_map(|c| {
+        let ascii = c.is_ascii().then_some(c);
+        ascii.into_iter().chain(c.to_lowercase().filter(move |_| !c.is_ascii()))
+    });
+    lowered.nfc().collect()
+}
+
+/// Braces stand for themselves; the glob library would read alternatives.
+pub(crate) fn without_braces(body: &str) -> String {
+    let mut out = String::with_capacity(body.len());
+    let mut escaped = false;
+    let mut class = false;
+    for character in body.chars() {
+        match character {
+            '{' | '}' | ',' if !escaped && !class => {
+                out.push('[');
+                out.push(character);
+                out.push(']');
+            }
+            _ => {
+                class = if escaped { class } else { character == '[' || class && character != ']' };
+                out.push(character);
+            }
+        }
+        escaped = character == '\\' && !escaped;
+    }
+    out
+}
+
+fn fixed_prefix(body: &str) -> PathBuf {
+    let wild = |part: &&str| !part.contains(['*', '?', '[', '\\']);
+    body.split('/').filter(|part| !part.is_empty()).take_while(wild).collect()
+}
+
+#[cfg(test)]
+mod tests;

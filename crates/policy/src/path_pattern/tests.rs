@@ -1,0 +1,109 @@
+use super::*;
+use PermissionBehavior::{Allow, Ask, Deny};
+
+fn pattern(content: &str, behavior: PermissionBehavior) -> PathPattern {
+    let anchors =
+        Anchors { home: "/home/me".into(), original_cwd: "/w/cwd".into(), source_root: "/w/root".into() };
+    PathPattern::new(content, behavior, &anchors, &Path::to_path_buf).unwrap()
+}
+
+#[test]
+fn what_a_pattern_matches() {
+    let rows = [
+        // anchors
+        ("//etc/hosts", Allow, "/etc/hosts", true),
+        ("//**/.env", Deny, "/x/y/.env", true),
+        ("~/.ssh/**", Deny, "/home/me/.ssh/id", true),
+        ("~/.ssh/**", Deny, "/home/me/.ssh", true),
+        ("~/x", Allow, "/home/me/sub/x", false),
+        ("/src/**", Allow, "/w/root/src/a", true),
+        ("/src/**", Deny, "/w/root/vendor/src/a", false),
+        ("/src/**", Allow, "/w/cwd/src/a", false),
+        ("./src/**", Allow, "/w/cwd/src/a", true),
+        ("../other/**", Deny, "/w/other/a", true),
+        ("../*.x", Deny, "/w/a.x", true),
+        // depth
+        ("docs", Allow, "/w/cwd/a/docs/x", true),
+        ("*.md", Allow, "/w/cwd/a/b.md", true),
+        (".env", Deny, "/w/cwd/sub/.env", true),
+        (".env", Deny, "/w/other/.env", false),
+        ("src/**", Allow, "/w/cwd/src/a/b", true),
+        ("src/**", Allow, "/w/cwd/v/src/a", false),
+        ("src/**", Deny, "/w/cwd/v/src/a", true),
+        ("vend*/**", Ask, "/w/cwd/v/vendor/a", true),
+        ("./src/**", Ask, "/w/cwd/v/src/a", true),
+        ("a/b/**", Deny, "/w/cwd/a/b", true),
+        ("a/b/**", Deny, "/w/cwd/a/b/c", true),
+        ("a/b/**", Deny, "/w/cwd/x/a/b/c", false),
+        ("sub/*.x", Allow, "/w/cwd/sub/a.x", true),
+        ("sub/*.x", Allow, "/w/cwd/sub/d/a.x", false),
+        ("**/x/**", Allow, "/w/cwd/a/x/b", true),
+        ("**", Allow, "/w/cwd/a/b", true),
+        ("**", Allow, "/w/else", false),
+        ("//**", Allow, "/anything", true),
+        // directories only
+        ("q/", Deny, "/w/cwd/q", false),
+        ("q/", Deny, "/w/cwd/q/a", true),
+        ("q/", Deny, "/w/cwd/x/q/a", true),
+        ("/d/", Deny, "/w/root/d/a", true),
+        // dialect
+        ("a?c", Allow, "/w/cwd/abc", true),
+        ("a?c", Allow, "/w/cwd/a/c", false),
+        ("*", Allow, "/w/cwd/a/b", true),
+        ("[[]x].txt", Deny, "/w/cwd/[x].txt", true),
+        ("[ab]", Allow, "/w/cwd/a", true),
+        ("[!ab]", Allow, "/w/cwd/a", false),
+        ("{a,b}", Allow, "/w/cwd/a", false),
+        ("{a,b}", Allow, "/w/cwd/{a,b}", true),
+        ("\\*", Allow, "/w/cwd/*", true),
+        ("\\*", Allow, "/w/cwd/a", false),
+        // case
+        ("secrets", Deny, "/w/cwd/SECRETS/x", true),
+        ("SECRETS", Ask, "/w/cwd/secrets/x", true),
+        ("secrets", Allow, "/w/cwd/SECRETS/x", false),
+        ("caf\u{e9}", Deny, "/w/cwd/cafe\u{301}", true),
+        ("CAF\u{c9}", Deny, "/w/cwd/caf\u{e9}", true),
+        // a refusal that cannot be read means its text
+        ("[x", Deny, "/w/cwd/[x", true),
+    ];
+    for (content, behavior, path, expected) in rows {
+        let got = pattern(content, behavior).matches(Path::new(path));
+        assert_eq!(got, expected, "{behavior} {content} {path}");
+    }
+}
+
+#[test]
+fn exceptions_and_unreadable_grants_are_refused() {
+    let anchors = Anchors { home: "/h".into(), original_cwd: "/c".into(), source_root: "/r".into() };
+    for (content, behavior) in [("!a", Deny), ("!a", Allow), ("[x", Allow)] {
+        assert!(PathPattern::new(content, behavior, &anchors, &Path::to_path_buf).is_err(), "{content}");
+    }
+}
+
+#[test]
+fn where_a_match_could_lie() {
+    let rows = [
+        ("secrets/**", "/w/cwd", true),
+        ("secrets/**", "/w", true),
+        ("secrets/**", "/w/cwd/other", true),
+        ("secrets/**", "/x", false),
+        ("/a/b", "/w/root", true),
+        ("/a/b", "/w/root/a", true),
+        ("/a/b", "/w/root/c", false),
+        ("/a/b", "/w/root/a/b/c", true),
+        ("//etc/x*", "/etc", true),
+        ("//etc/x*", "/usr", false),
+    ];
+    for (content, directory, expected) in rows {
+        let got = pattern(content, Deny).may_match_below(Path::new(directory));
+        assert_eq!(got, expected, "{content} {directory}");
+    }
+}
+
+#[test]
+fn a_base_behind_a_link_counts_in_both_spellings() {
+    let anchors = Anchors { home: "/h".into(), original_cwd: "/link".into(), source_root: "/link".into() };
+    let real = |path: &Path| Path::new("/real").join(path.strip_prefix("/link").unwrap_or(path));
+    let pattern = PathPattern::new("a", Allow, &anchors, &real).unwrap();
+    assert!(pattern.matches(Path::new("/link/a")) && pattern.matches(Path::new("/real/a")));
+}

@@ -1,0 +1,144 @@
+//! Paths that are never written without a question, whatever the rules allow: they decide what other programs run.
+
+use std::borrow::Cow;
+use std::path::{Component, Path};
+
+/// Directories whose content is protected.
+const DIRECTORIES: [&str; 12] = [
+    ".git",
+    ".vscode",
+    ".idea",
+    ".husky",
+    ".cargo",
+    ".devcontainer",
+    ".yarn",
+    ".mvn",
+    ".whimbrel",
+    ".jj",
+    ".hg",
+    ".svn",
+];
+
+/// Our configuration: as the others, but what lies below `worktrees` is judged anew.
+const CONFIGURATION: &str = ".claude";
+
+/// Files that are protected by their name.
+const FILES: [&str; 38] = [
+    ".gitconfig",
+    ".gitmodules",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_aliases",
+    ".bash_logout",
+    ".zshrc",
+    ".zprofile",
+    ".zshenv",
+    ".zlogin",
+    ".zlogout",
+    ".profile",
+    ".envrc",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pnp.cjs",
+    ".pnp.loader.mjs",
+    ".pnpmfile.cjs",
+    "bunfig.toml",
+    ".bunfig.toml",
+    ".bazelrc",
+    ".bazelversion",
+    ".bazeliskrc",
+    ".pre-commit-config.yaml",
+    "lefthook.yml",
+    "lefthook.yaml",
+    ".lefthook.yml",
+    ".lefthook.yaml",
+    "gradle-wrapper.properties",
+    "maven-wrapper.properties",
+    ".devcontainer.json",
+    ".ripgreprc",
+    "pyrightconfig.json",
+    ".mcp.json",
+    ".claude.json",
+    ".whimbrel.json",
+];
+
+/// Whether writing this path needs a question.
+pub fn is_protected(path: &Path) -> bool {
+    let names: Vec<String> = path.components().filter_map(name).collect();
+    let names = names.as_slice();
+    names.last().is_some_and(|last| FILES.contains(&last.as_str())) || holds_directory(names)
+}
+
+fn holds_directory(names: &[String]) -> bool {
+    let Some((at, name)) = names.iter().enumerate().find(|(at, name)| {
+        let pair = names.get(at + 1).is_some_and(|next| *name == ".config" && next == "git");
+        pair || *name == CONFIGURATION || DIRECTORIES.contains(&name.as_str())
+    }) else {
+        return false;
+    };
+    let rest = names.get(at + 1..).unwrap_or_default();
+    match rest {
+        [worktrees, below @ ..] if name == CONFIGURATION && worktrees == "worktrees" && !below.is_empty() => {
+            holds_directory(below)
+        }
+        _ => true,
+    }
+}
+
+/// A component as it is compared: lower case, without characters that are not seen.
+fn name(component: Component<'_>) -> Option<String> {
+    let Component::Normal(name) = component else { return None };
+    let name: Cow<'_, str> = name.to_string_lossy();
+    if name.is_ascii() {
+        return Some(name.to_ascii_lowercase());
+    }
+    Some(name.chars().filter(|character| !is_unseen(*character)).flat_map(char::to_lowercase).collect())
+}
+
+fn is_unseen(character: char) -> bool {
+    matches!(character, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_protected() {
+        let protected = [
+            "/w/.git",
+            "/w/.git/hooks/x",
+            "/w/.GIT/config",
+            "/w/a/.vscode/settings.json",
+            "/w/.claude/settings.json",
+            "/w/.claude/worktrees",
+            "/w/.claude/worktrees/.git",
+            "/w/.claude/worktrees/w/.git/config",
+            "/w/.claude/worktrees/w/.npmrc",
+            "/h/.config/git/config",
+            "/h/.bashrc",
+            "/h/.BashRC",
+            "/w/.g\u{200b}it/config",
+            "/w/.jj/x",
+            "/w/x/gradle-wrapper.properties",
+        ];
+        for path in protected {
+            assert!(is_protected(Path::new(path)), "{path}");
+        }
+        let free = [
+            "/w/src/a",
+            "/w/.github/workflows/x",
+            "/w/.gitignore",
+            "/w/.claude/worktrees/w/f.txt",
+            "/h/.config/x",
+            "/h/.bashrc/x",
+            "/w/git",
+        ];
+        for path in free {
+            assert!(!is_protected(Path::new(path)), "{path}");
+        }
+    }
+}

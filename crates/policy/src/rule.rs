@@ -1,0 +1,250 @@
+//! One rule as it is written: `Tool` or `Tool(specifier)`. Reading it, writing it back, and the names it goes by.
+
+use std::fmt;
+
+use thiserror::Error;
+use whimbrel_wire::permission::RuleValue;
+
+/// A rule, read from text. What the specifier means depends on the tool and is worked out in `ruleset`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Rule {
+    /// The tool's name, aliases replaced; may hold `*`.
+    pub tool: String,
+    /// What stands between the brackets, unescaped; none means every call. Never `*`, which means the same.
+    pub content: Option<String>,
+}
+
+/// Why a text is no rule.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RuleError {
+    /// Nothing, or nothing before the bracket.
+    #[error("rule `{0}` names no tool; write `Tool` or `Tool(specifier)`")]
+    NoName(String),
+    /// A blank or another character that no tool name has.
+    #[error(
+        "rule `{rule}` has `{character}` in the tool's name; write `Tool(specifier)` without blanks before `(`"
+    )]
+    BadName {
+        /// The rule.
+        rule: String,
+        /// The first character that does not belong.
+        character: char,
+    },
+    /// The bracket is not closed by the last character.
+    #[error("rule `{0}` does not end in `)`; close the specifier and write nothing after it")]
+    Unclosed(String),
+    /// `mcp__` without a server, or `mcp__server__` without a tool.
+    #[error("rule `{0}` is cut short; write `mcp__server` or `mcp__server__tool`")]
+    CutMcpName(String),
+    /// `Tool()` as a grant.
+    #[error("rule `{0}` has an empty specifier; write the tool's name alone to mean every call")]
+    EmptySpecifier(String),
+    /// A grant whose `*` stands where it would cover tools that nobody has named.
+    #[error("allow rule `{0}` has a `*` in the tool's name; only `mcp__server__prefix*` may have one")]
+    WideAllow(String),
+    /// A path pattern that gitignore would read as an exception.
+    #[error("rule `{0}` begins with `!`, and rules have no exceptions; name what the rule is about")]
+    Exception(String),
+    /// A glob that cannot be read.
+    #[error("rule `{0}` holds a glob that cannot be read; escape a literal `[` as `\\[`")]
+    BadGlob(String),
+}
+
+/// Old names of tools, and what they are called now.
+const ALIASES: [(&str, &str); 3] = [("Task", "Agent"), ("KillShell", "TaskStop"), ("MultiEdit", "Edit")];
+
+/// The name that a tool goes by now.
+pub fn canonical_name(name: &str) -> &str {
+    ALIASES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
+}
+
+impl Rule {
+    /// Reads a rule.
+    ///
+    /// # Errors
+    ///
+    /// If the text is not of the form `Tool` or `Tool(specifier)`.
+    pub fn parse(text: &str) -> Result<Self, RuleError> {
+        let text = text.trim();
+        let (name, content) = match text.split_once('(') {
+            None => (text, None),
+            Some((name, rest)) => {
+                let inner = closed(rest).ok_or_else(|| RuleError::Unclosed(text.to_owned()))?;
+                (name, Some(unescape(inner)))
+            }
+        };
+        check_name(name, text)?;
+        Ok(Self::new(name, content))
+    }
+
+    /// A rule from its two halves, as a host sends them.
+    ///
+    /// # Errors
+    ///
+    /// If the tool's name is not one.
+    pub fn from_value(value: &RuleValue) -> Result<Self, RuleError> {
+        let name = value.tool_name.trim();
+        check_name(name, name)?;
+        Ok(Self::new(name, value.rule_content.clone()))
+    }
+
+    /// The two halves, as they are sent to a host.
+    pub fn to_value(&self) -> RuleValue {
+        RuleValue { tool_name: self.tool.clone(), rule_content: self.content.clone() }
+    }
+
+    /// Whether the rule is about every call of the tools that it names.
+    pub fn is_bare(&self) -> bool {
+        self.content.is_none()
+    }
+
+    fn new(name: &str, content: Option<String>) -> Self {
+        Self { tool: canonical_name(name).to_owned(), content: content.filter(|content| content != "*") }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.tool)?;
+        let Some(content) = &self.content else { return Ok(()) };
+        f.write_str("(")?;
+        for character in content.chars() {
+            if matches!(character, '(' | ')' | '\\') {
+                f.write_str("\\")?;
+            }
+            write!(f, "{character}")?;
+        }
+        f.write_str(")")
+    }
+}
+
+/// The text up to the closing bracket, which must be the last character and not escaped.
+fn closed(rest: &str) -> Option<&str> {
+    let inner = rest.strip_suffix(')')?;
+    let backslashes = inner.bytes().rev().take_while(|byte| *byte == b'\\').count();
+    (backslashes % 2 == 0).then_some(inner)
+}
+
+fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let escaped = characters.next_if(|next| character == '\\' && matches!(next, '(' | ')' | '\\'));
+        out.push(escaped.unwrap_or(character));
+    }
+    out
+}
+
+fn check_name(name: &str, rule: &str) -> Result<(), RuleError> {
+    if name.is_empty() {
+        return Err(RuleError::NoName(rule.to_owned()));
+    }
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '*');
+    if let Some(character) = name.chars().find(|c| !fits(*c)) {
+        return Err(RuleError::BadName { rule: rule.to_owned(), character });
+    }
+    match name.strip_prefix("mcp__") {
+        Some(rest) if rest.is_empty() || rest.starts_with("__") || rest.ends_with("__") => {
+            Err(RuleError::CutMcpName(rule.to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a name with `*` in it is this name, whole. Without a star it is plain equality.
+pub(crate) fn name_matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let mut last = None;
+    for part in parts {
+        if let Some(between) = last.replace(part) {
+            match rest.find(between) {
+                Some(at) => rest = rest.get(at + between.len()..).unwrap_or_default(),
+                None => return false,
+            }
+        }
+    }
+    last.map_or(rest.is_empty(), |last| rest.ends_with(last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(tool: &str, content: Option<&str>) -> Rule {
+        Rule { tool: tool.to_owned(), content: content.map(str::to_owned) }
+    }
+
+    #[test]
+    fn what_is_a_rule() {
+        let rows = [
+            ("Bash", rule("Bash", None)),
+            ("  Bash  ", rule("Bash", None)),
+            ("Bash(*)", rule("Bash", None)),
+            ("Bash(npm run build)", rule("Bash", Some("npm run build"))),
+            ("Bash(echo (a))", rule("Bash", Some("echo (a)"))),
+            ("Read(//a/\\(b\\)\\\\c)", rule("Read", Some("//a/(b)\\c"))),
+            ("Bash(k\\*)", rule("Bash", Some("k\\*"))),
+            ("Bash()", rule("Bash", Some(""))),
+            ("Task(Explore)", rule("Agent", Some("Explore"))),
+            ("KillShell", rule("TaskStop", None)),
+            ("MultiEdit(a)", rule("Edit", Some("a"))),
+            ("mcp__a__b*", rule("mcp__a__b*", None)),
+            ("*", rule("*", None)),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(Rule::parse(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_rule() {
+        let no_rules = [
+            "",
+            " ",
+            "(a)",
+            "Bash(a",
+            "Bash(a) b",
+            "Bash (a)",
+            "Bash(a\\)",
+            "Ba sh",
+            "mcp__",
+            "mcp__a__",
+            "mcp____b",
+            "Bäsh",
+        ];
+        for text in no_rules {
+            assert!(Rule::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_the_same() {
+        for content in ["//a/(b)\\c", "k\\*", "a\\\\b", "\\", ")(", "x"] {
+            let rule = rule("Read", Some(content));
+            assert_eq!(Rule::parse(&rule.to_string()), Ok(rule.clone()), "{rule}");
+        }
+        assert_eq!(rule("Read", Some("//a/(b)\\c")).to_string(), "Read(//a/\\(b\\)\\\\c)");
+    }
+
+    #[test]
+    fn a_star_in_a_name() {
+        let rows = [
+            ("Ba*", "Bash", true),
+            ("*", "Bash", true),
+            ("B*h", "Bash", true),
+            ("B*a*h", "Bash", true),
+            ("*sh", "Bash", true),
+            ("Bash", "Bash", true),
+            ("bash", "Bash", false),
+            ("Ba", "Bash", false),
+            ("Bash*h", "Bash", false),
+            ("mcp__*", "mcp__a__b", true),
+            ("*a*a*", "Bash", false),
+        ];
+        for (pattern, name, expected) in rows {
+            assert_eq!(name_matches(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+}

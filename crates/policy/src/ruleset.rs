@@ -1,0 +1,263 @@
+//! All rules that are in force: where each comes from and what it is compared with.
+//!
+//! A [`RuleSet`] is built once from [`Layer`]s, patterns compiled, and then only asked. Rules of all sources count
+//! together; which behavior wins is the business of `decide`.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use whimbrel_wire::permission::{Destination, PermissionBehavior};
+
+use crate::command_pattern::CommandPattern;
+use crate::domain::DomainPattern;
+use crate::params::ParameterRule;
+use crate::path_pattern::PathPattern;
+use crate::rule::Rule;
+
+mod compile;
+mod layer;
+
+pub use layer::{Layer, Loaded, Trust, Warning};
+
+/// Where a rule comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Source {
+    /// Settings that the administrator of the machine or the host has fixed.
+    Managed,
+    /// Options of the host or the command line.
+    CliArg,
+    /// A settings file named on the command line.
+    FlagSettings,
+    /// The project's settings on this machine.
+    LocalSettings,
+    /// The project's shared settings.
+    ProjectSettings,
+    /// The person's own settings.
+    UserSettings,
+    /// Answers given in this session.
+    Session,
+    /// A skill that is in use.
+    Skill,
+}
+
+impl Source {
+    /// The source that a change with this destination belongs to.
+    pub fn of(destination: Destination) -> Self {
+        match destination {
+            Destination::UserSettings => Self::UserSettings,
+            Destination::ProjectSettings => Self::ProjectSettings,
+            Destination::LocalSettings => Self::LocalSettings,
+            Destination::Session => Self::Session,
+            Destination::CliArg => Self::CliArg,
+        }
+    }
+
+    /// The name that it has on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Managed => "policySettings",
+            Self::CliArg => "cliArg",
+            Self::FlagSettings => "flagSettings",
+            Self::LocalSettings => "localSettings",
+            Self::ProjectSettings => "projectSettings",
+            Self::UserSettings => "userSettings",
+            Self::Session => "session",
+            Self::Skill => "command",
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A rule with its origin: what an explanation needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleRef {
+    /// The rule.
+    pub rule: Rule,
+    /// What it says.
+    pub behavior: PermissionBehavior,
+    /// Where it comes from.
+    pub source: Source,
+    /// The file that it stands in, if it stands in one.
+    pub file: Option<PathBuf>,
+}
+
+impl fmt::Display for RuleRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rule `{}` of {}", self.behavior, self.rule, self.source)?;
+        match &self.file {
+            Some(file) => write!(f, " ({})", file.display()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a rule is compared with.
+#[derive(Debug, Clone)]
+pub enum Matcher {
+    /// Every call of the tool.
+    Whole,
+    /// Nothing: the rule is kept and shown, but has no effect.
+    Nothing,
+    /// Simple commands.
+    Command(CommandPattern),
+    /// Files that are read.
+    Read(PathPattern),
+    /// Files that are changed.
+    Edit(PathPattern),
+    /// Hosts.
+    Domain(DomainPattern),
+    /// The type of a subagent.
+    Agent(String),
+    /// The name of a skill.
+    Skill(String),
+}
+
+/// A rule, compiled.
+#[derive(Debug, Clone)]
+pub struct Compiled {
+    /// The rule and its origin.
+    pub reference: RuleRef,
+    /// What it is compared with.
+    pub matcher: Matcher,
+    /// What it is compared with if the tool has a field of that name.
+    pub parameter: Option<ParameterRule>,
+}
+
+/// A tool, as rules see it.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolName<'a> {
+    /// The current name.
+    pub name: &'a str,
+    /// The MCP server that it belongs to.
+    pub server: Option<&'a str>,
+}
+
+/// All rules in force.
+#[derive(Debug, Clone, Default)]
+pub struct RuleSet {
+    /// Shared, so that a set can be copied to try a change out.
+    rules: Vec<Arc<Compiled>>,
+    managed_only: bool,
+    layers: Vec<layer::Ground>,
+    home: PathBuf,
+    original_cwd: PathBuf,
+}
+
+impl RuleSet {
+    /// Without any rule yet.
+    pub fn new(home: &Path, original_cwd: &Path) -> Self {
+        Self { home: home.to_owned(), original_cwd: original_cwd.to_owned(), ..Self::default() }
+    }
+
+    /// From now on only managed rules count, nothing is suggested and no update is taken.
+    pub fn limit_to_managed(&mut self) {
+        self.managed_only = true;
+    }
+
+    /// Whether only managed rules count.
+    pub fn is_managed_only(&self) -> bool {
+        self.managed_only
+    }
+
+    /// The rules that say this, of all sources that count.
+    pub fn saying(&self, behavior: PermissionBehavior) -> impl Iterator<Item = &Compiled> {
+        self.rules.iter().map(Arc::as_ref).filter(move |rule| {
+            rule.reference.behavior == behavior
+                && (!self.managed_only || rule.reference.source == Source::Managed)
+        })
+    }
+
+    /// All rules, for showing them.
+    pub fn all(&self) -> impl Iterator<Item = &RuleRef> {
+        self.rules.iter().map(|rule| &rule.reference)
+    }
+
+    /// The rule that takes a tool away altogether, if there is one.
+    pub fn removing(&self, tool: ToolName<'_>) -> Option<&RuleRef> {
+        if tool.name == "EndConversation" {
+            return None;
+        }
+        self.bare(PermissionBehavior::Deny, tool)
+    }
+
+    /// The first rule that says this about every call of the tool.
+    pub fn bare(&self, behavior: PermissionBehavior, tool: ToolName<'_>) -> Option<&RuleRef> {
+        self.saying(behavior)
+            .find(|rule| rule.reference.rule.is_bare() && names(&rule.reference.rule.tool, tool))
+            .map(|rule| &rule.reference)
+    }
+
+    /// The rules that say this about some calls of the tool or all of them.
+    pub fn about<'a>(
+        &'a self,
+        behavior: PermissionBehavior,
+        tool: ToolName<'a>,
+    ) -> impl Iterator<Item = &'a Compiled> {
+        self.saying(behavior).filter(move |rule| names(&rule.reference.rule.tool, tool))
+    }
+
+    /// The patterns of simple commands with this behavior. Monitor has Bash's rules besides its own.
+    pub fn commands<'a>(
+        &'a self,
+        behavior: PermissionBehavior,
+        tool: &'a str,
+    ) -> impl Iterator<Item = (&'a RuleRef, &'a CommandPattern)> {
+        self.saying(behavior).filter_map(move |rule| match &rule.matcher {
+            Matcher::Command(pattern)
+                if rule.reference.rule.tool == "Bash" || rule.reference.rule.tool == tool =>
+            {
+                Some((&rule.reference, pattern))
+            }
+            _ => None,
+        })
+    }
+
+    /// The patterns of files with this behavior: those about reading.
+    pub fn reads(&self, behavior: PermissionBehavior) -> impl Iterator<Item = (&RuleRef, &PathPattern)> {
+        self.saying(behavior).filter_map(|rule| match &rule.matcher {
+            Matcher::Read(pattern) => Some((&rule.reference, pattern)),
+            _ => None,
+        })
+    }
+
+    /// The patterns of files with this behavior: those about changing.
+    pub fn edits(&self, behavior: PermissionBehavior) -> impl Iterator<Item = (&RuleRef, &PathPattern)> {
+        self.saying(behavior).filter_map(|rule| match &rule.matcher {
+            Matcher::Edit(pattern) => Some((&rule.reference, pattern)),
+            _ => None,
+        })
+    }
+
+    /// Whether some rule refuses or asks about some commands or files, not whole tools.
+    pub fn has_scoped_limits(&self) -> bool {
+        let limits = [PermissionBehavior::Deny, PermissionBehavior::Ask];
+        limits.into_iter().any(|behavior| {
+            self.saying(behavior)
+                .any(|rule| matches!(rule.matcher, Matcher::Command(_) | Matcher::Read(_) | Matcher::Edit(_)))
+        })
+    }
+}
+
+/// Whether a rule's name means this tool. The boundary of an MCP server's name is that of the server itself.
+fn names(pattern: &str, tool: ToolName<'_>) -> bool {
+    if pattern == tool.name || pattern.contains('*') && crate::rule::name_matches(pattern, tool.name) {
+        return match (tool.server, pattern.strip_prefix("mcp__").and_then(|rest| rest.strip_suffix("__*"))) {
+            // `mcp__a__*` means the server `a`, not one whose name begins with `a__`.
+            (Some(server), Some(named)) if !named.contains('*') => server == named,
+            _ => true,
+        };
+    }
+    match (tool.server, pattern.strip_prefix("mcp__")) {
+        (Some(server), Some(named)) => server == named,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+use super::*;
+use crate::fs::FakeFs;
+use crate::rule::RuleError;
+use PermissionBehavior::{Allow, Ask, Deny};
+
+fn set(allow: &[&str], ask: &[&str], deny: &[&str]) -> (RuleSet, Loaded) {
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
+    let layer = Layer {
+        allow: texts(allow),
+        ask: texts(ask),
+        deny: texts(deny),
+        ..Layer::new(Source::ProjectSettings, Path::new("/w"))
+    };
+    let loaded = rules.add_layer(&layer, &FakeFs::default());
+    (rules, loaded)
+}
+
+fn tool(name: &str) -> ToolName<'_> {
+    let server = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map(|(server, _)| server);
+    ToolName { name, server }
+}
+
+#[test]
+fn which_tools_a_bare_rule_means() {
+    let rows = [
+        (Allow, "Bash", "Bash", true),
+        (Allow, "Bash(*)", "Bash", true),
+        (Allow, "Edit", "Write", false),
+        (Allow, "*", "Bash", false),
+        (Allow, "Ba*", "Bash", false),
+        (Deny, "*", "Bash", true),
+        (Deny, "Ba*", "Bash", true),
+        (Deny, "bash", "Bash", false),
+        (Deny, "Task", "Agent", true),
+        (Allow, "mcp__github", "mcp__github__get", true),
+        (Allow, "mcp__git", "mcp__github__get", false),
+        (Allow, "mcp__github", "mcp__githubevil__get", false),
+        (Allow, "mcp__github__*", "mcp__github__get", true),
+        (Allow, "mcp__github__*", "mcp__githubevil__get", false),
+        (Allow, "mcp__github__g*", "mcp__github__get", true),
+        (Allow, "mcp__*", "mcp__github__get", false),
+        (Allow, "mcp__git*__get", "mcp__github__get", false),
+        (Deny, "mcp__*", "mcp__github__get", true),
+        (Deny, "mcp__git*", "mcp__github__get", true),
+        (Deny, "mcp__GitHub", "mcp__github__get", false),
+    ];
+    for (behavior, rule, name, expected) in rows {
+        let one = [rule];
+        let (rules, _) = if behavior == Allow { set(&one, &[], &[]) } else { set(&[], &[], &one) };
+        assert_eq!(rules.bare(behavior, tool(name)).is_some(), expected, "{behavior} {rule} {name}");
+    }
+}
+
+#[test]
+fn a_bad_grant_is_left_out_and_the_rest_stays() {
+    let (rules, loaded) = set(&["Bash(a", "Bash()", "Ba*", "Bash(:*)", "Bash(make *)"], &[], &[]);
+    assert_eq!(loaded.warnings.len(), 4);
+    assert!(loaded.errors.is_empty());
+    assert_eq!(rules.saying(Allow).count(), 1);
+}
+
+#[test]
+fn a_bad_refusal_is_an_error() {
+    let (_, loaded) = set(&[], &["Bash (a)"], &["Read(!a)"]);
+    assert_eq!(loaded.errors.len(), 2);
+    assert!(matches!(loaded.errors.last(), Some(RuleError::Exception(_))));
+}
+
+#[test]
+fn an_empty_refusal_is_about_every_call() {
+    let (rules, loaded) = set(&[], &[], &["Bash()"]);
+    assert!(matches!(rules.saying(Deny).next().unwrap().matcher, Matcher::Whole));
+    assert!(matches!(loaded.warnings.as_slice(), [Warning::CountsForAll { .. }]));
+}
+
+#[test]
+fn rules_that_do_not_do_what_they_seem_to_say_are_told() {
+    let (rules, loaded) =
+        set(&["Write(docs/**)", "Grep(x)", "WebFetch(x)", "WebSearch(x)"], &["Nonsense"], &[]);
+    assert_eq!(loaded.warnings.len(), 5, "{:?}", loaded.warnings);
+    assert!(rules.saying(Allow).all(|rule| matches!(rule.matcher, Matcher::Nothing)));
+    let (_, loaded) = set(&[], &["my_tool", "X*"], &[]);
+    assert!(loaded.warnings.is_empty());
+}
+
+#[test]
+fn refusing_path_rules_of_other_tools_count_for_reading_and_editing() {
+    let (rules, _) = set(&[], &["Glob(a)"], &["Write(b)", "NotebookEdit(c)", "Grep(d)"]);
+    assert_eq!(rules.reads(Ask).count(), 1);
+    assert_eq!(rules.edits(Deny).count(), 2);
+    assert_eq!(rules.reads(Deny).count(), 1);
+}
+
+#[test]
+fn what_an_untrusted_folder_grants_is_held_back() {
+    let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
+    let layer = Layer {
+        trust: Trust::Untrusted,
+        allow: vec!["Bash".into()],
+        deny: vec!["Read".into()],
+        ..Layer::new(Source::ProjectSettings, Path::new("/w"))
+    };
+    let loaded = rules.add_layer(&layer, &FakeFs::default());
+    assert_eq!(loaded.warnings, [Warning::HeldBack(vec!["Bash".into()])]);
+    assert_eq!((rules.saying(Allow).count(), rules.saying(Deny).count()), (0, 1));
+}
+
+#[test]
+fn only_managed_rules_count_if_the_administrator_says_so() {
+    let (mut rules, _) = set(&["Bash"], &[], &["Read"]);
+    rules.limit_to_managed();
+    assert_eq!((rules.saying(Allow).count(), rules.saying(Deny).count()), (0, 0));
+}
+
+#[test]
+fn one_rule_is_not_kept_for_the_end() {
+    let (rules, _) = set(&[], &[], &["*"]);
+    assert!(rules.removing(tool("Bash")).is_some());
+    assert!(rules.removing(tool("EndConversation")).is_none());
+}
+
+#[test]
+fn a_reference_explains_itself() {
+    let (rules, _) = set(&[], &[], &["Bash(rm *)"]);
+    assert_eq!(rules.all().next().unwrap().to_string(), "deny rule `Bash(rm *)` of projectSettings");
+}

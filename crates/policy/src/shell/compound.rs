@@ -1,0 +1,265 @@
+//! Compound commands: loops, conditions, groups, functions.
+
+use super::Kind;
+use super::cursor::{Parsed, Parser, WRONG};
+use super::lexer::leading_name;
+use super::syntax::{Harvest, Simple};
+
+const OPENERS: &[&str] = &["if", "while", "until", "for", "case", "select", "function", "coproc", "{", "[["];
+
+/// What is undone when a stretch is read a second time.
+struct Mark(usize, usize);
+
+fn mark(found: &Harvest) -> Mark {
+    Mark(found.commands.len(), found.leftovers.len())
+}
+
+impl Parser<'_> {
+    /// Whether a compound command begins here.
+    pub(super) fn at_compound(&self) -> bool {
+        self.peek() == Some(b'(') || OPENERS.contains(&self.keyword())
+    }
+
+    /// One compound command with its redirects.
+    pub(super) fn compound(&mut self) -> Parsed<()> {
+        match self.keyword() {
+            "if" => self.condition()?,
+            "while" | "until" => {
+                self.at += 5;
+                self.list()?;
+                self.loop_body()?;
+            }
+            "for" => self.for_loop()?,
+            "select" => {
+                self.found.note(Kind::Group);
+                self.at += 6;
+                self.named_loop()?;
+            }
+            "case" => self.case()?,
+            "function" => {
+                self.at += 8;
+                self.blanks();
+                let name = self.word()?.raw;
+                self.blanks();
+                return self.function_body(&name);
+            }
+            "coproc" => return self.coprocess(),
+            "[[" => self.test()?,
+            "{" => {
+                self.found.note(Kind::Group);
+                self.at += 1;
+                self.list()?;
+                self.expect_keyword("}")?;
+            }
+            _ => self.parentheses()?,
+        }
+        self.trailing_redirects()
+    }
+
+    fn trailing_redirects(&mut self) -> Parsed<()> {
+        let mut holder = Simple { hidden: self.hidden, ..Simple::default() };
+        loop {
+            self.blanks();
+            if !self.redirect(&mut holder)? {
+                break;
+            }
+        }
+        if !holder.redirects.is_empty() || !holder.input.is_empty() {
+            self.found.commands.push(holder);
+        }
+        Ok(())
+    }
+
+    fn condition(&mut self) -> Parsed<()> {
+        self.at += 2;
+        self.list()?;
+        self.expect_keyword("then")?;
+        self.list()?;
+        while self.take_keyword("elif") {
+            self.list()?;
+            self.expect_keyword("then")?;
+            self.list()?;
+        }
+        if self.take_keyword("else") {
+            self.list()?;
+        }
+        self.expect_keyword("fi")
+    }
+
+    fn loop_body(&mut self) -> Parsed<()> {
+        self.expect_keyword("do")?;
+        self.list()?;
+        self.expect_keyword("done")
+    }
+
+    fn for_loop(&mut self) -> Parsed<()> {
+        self.at += 3;
+        self.blanks();
+        if !self.rest().starts_with("((") {
+            return self.named_loop();
+        }
+        self.found.note(Kind::Group);
+        let end = self.balanced(self.at, b'(', b')')?;
+        self.searched_arithmetic(self.at + 1, end - 1);
+        self.at = end;
+        self.blanks();
+        self.take(";");
+        self.line_breaks()?;
+        if self.keyword() == "{" { self.compound() } else { self.loop_body() }
+    }
+
+    fn named_loop(&mut self) -> Parsed<()> {
+        self.blanks();
+        let name = self.word()?.raw;
+        if name.is_empty() || leading_name(&name) != name {
+            return Err(WRONG);
+        }
+        // A loop sets its variable, and a program could heed that.
+        if !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+            || name.ends_with("_proxy")
+        {
+            self.found.note(Kind::Assignment);
+        }
+        self.line_breaks()?;
+        let mut words = Vec::new();
+        if self.take_keyword("in") {
+            loop {
+                self.blanks();
+                if self.peek() == Some(b'#') {
+                    break;
+                }
+                let word = self.word()?;
+                if word.raw.is_empty() {
+                    break;
+                }
+                words.push(word);
+            }
+        } else {
+            self.found.note(Kind::Variable);
+        }
+        self.found.loops.push((name, words));
+        self.blanks();
+        self.take(";");
+        self.line_breaks()?;
+        self.loop_body()
+    }
+
+    fn case(&mut self) -> Parsed<()> {
+        self.found.note(Kind::Group);
+        self.at += 4;
+        self.blanks();
+        self.word()?;
+        self.line_breaks()?;
+        self.expect_keyword("in")?;
+        loop {
+            self.line_breaks()?;
+            if self.take_keyword("esac") {
+                return Ok(());
+            }
+            self.take("(");
+            loop {
+                self.blanks();
+                if self.word()?.raw.is_empty() {
+                    return Err(WRONG);
+                }
+                self.blanks();
+                if !self.take("|") {
+                    break;
+                }
+            }
+            self.expect(")")?;
+            self.list_or_nothing()?;
+            if !(self.take(";;&") || self.take(";;") || self.take(";&")) {
+                return self.expect_keyword("esac");
+            }
+        }
+    }
+
+    fn coprocess(&mut self) -> Parsed<()> {
+        self.found.note(Kind::Group);
+        self.found.background = true;
+        self.at += 6;
+        self.blanks();
+        let start = self.at;
+        // `coproc NAME { .. }`
+        self.at += leading_name(self.rest()).len();
+        self.blanks();
+        if !self.at_compound() {
+            self.at = start;
+        }
+        self.command().map(|_| ())
+    }
+
+    /// A subshell, or arithmetic in double parentheses. What is not the first is searched as the second.
+    fn parentheses(&mut self) -> Parsed<()> {
+        self.found.note(Kind::Group);
+        let start = self.at;
+        let before = mark(self.found);
+        self.at += 1;
+        let subshell = self.list().and_then(|()| self.expect(")"));
+        match subshell {
+            Err(stop)
+                if stop == WRONG && self.text.get(start..).is_some_and(|rest| rest.starts_with("((")) =>
+            {
+                self.found.commands.truncate(before.0);
+                self.found.leftovers.truncate(before.1);
+                self.pending.clear();
+                let end = self.balanced(start, b'(', b')')?;
+                // Not read a second time: that would double with each level.
+                self.at = end;
+                self.found.leftovers.push(self.since(start).to_owned());
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// `[[ .. ]]`: its operands must be literal, and nothing may evaluate them.
+    fn test(&mut self) -> Parsed<()> {
+        let start = self.at;
+        self.at += 2;
+        let mut words: Vec<String> = Vec::new();
+        loop {
+            self.line_breaks()?;
+            if self.take_keyword("]]") {
+                break;
+            }
+            let operator = ["&&", "||", "(", ")", "<", ">"].iter().find(|operator| {
+                self.rest().starts_with(**operator)
+                    && !matches!(self.rest().as_bytes(), [b'<' | b'>', b'(', ..])
+            });
+            if let Some(operator) = operator {
+                self.at += operator.len();
+                words.push((*operator).to_owned());
+                continue;
+            }
+            let pattern = words.last().is_some_and(|last| last == "=~");
+            let word = if pattern {
+                self.word_until(|byte| matches!(byte, b' ' | b'\t' | b'\n'))?
+            } else {
+                self.word()?
+            };
+            if word.raw.is_empty() {
+                return Err(WRONG);
+            }
+            words.push(word.raw);
+        }
+        if words.is_empty() {
+            return Err(WRONG);
+        }
+        if super::conditions::evaluates(words.iter().map(String::as_str)) {
+            self.found.note(Kind::Test);
+        }
+        let text = self.since(start).to_owned();
+        self.found.commands.push(Simple {
+            words: vec![super::syntax::RawWord {
+                raw: text.clone(),
+                pieces: vec![super::syntax::Piece::Quoted(text)],
+            }],
+            condition: true,
+            hidden: self.hidden,
+            ..Simple::default()
+        });
+        Ok(())
+    }
+}

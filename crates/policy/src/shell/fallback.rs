@@ -1,0 +1,79 @@
+//! Text that could not be taken apart: searched at every word.
+
+use std::collections::HashSet;
+
+use super::facts::plain_name;
+use super::{Class, DenySpelling, Part, Reach, Start, Suggestion, Value, Word};
+
+/// A part that stands for the whole text: each word of it may be a command, a file that is read, written or removed.
+pub(super) fn part(text: &str, home: &str) -> Part {
+    let separators = |c: char| matches!(c, ';' | '|' | '&' | '(' | ')' | '<' | '>' | '`' | '\n' | '\t');
+    let spaced = |text: &str| {
+        let blanked: String = text.chars().map(|c| if separators(c) { ' ' } else { c }).collect();
+        blanked.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    };
+    let raw = text.split([' ', '\t', '\n']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    let apart = spaced(text);
+    let bare = spaced(&text.replace("\\\n", "").replace(['\'', '"', '\\'], "").replace("$", " "));
+    let mut deny_spellings = Vec::new();
+    for text in [&raw, &apart, &bare] {
+        if !deny_spellings.iter().any(|known: &DenySpelling| known.text == **text) {
+            deny_spellings.push(DenySpelling {
+                text: (*text).clone(),
+                start: Start::EveryWord,
+                deny_only: false,
+            });
+        }
+    }
+    let mut named = Vec::new();
+    for word in bare.split(' ') {
+        let plain = plain_name(word);
+        if plain != word && !plain.is_empty() {
+            named.push(plain);
+        } else {
+            named.push(word.to_owned());
+        }
+    }
+    let named = named.join(" ");
+    if named != bare {
+        deny_spellings.push(DenySpelling { text: named, start: Start::EveryWord, deny_only: true });
+    }
+    let files = operands(&bare, home);
+    let removes = bare.split(' ').any(|word| matches!(plain_name(word).as_str(), "rm" | "rmdir" | "find"));
+    Part {
+        reach: Reach::Searched,
+        words: vec![Word {
+            raw: raw.clone(),
+            value: Value::Unknown { before: String::new(), after: String::new(), guarded: false },
+        }],
+        raw,
+        assignments: Vec::new(),
+        redirects: Vec::new(),
+        allow_spellings: Vec::new(),
+        deny_spellings,
+        class: Class::Other,
+        program: None,
+        critical: if removes { files.clone() } else { Vec::new() },
+        writes: files.clone(),
+        reads: files,
+        recursive: false,
+        scoped: false,
+        glob_asks: false,
+        opaque: true,
+        suggestion: Suggestion { never: true, ..Suggestion::default() },
+    }
+}
+
+fn operands(text: &str, home: &str) -> Vec<Value> {
+    let mut seen = HashSet::new();
+    text.split([' ', '=', '{', '}', ','])
+        .filter(|word| !word.is_empty() && !word.starts_with('-') && seen.insert(*word))
+        .map(|word| {
+            let path = match word.strip_prefix('~').or_else(|| word.strip_prefix("HOME")) {
+                Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
+                _ => word.to_owned(),
+            };
+            if path.contains(['*', '?', '[']) { Value::Glob(path) } else { Value::Literal(path) }
+        })
+        .collect()
+}

@@ -1,0 +1,177 @@
+//! `find`: a search, or one with actions.
+
+use super::facts::Facts;
+use super::{Class, Value, Word};
+
+/// Tests and actions without an argument that only look.
+const PLAIN: &[&str] = &[
+    "-empty",
+    "-readable",
+    "-writable",
+    "-executable",
+    "-nouser",
+    "-nogroup",
+    "-true",
+    "-false",
+    "-depth",
+    "-mount",
+    "-xdev",
+    "-daystart",
+    "-prune",
+    "-quit",
+    "-print",
+    "-print0",
+    "-ls",
+    "-follow",
+    "!",
+    "-not",
+    "-a",
+    "-and",
+    "-o",
+    "-or",
+    ",",
+    "(",
+    ")",
+];
+
+/// Those with one argument.
+const WITH_VALUE: &[&str] = &[
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-regex",
+    "-iregex",
+    "-regextype",
+    "-type",
+    "-xtype",
+    "-size",
+    "-atime",
+    "-ctime",
+    "-mtime",
+    "-amin",
+    "-cmin",
+    "-mmin",
+    "-perm",
+    "-user",
+    "-group",
+    "-uid",
+    "-gid",
+    "-links",
+    "-inum",
+    "-maxdepth",
+    "-mindepth",
+    "-printf",
+];
+
+/// Actions that run, remove or write.
+const ACTIONS: &[&str] = &[
+    "-exec",
+    "-execdir",
+    "-ok",
+    "-okdir",
+    "-delete",
+    "-fprint",
+    "-fprint0",
+    "-fprintf",
+    "-fls",
+    "-files0-from",
+];
+
+/// What a `find` command does.
+pub(super) fn facts(arguments: &[Word]) -> Facts {
+    let mut wide = Facts {
+        reads: starting_points(arguments),
+        recursive: true,
+        scoped: true,
+        minds_globs: true,
+        ..Facts::default()
+    };
+    let mut words = arguments.iter().map(|word| (word.value.literal().unwrap_or_default(), &word.value));
+    while let Some((text, _)) = words.next() {
+        let file = words.clone().next().map(|(_, value)| value.clone());
+        if text.starts_with("-newer") || text == "-samefile" || text == "-files0-from" {
+            wide.reads.extend(file);
+        } else if matches!(text, "-fprint" | "-fprint0" | "-fprintf" | "-fls") {
+            wide.writes.extend(file);
+        }
+    }
+    // One that is not known may be anything.
+    let acts = arguments.iter().any(|word| word.value.literal().is_none_or(|text| ACTIONS.contains(&text)));
+    if acts {
+        let only_glob = arguments.iter().all(|word| !word.value.is_unknown())
+            && !arguments.iter().any(|word| word.value.literal().is_some_and(|text| ACTIONS.contains(&text)));
+        return if only_glob { wide } else { wide.exact_only() };
+    }
+    if only_looks(arguments) {
+        wide.class = Class::ReadOnly;
+    }
+    wide
+}
+
+/// The directories that the search begins in.
+pub(super) fn starting_points(arguments: &[Word]) -> Vec<Value> {
+    let option = |text: &str| matches!(text, "-H" | "-L" | "-P") || text.starts_with("-O");
+    let mut rest = arguments;
+    while let Some((first, after)) = rest.split_first() {
+        match first.value.literal() {
+            Some("-D") => rest = after.get(1..).unwrap_or_default(),
+            Some(text) if option(text) => rest = after,
+            _ => break,
+        }
+    }
+    let points: Vec<Value> = rest
+        .iter()
+        .take_while(|word| {
+            word.value
+                .literal()
+                .is_none_or(|text| !(text.starts_with('-') || matches!(text, "!" | "(" | ",")))
+        })
+        .map(|word| word.value.clone())
+        .collect();
+    if points.is_empty() { vec![Value::Literal(".".to_owned())] } else { points }
+}
+
+fn only_looks(arguments: &[Word]) -> bool {
+    let mut words = arguments.iter().map(|word| word.value.literal().unwrap_or_default()).peekable();
+    while words.next_if(|text| matches!(*text, "-H" | "-L" | "-P") || is_level(text)).is_some() {}
+    while words.next_if(|text| !(text.starts_with('-') || matches!(*text, "!" | "(" | ")" | ","))).is_some() {
+    }
+    while let Some(text) = words.next() {
+        let newer = text.strip_prefix("-newer").is_some_and(|kind| {
+            kind.is_empty() || (kind.len() == 2 && kind.bytes().all(|byte| b"aBcmt".contains(&byte)))
+        });
+        if newer || text == "-samefile" || WITH_VALUE.contains(&text) {
+            if words.next().is_none() {
+                return false;
+            }
+        } else if !PLAIN.contains(&text) {
+            return false;
+        }
+    }
+    true
+}
+
+fn is_level(text: &str) -> bool {
+    text.strip_prefix("-O")
+        .is_some_and(|level| !level.is_empty() && level.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// How many `-exec` are followed; more are searched as text.
+pub(super) const MOST_EXECUTED: usize = 8;
+
+/// The commands that `-exec` and its like run, the first [`MOST_EXECUTED`] of them.
+pub(super) fn executed(arguments: &[Word]) -> Vec<&[Word]> {
+    let mut found = Vec::new();
+    let mut rest = arguments;
+    let runs = |word: &Word| matches!(word.value.literal(), Some("-exec" | "-execdir" | "-ok" | "-okdir"));
+    // What stands between `-exec` and its end is the command's own, another `-exec` included.
+    while let Some(at) = rest.iter().position(runs).filter(|_| found.len() < MOST_EXECUTED) {
+        rest = rest.get(at + 1..).unwrap_or_default();
+        let end = rest.iter().position(|word| matches!(word.value.literal(), Some(";" | "+")));
+        let end = end.unwrap_or(rest.len());
+        found.extend(rest.get(..end));
+        rest = rest.get(end..).unwrap_or_default();
+    }
+    found
+}

@@ -1,0 +1,266 @@
+//! From what the parser found to parts: each command is looked at, then what it would run in turn.
+
+use super::cursor::Parser;
+use super::part::{self, Written};
+use super::scope::Scope;
+use super::syntax::{Fed, Harvest, RawWord, Simple};
+use super::{
+    Assignment, Kind, LONGEST, Part, Place, Reach, Redirect, Script, Surroundings, Value, Way, Word,
+};
+use super::{assignment, builtins, facts, fallback, hidden, redirects, word, wrappers};
+
+/// How deep texts of commands inside texts are followed.
+pub(super) const DEEPEST_TEXT: usize = 10;
+
+/// How many readings of commands by other values of their variables are followed.
+const MOST_READINGS: usize = 500;
+
+/// Looks at a whole command.
+pub(super) struct Inspector<'a> {
+    pub(super) scope: Scope<'a>,
+    pub(super) script: Script,
+    /// How many bytes of text inside text may still be taken apart.
+    budget: usize,
+    readings: usize,
+    level: usize,
+    /// Whether the words at hand are already searched as text.
+    pub(super) covered: bool,
+}
+
+impl<'a> Inspector<'a> {
+    /// Analyses a text.
+    pub(super) fn run(text: &str, surroundings: &'a Surroundings<'a>) -> Script {
+        let mut inspector = Self {
+            scope: Scope::new(surroundings.home, text),
+            script: Script { text: text.trim().to_owned(), ..Script::default() },
+            budget: text.len() * 4 + 65_536,
+            readings: 0,
+            level: 0,
+            covered: false,
+        };
+        if text.len() > LONGEST && text.chars().count() > LONGEST {
+            inspector.note(Kind::TooLong);
+        }
+        if hidden::found(text) {
+            inspector.note(Kind::HiddenCharacter);
+        }
+        inspector.text(text);
+        if text.contains("\\\n") {
+            // Once more with continued lines joined, wherever they are.
+            inspector.nested(&text.replace("\\\n", ""));
+        }
+        if inspector.script.parts.is_empty() {
+            inspector.note(Kind::Syntax);
+        }
+        inspector.script
+    }
+
+    /// Notes an obstacle, once. Those of a text inside a text are no obstacle to the command that carries it.
+    pub(super) fn note(&mut self, kind: Kind) {
+        if self.level == 0 && !self.script.unanalysable.contains(&kind) {
+            self.script.unanalysable.push(kind);
+        }
+    }
+
+    /// Takes a text apart that a command would run.
+    pub(super) fn nested(&mut self, text: &str) {
+        if self.level >= DEEPEST_TEXT || text.len() > self.budget {
+            self.unfollowed(text);
+            return;
+        }
+        self.budget -= text.len();
+        self.level += 1;
+        let covered = std::mem::take(&mut self.covered);
+        self.text(text);
+        self.covered = covered;
+        self.level -= 1;
+    }
+
+    /// Leaves a text to be searched as it is.
+    pub(super) fn unfollowed(&mut self, text: &str) {
+        self.script.parts.push(fallback::part(text, self.scope.home));
+    }
+
+    fn text(&mut self, text: &str) {
+        let mut harvest = Harvest::default();
+        if let Err(stop) = Parser::new(text, 0, self.level > 0, &mut harvest).program() {
+            harvest.note(stop.0);
+            harvest.leftovers.push(text.to_owned());
+        }
+        for kind in std::mem::take(&mut harvest.kinds) {
+            self.note(kind);
+        }
+        self.script.background |= harvest.background && self.level == 0;
+        for (name, words) in &harvest.loops {
+            for value in words {
+                let value = word::single(value, &self.scope, &mut Vec::new());
+                self.scope.give(name, value.literal().map(str::to_owned));
+            }
+        }
+        for command in &harvest.commands {
+            self.command(command);
+        }
+        self.input_of_shells(&harvest);
+        for leftover in &harvest.leftovers {
+            self.unfollowed(leftover);
+        }
+    }
+
+    fn command(&mut self, command: &Simple) {
+        let mut kinds = Vec::new();
+        let assignments: Vec<(String, Assignment)> = command
+            .assignments
+            .iter()
+            .map(|given| {
+                let value = word::single(&given.value, &self.scope, &mut kinds);
+                self.scope.give(&given.name, value.literal().map(str::to_owned));
+                let safe = assignment::is_safe(&given.name, &given.value.raw, &value);
+                (given.raw.clone(), Assignment { name: given.name.clone(), value, safe })
+            })
+            .collect();
+        let redirects = self.redirects(command, &mut kinds);
+        let words = self.words(&command.words, 0, &mut kinds);
+        if let Some(Value::Literal(name)) = words.first().map(|word| &word.value)
+            && !name.is_ascii()
+            && !command.condition
+        {
+            kinds.push(Kind::ForeignCommandWord);
+        }
+        let mut readings =
+            command.words.iter().map(|word| word::choices(word, &self.scope)).max().unwrap_or(1);
+        self.readings += readings - 1;
+        let unfollowed = self.readings > MOST_READINGS;
+        if unfollowed {
+            readings = 1;
+        }
+        for kind in kinds {
+            self.note(kind);
+        }
+        let at = self.script.parts.len();
+        let mut part =
+            part::judged(&Written { command, words: &words, assignments: &assignments, redirects });
+        part.opaque |= unfollowed;
+        if self.level > 0 {
+            part.reach = Reach::Searched;
+        }
+        self.note_directory(&part);
+        self.note_values(&words);
+        self.script.parts.push(part);
+        if !command.condition {
+            self.behind(at, &words, 0);
+        }
+        for choice in 1..readings {
+            let words = self.words(&command.words, choice, &mut Vec::new());
+            self.searched(&words, 0);
+        }
+    }
+
+    fn words(&self, words: &[RawWord], choice: usize, kinds: &mut Vec<Kind>) -> Vec<Word> {
+        let mut out = Vec::with_capacity(words.len());
+        for raw in words {
+            out.extend(word::expand(raw, &self.scope, choice, kinds));
+        }
+        out
+    }
+
+    fn redirects(&self, command: &Simple, kinds: &mut Vec<Kind>) -> Vec<Redirect> {
+        let redirect = |redirect: &super::syntax::RawRedirect| {
+            if !redirects::is_plain(&redirect.target) {
+                kinds.push(Kind::RedirectTarget);
+            }
+            let target = word::single(&redirect.target, &self.scope, kinds);
+            let place = place(&target);
+            Redirect { way: if redirect.writes { Way::Write } else { Way::Read }, target, place }
+        };
+        command.redirects.iter().map(redirect).collect()
+    }
+
+    /// Where `cd` goes.
+    fn note_directory(&mut self, part: &Part) {
+        let plain = part.program.as_deref().map(facts::plain_name).unwrap_or_default();
+        if matches!(plain.as_str(), "cd" | "pushd" | "popd" | "chdir") {
+            let target = match part.class {
+                super::Class::ReadOnly => part.words.last().map(|word| word.value.clone()),
+                _ => None,
+            };
+            self.script.changes_dir.push(target);
+        }
+    }
+
+    /// Variables that a builtin sets.
+    fn note_values(&mut self, words: &[Word]) {
+        let Some(name) = words.first().and_then(|word| word.value.literal()) else { return };
+        let reads = matches!(name, "read" | "printf" | "mapfile" | "readarray" | "getopts" | "let" | "unset");
+        if !reads && !builtins::declares(name) {
+            return;
+        }
+        for word in words.iter().skip(1) {
+            let text = word.value.literal().unwrap_or(&word.raw);
+            match text.split_once('=') {
+                Some((name, value)) if !reads => {
+                    let value = word.value.literal().map(|_| value.to_owned());
+                    self.scope.give(name, value);
+                }
+                _ if reads => self.scope.forget(text),
+                _ => {}
+            }
+        }
+    }
+
+    /// A command behind another one: searched only.
+    pub(super) fn searched(&mut self, words: &[Word], depth: usize) {
+        if words.is_empty() {
+            return;
+        }
+        let at = self.script.parts.len();
+        self.script.parts.push(part::searched(words));
+        self.behind(at, words, depth);
+    }
+
+    /// If a shell reads what others write, all text that may get there is taken apart.
+    fn input_of_shells(&mut self, harvest: &Harvest) {
+        let runs = |word: &RawWord| {
+            let plain = facts::plain_name(word.raw.trim_matches(['\'', '"', '\\']));
+            wrappers::SHELLS.contains(&plain.as_str())
+                || matches!(plain.as_str(), "source" | "." | "parallel" | "xargs")
+        };
+        let fed = |command: &Simple| {
+            (command.after_pipe || !command.input.is_empty() || !command.redirects.is_empty())
+                && command.words.iter().take(64).any(runs)
+        };
+        if !harvest.commands.iter().any(fed) {
+            return;
+        }
+        for document in &harvest.documents {
+            self.nested(&document.body);
+        }
+        for command in &harvest.commands {
+            for text in &command.input {
+                if let Fed::Word(text) = text {
+                    let text = word::text_of(&word::single(text, &self.scope, &mut Vec::new()));
+                    self.nested(&text);
+                }
+            }
+            if command.before_pipe {
+                let words = self.words(command.words.get(1..).unwrap_or_default(), 0, &mut Vec::new());
+                let texts: Vec<String> = words.iter().map(|word| word::text_of(&word.value)).collect();
+                self.nested(&texts.join(" ").replace("\\n", "\n"));
+            }
+        }
+    }
+}
+
+/// What a redirect's target is by its name.
+fn place(target: &Value) -> Place {
+    let text = match target {
+        Value::Literal(text) | Value::Glob(text) => text.as_str(),
+        Value::Unknown { before, .. } => before.as_str(),
+    };
+    match text {
+        "/dev/null" if target.literal().is_some() => Place::Null,
+        "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" => Place::Stream,
+        _ if text.starts_with("/dev/fd/") => Place::Stream,
+        _ if text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/") => Place::Network,
+        _ => Place::File,
+    }
+}

@@ -1,0 +1,132 @@
+//! Commands that only read, with any flags. One row each.
+
+use super::facts::Facts;
+use super::options::sort;
+use super::{By, Class, Value, Word, conditions};
+
+/// A command that reads whatever its flags are.
+#[derive(Debug)]
+struct Reader {
+    name: &'static str,
+    /// Letters and long options with a value that is not a file.
+    values: &'static str,
+    long_values: &'static [&'static str],
+    /// Options whose value is a file.
+    paths: &'static [&'static str],
+    /// Options for which it asks after all.
+    refused: &'static [&'static str],
+    /// Options that make it go down into directories; `*` if it always does.
+    recursive: &'static [&'static str],
+}
+
+const fn reader(name: &'static str, values: &'static str) -> Reader {
+    Reader { name, values, long_values: &[], paths: &[], refused: &[], recursive: &[] }
+}
+
+const READERS: &[Reader] = &[
+    Reader { recursive: &["-R", "--recursive"], ..reader("ls", "ITw") },
+    reader("cat", ""),
+    Reader { long_values: &["separator"], ..reader("tac", "s") },
+    reader("nl", "bdfhilnsvw"),
+    reader("rev", ""),
+    Reader { long_values: &["lines", "bytes"], ..reader("head", "nc") },
+    Reader { long_values: &["lines", "bytes", "pid", "sleep-interval"], ..reader("tail", "ncs") },
+    Reader { refused: &["--files0-from"], ..reader("wc", "") },
+    Reader {
+        long_values: &["delimiter", "fields", "characters", "bytes", "output-delimiter"],
+        ..reader("cut", "bcdf")
+    },
+    Reader { long_values: &["delimiters"], ..reader("paste", "d") },
+    Reader { long_values: &["output-delimiter"], ..reader("comm", "") },
+    Reader {
+        long_values: &["separator", "output-separator", "output-width"],
+        ..reader("column", "cosNHRTWOrpil")
+    },
+    reader("fold", "w"),
+    reader("fmt", "wpg"),
+    reader("expand", "t"),
+    reader("unexpand", "t"),
+    reader("pr", "ehilnNosSwWD"),
+    Reader {
+        long_values: &["address-radix", "skip-bytes", "read-bytes", "format"],
+        ..reader("od", "AjNStw")
+    },
+    Reader { paths: &["-f"], ..reader("hexdump", "ens") },
+    reader("strings", "entTds"),
+    Reader { long_values: &["format", "printf"], ..reader("stat", "c") },
+    Reader {
+        long_values: &["max-depth", "exclude", "block-size", "threshold", "time-style"],
+        paths: &["-X", "--exclude-from"],
+        refused: &["--files0-from"],
+        recursive: &["*"],
+        ..reader("du", "dBt")
+    },
+    Reader { long_values: &["output", "type", "exclude-type", "block-size"], ..reader("df", "Btx") },
+    Reader {
+        long_values: &["label", "ignore-matching-lines", "exclude", "width", "unified", "context"],
+        paths: &["-X", "--exclude-from", "--from-file", "--to-file"],
+        refused: &["-l", "--paginate"],
+        recursive: &["-r", "--recursive"],
+        ..reader("diff", "IFLWxSUC")
+    },
+    Reader { long_values: &["ignore-initial", "bytes"], ..reader("cmp", "in") },
+    Reader { paths: &["--relative-to", "--relative-base"], ..reader("realpath", "") },
+    reader("readlink", ""),
+    reader("tsort", ""),
+];
+
+/// Commands that name no files: any flags, any words.
+const TALKERS: &[&str] = &[
+    "tr", "numfmt", "expr", "seq", "cal", "echo", "true", "false", "whoami", "id", "groups", "uname", "arch",
+    "nproc", "uptime", "free", "locale", "which", "type", "basename", "dirname", "sleep",
+];
+
+/// What such a command does, if it is one.
+pub(super) fn facts(name: &str, arguments: &[Word]) -> Option<Facts> {
+    if TALKERS.contains(&name) {
+        return Some(Facts { class: Class::ReadOnly, scoped: true, ..Facts::default() });
+    }
+    if let Some(read_only) = checked_talker(name, arguments) {
+        let (class, by) =
+            if read_only { (Class::ReadOnly, By::AnyRule) } else { (Class::Other, By::NamingRule) };
+        return Some(Facts { class, by, scoped: true, ..Facts::default() });
+    }
+    let row = READERS.iter().find(|row| row.name == name)?;
+    let sorted = sort(arguments, row.values, row.long_values, row.paths);
+    let refused = sorted.seen.iter().any(|seen| {
+        row.refused.iter().any(|refused| {
+            // Long options may be shortened.
+            seen == refused
+                || (seen.len() > 3 && refused.starts_with("--") && refused.starts_with(seen.as_str()))
+        })
+    });
+    let lists = name == "strings" && sorted.operands.iter().any(|operand| begins_with(operand, '@'));
+    let certain = arguments.iter().all(|word| !word.value.is_unknown());
+    let class = if refused || lists || !certain { Class::Other } else { Class::ReadOnly };
+    let recursive = row.recursive.contains(&"*") || sorted.has(row.recursive);
+    Some(Facts { class, reads: sorted.reads(0), recursive, scoped: true, ..Facts::default() })
+}
+
+fn begins_with(value: &Value, wanted: char) -> bool {
+    match value {
+        Value::Literal(text) | Value::Glob(text) => text.starts_with(wanted),
+        Value::Unknown { .. } => true,
+    }
+}
+
+/// Commands without files of which only some forms read; whether this is one.
+fn checked_talker(name: &str, arguments: &[Word]) -> Option<bool> {
+    let texts: Vec<&str> = arguments.iter().map(|word| word.value.literal().unwrap_or("\0")).collect();
+    Some(match name {
+        "pwd" => matches!(texts.as_slice(), [] | ["-L" | "-P"]),
+        "printf" => texts.first().is_some_and(|first| !first.starts_with('-') || *first == "--"),
+        "history" => match texts.as_slice() {
+            [] => true,
+            [number] => !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()),
+            _ => false,
+        },
+        "test" => !conditions::evaluates(texts.into_iter()),
+        "[" => texts.last() == Some(&"]") && !conditions::evaluates(texts.into_iter()),
+        _ => return None,
+    })
+}

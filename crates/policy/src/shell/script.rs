@@ -1,0 +1,264 @@
+//! The facts about a command: the script, its parts, and what each part is.
+
+use super::{Value, Word};
+
+/// A whole command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Script {
+    /// The text without outer blanks: what a rule that names the whole command is compared with.
+    pub text: String,
+    /// Every simple command at every depth, in the order of the text.
+    pub parts: Vec<Part>,
+    /// What stands in the way of allowing; empty if everything was understood. Each kind once.
+    pub unanalysable: Vec<Kind>,
+    /// Whether `&` starts something in the background.
+    pub background: bool,
+    /// Where `cd` goes, in order, at every depth. `None` for `cd` without an operand, `cd -`, or options.
+    pub changes_dir: Vec<Option<Value>>,
+}
+
+impl Script {
+    /// The parts that must be allowed before the command may run.
+    pub fn judged(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(|part| part.reach == Reach::Judged)
+    }
+
+    /// Whether some part runs what cannot be known from the text: a command word that is not literal, or `eval` and the
+    /// like of text that is not literal.
+    pub fn opaque(&self) -> bool {
+        self.parts.iter().any(|part| part.opaque)
+    }
+
+    /// Whether something stands in the way of allowing that not even a rule with the whole text lifts.
+    pub fn beyond_exact_rule(&self) -> Option<Kind> {
+        self.unanalysable.iter().copied().find(|kind| !kind.lifted_by_exact_rule())
+    }
+}
+
+/// Why a command cannot be understood completely.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// More than [`super::LONGEST`] characters.
+    TooLong,
+    /// Nested too deep, or too much text inside text.
+    TooDeep,
+    /// Blanks or marks that are not seen, or control characters.
+    HiddenCharacter,
+    /// A command word with other characters than ASCII.
+    ForeignCommandWord,
+    /// Not a command that bash would take, or a construct that is not known here.
+    Syntax,
+    /// A test that evaluates its operands.
+    Test,
+    /// An unquoted glob where its matches could be taken for options or change more than is shown. Not found in
+    /// [`Script::unanalysable`]: see [`Part::glob_asks`].
+    Glob,
+    /// A here-document whose text is expanded.
+    Heredoc,
+    /// `$(..)`, backquotes, `<(..)`, `>(..)`.
+    Substitution,
+    /// A variable or parameter, arithmetic with names, or a home other than one's own.
+    Variable,
+    /// `{a,b}` or `{1..3}`.
+    Braces,
+    /// `$'..'`, `$".."`, or a backslash before a blank or a line end.
+    Quoting,
+    /// Groups, `case`, functions, arrays and the like.
+    Group,
+    /// An assignment without a command.
+    Assignment,
+    /// A redirect to something that is not a plain name.
+    RedirectTarget,
+}
+
+impl Kind {
+    /// A few words for people, to stand after "the command has".
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::TooLong => "more than 10,000 characters",
+            Self::TooDeep => "too many levels of nesting",
+            Self::HiddenCharacter => "hidden or control characters",
+            Self::ForeignCommandWord => "a command name with unusual characters",
+            Self::Syntax => "a syntax that is not understood",
+            Self::Test => "a test that evaluates its operands",
+            Self::Glob => "a glob where a plain name is needed",
+            Self::Heredoc => "a here-document with expansions",
+            Self::Substitution => "a command substitution",
+            Self::Variable => "a variable whose value is not known",
+            Self::Braces => "a brace expansion",
+            Self::Quoting => "unusual quoting",
+            Self::Group => "a group, function or array",
+            Self::Assignment => "an assignment that lasts",
+            Self::RedirectTarget => "a redirect whose target is not a plain name",
+        }
+    }
+
+    /// Whether a rule that names the whole command says enough in spite of it.
+    pub fn lifted_by_exact_rule(self) -> bool {
+        !matches!(
+            self,
+            Self::Group | Self::RedirectTarget | Self::HiddenCharacter | Self::Syntax | Self::TooDeep
+        )
+    }
+}
+
+/// What a part counts for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// It must be allowed, and is searched too.
+    Judged,
+    /// It is only searched for what is denied, asked about or critical: something inside a substitution, or the command
+    /// behind a wrapper whose outer form is judged.
+    Searched,
+}
+
+/// One simple command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// What it counts for.
+    pub reach: Reach,
+    /// As it is written, without redirects and comments, with single blanks.
+    pub raw: String,
+    /// The words: the command word and its arguments, braces expanded. Empty for an assignment or a redirect alone.
+    pub words: Vec<Word>,
+    /// Assignments in front.
+    pub assignments: Vec<Assignment>,
+    /// Redirects that open something; `2>&1` is not among them.
+    pub redirects: Vec<Redirect>,
+    /// What allow rules are compared with. Empty if no rule short of bare `Bash` can allow the part.
+    pub allow_spellings: Vec<AllowSpelling>,
+    /// What deny and ask rules are compared with.
+    pub deny_spellings: Vec<DenySpelling>,
+    /// What kind of command it is, looking through the wrappers that an allow rule looks through.
+    pub class: Class,
+    /// The command word of the command that `class`, `reads` and `writes` speak of, if literal and as written.
+    pub program: Option<String>,
+    /// The files and directories it reads.
+    pub reads: Vec<Value>,
+    /// The files and directories it changes, makes or removes.
+    pub writes: Vec<Value>,
+    /// Whether it also reads what lies below its directories.
+    pub recursive: bool,
+    /// What it removes, for the search for critical removals.
+    pub critical: Vec<Value>,
+    /// Whether `reads` and `writes` must lie in the working directories even if a rule with a specifier allows the
+    /// command.
+    pub scoped: bool,
+    /// Whether it has an unquoted glob and is a command for which that asks under every rule with a `*`.
+    pub glob_asks: bool,
+    /// Whether it runs something that cannot be known from the text.
+    pub opaque: bool,
+    /// What a suggested rule is made from.
+    pub suggestion: Suggestion,
+}
+
+/// `NAME=value` in front of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// The variable.
+    pub name: String,
+    /// Its value.
+    pub value: Value,
+    /// Whether it is on the list of variables that change no program's deeds.
+    pub safe: bool,
+}
+
+/// A redirect that opens a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redirect {
+    /// In which direction.
+    pub way: Way,
+    /// What it opens.
+    pub target: Value,
+    /// What sort of thing the target is, by its name.
+    pub place: Place,
+}
+
+/// The direction of a redirect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// `<`
+    Read,
+    /// Everything that opens for writing, `<>` included.
+    Write,
+}
+
+/// What a redirect's target is, by its name alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A file, judged by its path.
+    File,
+    /// `/dev/null`: no harm.
+    Null,
+    /// `/dev/stdout`, `/dev/fd/3` and the like: asks.
+    Stream,
+    /// `/dev/tcp/..` or `/dev/udp/..`, which bash opens as a connection: asks.
+    Network,
+}
+
+/// A text that allow rules are compared with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllowSpelling {
+    /// The command, single blanks between words; blanks inside quotes are [`super::QUOTED_BLANK`].
+    pub text: String,
+    /// Which rules may match it.
+    pub by: By,
+}
+
+/// Which allow rules may match a spelling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum By {
+    /// Any.
+    AnyRule,
+    /// One that names the command word before its first `*`.
+    NamingRule,
+    /// One without `*`.
+    ExactRule,
+}
+
+/// A text that deny and ask rules are compared with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DenySpelling {
+    /// The command, single blanks between words.
+    pub text: String,
+    /// Where a rule may begin to match.
+    pub start: Start,
+    /// Whether it counts for deny rules only (command word in lower case).
+    pub deny_only: bool,
+}
+
+/// Where in a spelling a rule may begin to match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// At its start.
+    Front,
+    /// At every word: where the text could not be taken apart, each word may be a command.
+    EveryWord,
+}
+
+/// What kind of command a part is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// No command word: only redirects or assignments, which are judged by themselves.
+    Nothing,
+    /// It only reads: `reads` must lie in the working directories. `git` needs a trustworthy repository besides;
+    /// `cd` has its own conditions, see [`Script::changes_dir`].
+    ReadOnly,
+    /// One of the file commands of the mode that accepts edits: `reads` and `writes` must lie in the working directories.
+    AcceptEdits,
+    /// Never allowed by a rule with `*`.
+    NeverByStar,
+    /// Anything else.
+    Other,
+}
+
+/// What a suggested rule is made from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Suggestion {
+    /// The exact text: without safe assignments and redirects.
+    pub exact: String,
+    /// Two words that may stand before ` *`, if a rule of that form may be suggested.
+    pub prefix: Option<String>,
+    /// Whether no rule may be suggested at all.
+    pub never: bool,
+}

@@ -1,0 +1,124 @@
+//! What the parser finds in a text, before anyone asks what it means.
+
+use super::{Kind, Reach};
+
+/// One simple command as it is written.
+#[derive(Debug, Default)]
+pub(super) struct Simple {
+    /// The command word and its arguments.
+    pub(super) words: Vec<RawWord>,
+    /// Assignments in front.
+    pub(super) assignments: Vec<RawAssignment>,
+    /// Redirects, in order.
+    pub(super) redirects: Vec<RawRedirect>,
+    /// Text that it gets on its input by here-documents and here-strings.
+    pub(super) input: Vec<Fed>,
+    /// Whether it is a test in double brackets, whose one word is its whole text.
+    pub(super) condition: bool,
+    /// Whether it is inside a substitution.
+    pub(super) hidden: bool,
+    /// Whether it reads from a pipe.
+    pub(super) after_pipe: bool,
+    /// Whether it writes to a pipe.
+    pub(super) before_pipe: bool,
+}
+
+impl Simple {
+    /// What the part counts for.
+    pub(super) fn reach(&self) -> Reach {
+        if self.hidden { Reach::Searched } else { Reach::Judged }
+    }
+}
+
+/// Text on the input of a command.
+#[derive(Debug)]
+pub(super) enum Fed {
+    /// A here-document, found in the harvest.
+    Document,
+    /// A here-string.
+    Word(RawWord),
+}
+
+/// A word as it is written, cut where its quoting changes.
+#[derive(Debug, Default, Clone)]
+pub(super) struct RawWord {
+    /// The text of the word.
+    pub(super) raw: String,
+    /// Its pieces.
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// A stretch of a word.
+#[derive(Debug, Clone)]
+pub(super) enum Piece {
+    /// Text outside quotes, in which globs, braces and a tilde count.
+    Plain(String),
+    /// Text that stands for itself.
+    Quoted(String),
+    /// A variable by name.
+    Variable {
+        /// Its name.
+        name: String,
+        /// Whether it stands inside double quotes.
+        quoted: bool,
+        /// Whether the shell stops if it is empty.
+        guarded: bool,
+    },
+    /// Anything whose value is not known before it runs.
+    Unknown,
+}
+
+/// `NAME=value` in front of a command.
+#[derive(Debug)]
+pub(super) struct RawAssignment {
+    /// The variable.
+    pub(super) name: String,
+    /// What it is given; an array has an unknown value.
+    pub(super) value: RawWord,
+    /// The whole text.
+    pub(super) raw: String,
+}
+
+/// A redirect as it is written.
+#[derive(Debug)]
+pub(super) struct RawRedirect {
+    /// Whether it opens for writing.
+    pub(super) writes: bool,
+    /// What it opens.
+    pub(super) target: RawWord,
+}
+
+/// The text of a here-document.
+#[derive(Debug, Default)]
+pub(super) struct Document {
+    /// The lines between the start and the end mark.
+    pub(super) body: String,
+}
+
+/// All that was found in a text.
+#[derive(Debug, Default)]
+pub(super) struct Harvest {
+    /// Every simple command, in the order in which each ends.
+    pub(super) commands: Vec<Simple>,
+    /// The here-documents.
+    pub(super) documents: Vec<Document>,
+    /// What stands in the way of allowing.
+    pub(super) kinds: Vec<Kind>,
+    /// Whether `&` was seen.
+    pub(super) background: bool,
+    /// Texts that could not be taken apart and are searched at every word.
+    pub(super) leftovers: Vec<String>,
+    /// How many bytes of text inside text were taken apart.
+    pub(super) inner: usize,
+    /// Names that `for` loops set, with the words they go through.
+    pub(super) loops: Vec<(String, Vec<RawWord>)>,
+}
+
+impl Harvest {
+    /// Notes an obstacle, once.
+    pub(super) fn note(&mut self, kind: Kind) {
+        if !self.kinds.contains(&kind) {
+            self.kinds.push(kind);
+        }
+    }
+}

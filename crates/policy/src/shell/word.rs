@@ -1,0 +1,206 @@
+//! From words as they are written to what they stand for.
+
+use super::braces;
+use super::scope::Scope;
+use super::syntax::{Piece, RawWord};
+use super::{Kind, Value, Word};
+
+/// One character of a word, or a stretch that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Atom {
+    /// A character outside quotes.
+    Plain(char),
+    /// A character that stands for itself.
+    Quoted(char),
+    /// A character out of a variable outside quotes: it may end the word or be a glob, but is no brace.
+    Expanded(char),
+    /// Not known.
+    Unknown {
+        /// Whether the shell stops if it is empty.
+        guarded: bool,
+    },
+}
+
+/// The words that a word stands for, mostly one, and the obstacles found on the way.
+pub(super) fn expand(word: &RawWord, scope: &Scope<'_>, choice: usize, kinds: &mut Vec<Kind>) -> Vec<Word> {
+    if let [Piece::Plain(text)] = word.pieces.as_slice()
+        && !text.contains(['~', '{', '*', '?', '['])
+    {
+        return vec![Word { raw: word.raw.clone(), value: Value::Literal(text.clone()) }];
+    }
+    let mut atoms = tilde(atoms(word, scope, choice, kinds), scope, kinds);
+    if !braces::possible(&atoms) {
+        let mut words = split(&atoms, &word.raw);
+        if words.is_empty() && word.pieces.iter().any(|piece| matches!(piece, Piece::Quoted(_))) {
+            words.push(Word { raw: word.raw.clone(), value: Value::Literal(String::new()) });
+        }
+        return words;
+    }
+    kinds.push(Kind::Braces);
+    match braces::expand(&mut atoms) {
+        Some(all) => all
+            .into_iter()
+            .flat_map(|atoms| split(&tilde(atoms, scope, kinds), ""))
+            .map(|word| Word { raw: text_of(&word.value), ..word })
+            .collect(),
+        None => vec![Word {
+            raw: word.raw.clone(),
+            value: Value::Unknown { before: String::new(), after: String::new(), guarded: false },
+        }],
+    }
+}
+
+/// What a word stands for where it is not split, as in an assignment or a redirect.
+pub(super) fn single(word: &RawWord, scope: &Scope<'_>, kinds: &mut Vec<Kind>) -> Value {
+    value(&tilde(atoms(word, scope, 0, kinds), scope, kinds))
+}
+
+/// How many ways there are to read a word, by the values of its variables.
+pub(super) fn choices(word: &RawWord, scope: &Scope<'_>) -> usize {
+    word.pieces
+        .iter()
+        .map(|piece| match piece {
+            Piece::Variable { name, .. } => scope.choices(name),
+            _ => 1,
+        })
+        .max()
+        .unwrap_or(1)
+}
+
+/// The text of a value, as far as it has one.
+pub(super) fn text_of(value: &Value) -> String {
+    match value {
+        Value::Literal(text) | Value::Glob(text) => text.clone(),
+        Value::Unknown { before, after, .. } => format!("{before}$?{after}"),
+    }
+}
+
+fn atoms(word: &RawWord, scope: &Scope<'_>, choice: usize, kinds: &mut Vec<Kind>) -> Vec<Atom> {
+    let mut atoms = Vec::with_capacity(word.raw.len());
+    for piece in &word.pieces {
+        match piece {
+            Piece::Plain(text) => atoms.extend(text.chars().map(Atom::Plain)),
+            Piece::Quoted(text) => atoms.extend(text.chars().map(Atom::Quoted)),
+            Piece::Unknown => atoms.push(Atom::Unknown { guarded: false }),
+            Piece::Variable { name, quoted, guarded } => {
+                if name == "HOME" && !scope.home_certain {
+                    kinds.push(Kind::Variable);
+                }
+                match scope.value(name, choice) {
+                    Some(text) if *quoted => atoms.extend(text.chars().map(Atom::Quoted)),
+                    Some(text) => atoms.extend(text.chars().map(Atom::Expanded)),
+                    None => atoms.push(Atom::Unknown { guarded: *guarded }),
+                }
+            }
+        }
+    }
+    atoms
+}
+
+/// Resolves `~` at the start of a word, and after `=` or `:` in one that looks like an assignment.
+fn tilde(atoms: Vec<Atom>, scope: &Scope<'_>, kinds: &mut Vec<Kind>) -> Vec<Atom> {
+    if !atoms.contains(&Atom::Plain('~')) {
+        return atoms;
+    }
+    let mut out = Vec::with_capacity(atoms.len() + scope.home.len());
+    let mut assigning = false;
+    for (at, atom) in atoms.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|at| atoms.get(at));
+        assigning |= *atom == Atom::Plain('=');
+        let begins = match before {
+            None => true,
+            Some(Atom::Plain('=' | ':')) => assigning,
+            Some(_) => false,
+        };
+        if *atom != Atom::Plain('~') || !begins {
+            out.push(*atom);
+            continue;
+        }
+        match atoms.get(at + 1) {
+            None | Some(Atom::Plain('/' | ':')) => {
+                if before.is_some() || !scope.home_certain {
+                    kinds.push(Kind::Variable);
+                }
+                out.extend(scope.home.chars().map(Atom::Quoted));
+            }
+            // A quoted character in the prefix makes it plain text.
+            Some(Atom::Quoted(_) | Atom::Unknown { .. } | Atom::Expanded(_)) => out.push(Atom::Quoted('~')),
+            Some(Atom::Plain(_)) => {
+                kinds.push(Kind::Variable);
+                out.push(Atom::Unknown { guarded: false });
+            }
+        }
+    }
+    out
+}
+
+/// Splits at blanks that came out of variables.
+fn split(atoms: &[Atom], raw: &str) -> Vec<Word> {
+    let blank = |atom: &Atom| matches!(atom, Atom::Expanded(' ' | '\t' | '\n'));
+    if !atoms.iter().any(blank) {
+        if atoms.is_empty() {
+            return Vec::new();
+        }
+        return vec![Word { raw: raw.to_owned(), value: value(atoms) }];
+    }
+    atoms
+        .split(blank)
+        .filter(|atoms| !atoms.is_empty())
+        .map(|atoms| {
+            let value = value(atoms);
+            Word { raw: text_of(&value), value }
+        })
+        .collect()
+}
+
+fn value(atoms: &[Atom]) -> Value {
+    let unknown = |atom: &Atom| matches!(atom, Atom::Unknown { .. });
+    if let (Some(first), Some(last)) = (atoms.iter().position(unknown), atoms.iter().rposition(unknown)) {
+        let (before, rest) = atoms.split_at(first);
+        let after = rest.get(last - first + 1..).unwrap_or_default();
+        let guarded =
+            rest.iter().filter(|atom| unknown(atom)).all(|atom| *atom == Atom::Unknown { guarded: true });
+        return Value::Unknown { before: plain_text(before), after: pattern(after), guarded };
+    }
+    if is_glob(atoms) { Value::Glob(pattern(atoms)) } else { Value::Literal(plain_text(atoms)) }
+}
+
+fn is_glob(atoms: &[Atom]) -> bool {
+    let mut open = false;
+    atoms.iter().any(|atom| match atom {
+        Atom::Plain('*' | '?') | Atom::Expanded('*' | '?') => true,
+        Atom::Plain('[') | Atom::Expanded('[') => {
+            open = true;
+            false
+        }
+        Atom::Plain(']') | Atom::Expanded(']') => open,
+        _ => false,
+    })
+}
+
+fn plain_text(atoms: &[Atom]) -> String {
+    atoms
+        .iter()
+        .filter_map(|atom| match atom {
+            Atom::Plain(c) | Atom::Quoted(c) | Atom::Expanded(c) => Some(*c),
+            Atom::Unknown { .. } => None,
+        })
+        .collect()
+}
+
+fn pattern(atoms: &[Atom]) -> String {
+    let mut out = String::with_capacity(atoms.len());
+    for atom in atoms {
+        match atom {
+            Atom::Quoted(c) => {
+                if matches!(c, '*' | '?' | '[' | ']' | '\\') {
+                    out.push('\\');
+                }
+                out.push(*c);
+            }
+            Atom::Plain(c) | Atom::Expanded(c) => out.push(*c),
+            Atom::Unknown { .. } => {}
+        }
+    }
+    out
+}

@@ -1,0 +1,104 @@
+use serde_json::{Value, json};
+use whimbrel_wire::permission::PermissionMode;
+
+use crate::decision::Decision;
+use crate::testing::Room;
+
+fn offered(room: &Room, tool: &str, input: &Value) -> Value {
+    match room.judge(PermissionMode::Default, tool, input) {
+        Decision::Ask(question) => json!(question.suggestions),
+        other => panic!("{tool} {input}: {other:?}"),
+    }
+}
+
+fn bash_rules(room: &Room, command: &str) -> Vec<String> {
+    let offered = offered(room, "Bash", &json!({"command": command}));
+    let rules = offered[0]["rules"].as_array().cloned().unwrap_or_default();
+    rules.iter().map(|rule| rule["ruleContent"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn rules_for_commands() {
+    let room = Room::new();
+    let rows: [(&str, &[&str]); 20] = [
+        ("npm run build", &["npm run *"]),
+        ("git push origin dev", &["git push *"]),
+        ("make all", &["make all *"]),
+        ("git diff && npm test", &["npm test *"]),
+        ("npm test && npm test -u", &["npm test *"]),
+        ("make", &["make"]),
+        ("./x.sh", &["./x.sh"]),
+        ("python3 x.py", &["python3 x.py"]),
+        ("curl http://x.invalid/a", &["curl http://x.invalid/a"]),
+        ("git -C src commit", &["git -C src commit"]),
+        ("FOO=1 npm test", &["FOO=1 npm test"]),
+        ("timeout 5 npm test", &["timeout 5 npm test"]),
+        ("mytool 'a b' *", &["mytool 'a b' \\*"]),
+        ("a1 x; b1 x; c1 x; d1 x; e1 x; f1 x", &[]),
+        ("make $X", &[]),
+        ("make &", &[]),
+        ("rm -rf /", &[]),
+        ("find . -delete", &[]),
+        ("(make)", &[]),
+        ("cd /fx/outside && make", &[]),
+    ];
+    for (command, expected) in rows {
+        assert_eq!(bash_rules(&room, command), expected, "{command}");
+    }
+}
+
+#[test]
+fn what_paths_of_commands_need() {
+    let room = Room::new();
+    let bash = |command: &str| offered(&room, "Bash", &json!({"command": command}));
+    let read = bash("cat /fx/outside/data.txt");
+    assert_eq!(read[0]["rules"][0]["ruleContent"], "cat /fx/outside/data.txt");
+    assert_eq!(read[1]["rules"][0], json!({"toolName": "Read", "ruleContent": "//fx/outside/**"}));
+    assert_eq!(read[1]["destination"], "session");
+    assert_eq!(bash("cat /fx/outside/data.txt /fx/extra/e.txt"), json!([]));
+    let write = bash("mkdir /fx/outside/a");
+    assert_eq!(
+        write[1],
+        json!({"type": "addDirectories", "directories": ["/fx/outside"], "destination": "session"})
+    );
+    assert_eq!(write[2], json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"}));
+    let redirect = bash("mytool run > notes.txt");
+    assert_eq!(redirect[0]["rules"][0]["ruleContent"], "mytool run *");
+    assert_eq!(redirect[1]["mode"], "acceptEdits");
+}
+
+#[test]
+fn what_file_tools_need() {
+    let room = Room::new();
+    let read = offered(&room, "Read", &json!({"file_path": "/fx/outside/data.txt"}));
+    assert_eq!(read[0]["rules"][0]["ruleContent"], "//fx/outside/**");
+    let edit = offered(&room, "Edit", &json!({"file_path": "a"}));
+    assert_eq!(edit, json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]));
+    let outside = offered(&room, "Write", &json!({"file_path": "/fx/outside/a"}));
+    assert_eq!(outside[1]["directories"], json!(["/fx/outside"]));
+    assert_eq!(offered(&room, "Write", &json!({"file_path": "/fx/home/a"})), json!([]));
+    assert_eq!(offered(&room, "Write", &json!({"file_path": "/a"})), json!([]));
+    assert_eq!(offered(&room, "Write", &json!({"file_path": ".git/config"})), json!([]));
+    let skill = offered(&room, "Write", &json!({"file_path": ".claude/skills/x/SKILL.md"}));
+    assert_eq!(skill[0]["rules"][0]["ruleContent"], "/.claude/skills/x/**");
+}
+
+#[test]
+fn what_other_tools_need() {
+    let room = Room::new();
+    let fetch = offered(&room, "WebFetch", &json!({"url": "https://X.invalid:1/"}));
+    assert_eq!(fetch[0]["rules"][0]["ruleContent"], "domain:x.invalid");
+    let search = offered(&room, "WebSearch", &json!({"query": "x"}));
+    assert_eq!(search[0]["rules"][0], json!({"toolName": "WebSearch"}));
+    assert_eq!(search[0]["destination"], "localSettings");
+    assert_eq!(offered(&room, "AskUserQuestion", &json!({})), json!([]));
+}
+
+#[test]
+fn nothing_is_offered_that_would_not_help() {
+    let asking = Room::new().rules(&[], &["Bash(make *)"], &[]);
+    assert_eq!(bash_rules(&asking, "make all"), Vec::<String>::new());
+    let mut managed = Room::new();
+    managed.rules.limit_to_managed();
+    assert_eq!(offered(&managed, "WebSearch", &json!({"query": "x"})), json!([]));
+}

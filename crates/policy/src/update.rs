@@ -1,0 +1,212 @@
+//! Changing rules, mode and directories as a host says, in memory. Writing settings files is done elsewhere.
+
+use std::path::Path;
+
+use thiserror::Error;
+use whimbrel_wire::permission::{Destination, PermissionMode, PermissionUpdate, RuleValue};
+
+use crate::dirs::WorkDirs;
+use crate::fs::FsView;
+use crate::rule::{Rule, RuleError};
+use crate::ruleset::{RuleSet, Source, Warning};
+
+/// What a session may do now: the part of its state that updates change.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    /// The rules.
+    pub rules: RuleSet,
+    /// The mode.
+    pub mode: PermissionMode,
+    /// The directories.
+    pub dirs: WorkDirs,
+}
+
+/// What an update may not do.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds<'a> {
+    /// Whether the host has made it possible to bypass permissions.
+    pub bypass_available: bool,
+    /// The disk, for where directories really lie.
+    pub fs: &'a dyn FsView,
+}
+
+/// An entry of an update that was left out or does less than it seems to.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UpdateProblem {
+    /// A rule that cannot be taken.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// A rule that was taken, and what is to be told about it.
+    #[error(transparent)]
+    Warning(Warning),
+    /// Only managed rules count.
+    #[error("only managed rules count here, so nothing was changed in {0}; ask the administrator")]
+    ManagedOnly(Destination),
+    /// The host has not made it possible.
+    #[error("permissions cannot be bypassed in this session; start it with that mode made available")]
+    BypassUnavailable,
+    /// A directory that is not named by its whole path.
+    #[error("directory `{0}` is not an absolute path; give the whole path")]
+    RelativeDirectory(String),
+}
+
+/// Makes a change. What cannot be done is left out and told; the rest is done.
+pub fn apply(standing: &mut Standing, update: &PermissionUpdate, bounds: &Bounds<'_>) -> Vec<UpdateProblem> {
+    let destination = update.destination();
+    let in_memory = matches!(destination, Destination::Session | Destination::CliArg);
+    if standing.rules.is_managed_only() && !in_memory {
+        return vec![UpdateProblem::ManagedOnly(destination)];
+    }
+    let source = Source::of(destination);
+    match update {
+        PermissionUpdate::AddRules { rules, behavior, .. } => {
+            each_rule(rules, |rule| standing.rules.add_rule(rule, *behavior, source, bounds.fs))
+        }
+        PermissionUpdate::ReplaceRules { rules, behavior, .. } => {
+            standing.rules.remove_rules(source, *behavior, |_| true);
+            each_rule(rules, |rule| standing.rules.add_rule(rule, *behavior, source, bounds.fs))
+        }
+        PermissionUpdate::RemoveRules { rules, behavior, .. } => each_rule(rules, |doomed| {
+            standing.rules.remove_rules(source, *behavior, |rule| *rule == doomed);
+            Ok(None)
+        }),
+        PermissionUpdate::SetMode { mode: PermissionMode::BypassPermissions, .. }
+            if !bounds.bypass_available =>
+        {
+            vec![UpdateProblem::BypassUnavailable]
+        }
+        PermissionUpdate::SetMode { mode, .. } => {
+            standing.mode = *mode;
+            Vec::new()
+        }
+        PermissionUpdate::AddDirectories { directories, .. } => {
+            each_directory(directories, |path| standing.dirs.add(path, source, bounds.fs))
+        }
+        PermissionUpdate::RemoveDirectories { directories, .. } => {
+            each_directory(directories, |path| standing.dirs.remove(path, source, bounds.fs))
+        }
+    }
+}
+
+fn each_rule(
+    rules: &[RuleValue],
+    mut take: impl FnMut(Rule) -> Result<Option<Warning>, RuleError>,
+) -> Vec<UpdateProblem> {
+    let mut problems = Vec::new();
+    for value in rules {
+        match Rule::from_value(value).and_then(&mut take) {
+            Ok(warning) => problems.extend(warning.map(UpdateProblem::Warning)),
+            Err(error) => problems.push(error.into()),
+        }
+    }
+    problems
+}
+
+fn each_directory(directories: &[String], mut take: impl FnMut(&Path)) -> Vec<UpdateProblem> {
+    let mut problems = Vec::new();
+    for directory in directories {
+        let path = Path::new(directory);
+        if path.is_absolute() {
+            take(path);
+        } else {
+            problems.push(UpdateProblem::RelativeDirectory(directory.clone()));
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use whimbrel_wire::permission::PermissionBehavior;
+
+    use super::*;
+    use crate::fs::FakeFs;
+
+    fn standing() -> Standing {
+        Standing {
+            rules: RuleSet::new(Path::new("/home/me"), Path::new("/w")),
+            mode: PermissionMode::Default,
+            dirs: WorkDirs::new(Path::new("/w"), &FakeFs::default()),
+        }
+    }
+
+    fn change(standing: &mut Standing, update: Value) -> Vec<UpdateProblem> {
+        let bounds = Bounds { bypass_available: false, fs: &FakeFs::default() };
+        apply(standing, &serde_json::from_value(update).unwrap(), &bounds)
+    }
+
+    fn rules(standing: &Standing) -> Vec<String> {
+        standing.rules.all().map(|rule| format!("{} {} {}", rule.behavior, rule.rule, rule.source)).collect()
+    }
+
+    #[test]
+    fn rules_come_once_and_go() {
+        let mut state = standing();
+        let add = json!({"type": "addRules", "behavior": "allow", "destination": "session",
+            "rules": [{"toolName": "Bash", "ruleContent": "m1 *"}, {"toolName": "Bash", "ruleContent": "m1 *"}, {"toolName": "Read"}]});
+        assert_eq!(change(&mut state, add.clone()), []);
+        assert_eq!(change(&mut state, add), []);
+        assert_eq!(rules(&state), ["allow Bash(m1 *) session", "allow Read session"]);
+        let remove = json!({"type": "removeRules", "behavior": "allow", "destination": "session",
+            "rules": [{"toolName": "Read", "ruleContent": "*"}]});
+        assert_eq!(change(&mut state, remove), []);
+        assert_eq!(rules(&state), ["allow Bash(m1 *) session"]);
+        let replace = json!({"type": "replaceRules", "behavior": "allow", "destination": "session",
+            "rules": [{"toolName": "Edit"}]});
+        assert_eq!(change(&mut state, replace), []);
+        assert_eq!(rules(&state), ["allow Edit session"]);
+    }
+
+    #[test]
+    fn a_change_touches_only_its_own_list() {
+        let mut state = standing();
+        for (behavior, destination) in [("deny", "session"), ("allow", "localSettings"), ("allow", "session")]
+        {
+            let add = json!({"type": "addRules", "behavior": behavior, "destination": destination,
+                "rules": [{"toolName": "Bash", "ruleContent": "x"}]});
+            change(&mut state, add);
+        }
+        let replace =
+            json!({"type": "replaceRules", "behavior": "allow", "destination": "session", "rules": []});
+        change(&mut state, replace);
+        assert_eq!(rules(&state), ["deny Bash(x) session", "allow Bash(x) localSettings"]);
+    }
+
+    #[test]
+    fn a_bad_entry_is_left_out_and_the_rest_is_done() {
+        let mut state = standing();
+        let add = json!({"type": "addRules", "behavior": "allow", "destination": "session",
+            "rules": [{"toolName": "Ba*"}, {"toolName": ""}, {"toolName": "Bash", "ruleContent": "x"}]});
+        assert_eq!(change(&mut state, add).len(), 2);
+        assert_eq!(rules(&state), ["allow Bash(x) session"]);
+    }
+
+    #[test]
+    fn modes_and_directories() {
+        let mut state = standing();
+        let bypass = json!({"type": "setMode", "mode": "bypassPermissions", "destination": "session"});
+        assert_eq!(change(&mut state, bypass), [UpdateProblem::BypassUnavailable]);
+        assert_eq!(state.mode, PermissionMode::Default);
+        change(&mut state, json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"}));
+        assert_eq!(state.mode, PermissionMode::AcceptEdits);
+        let add = json!({"type": "addDirectories", "directories": ["/x", "y"], "destination": "session"});
+        assert_eq!(change(&mut state, add), [UpdateProblem::RelativeDirectory("y".into())]);
+        assert_eq!(state.dirs.extra.len(), 1);
+        change(
+            &mut state,
+            json!({"type": "removeDirectories", "directories": ["/x"], "destination": "session"}),
+        );
+        assert!(state.dirs.extra.is_empty());
+    }
+
+    #[test]
+    fn where_only_managed_rules_count_files_stay_as_they_are() {
+        let mut state = standing();
+        state.rules.limit_to_managed();
+        let add = json!({"type": "addRules", "behavior": "allow", "destination": "localSettings",
+            "rules": [{"toolName": "Bash"}]});
+        assert_eq!(change(&mut state, add), [UpdateProblem::ManagedOnly(Destination::LocalSettings)]);
+        assert_eq!(state.rules.saying(PermissionBehavior::Allow).count(), 0);
+    }
+}

@@ -1,0 +1,122 @@
+//! What judging costs: no look at the disk without a path, and no command that takes long.
+#![expect(clippy::disallowed_methods, reason = "how long it takes is what is tested")]
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use whimbrel_policy::fs::{EntryKind, FakeFs, FsView};
+use whimbrel_policy::{Call, Decision, Facts, Layer, RuleSet, Source, ToolFacts, WorkDirs, decide};
+use whimbrel_wire::permission::PermissionMode;
+
+/// A disk that nobody may look at.
+#[derive(Debug)]
+struct Untouchable;
+
+impl FsView for Untouchable {
+    fn lstat(&self, path: &Path) -> Option<EntryKind> {
+        panic!("{} was looked at", path.display())
+    }
+    fn readlink(&self, path: &Path) -> Option<PathBuf> {
+        panic!("{} was looked at", path.display())
+    }
+    fn readdir(&self, path: &Path, _: usize) -> Option<Vec<OsString>> {
+        panic!("{} was looked at", path.display())
+    }
+}
+
+fn rules() -> RuleSet {
+    let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    let layer = Layer {
+        allow: texts(&["Bash(make *)", "Bash(git * main)", "Read(//data/**)", "Edit(src/**)"]),
+        ask: texts(&["Bash(git push *)"]),
+        deny: texts(&["Bash(curl *)", "Bash(* --force)", "Read(secrets/**)", "Read(.env)", "Edit(//etc/**)"]),
+        ..Layer::new(Source::ProjectSettings, Path::new("/w"))
+    };
+    let loaded = rules.add_layer(&layer, &FakeFs::default());
+    assert_eq!(loaded.errors, []);
+    rules
+}
+
+fn judge(rules: &RuleSet, command: &str, fs: &dyn FsView) -> Decision {
+    let dirs = WorkDirs::new(Path::new("/w"), &FakeFs::default());
+    let facts =
+        Facts::new(Path::new("/w"), Path::new("/home/me"), fs, ToolFacts::named("Bash", &["command"]));
+    let input = json!({"command": command});
+    decide(&Call { tool: "Bash", input: &input }, rules, PermissionMode::Default, &dirs, &facts)
+}
+
+#[test]
+fn a_command_without_paths_never_looks_at_the_disk() {
+    let rules = rules();
+    for command in
+        ["make all", "npm run build", "echo a b c", "git push origin main", "curl x", "pwd && make"]
+    {
+        judge(&rules, command, &Untouchable);
+    }
+}
+
+#[test]
+fn a_huge_command_is_judged_in_time() {
+    let repeated = |piece: &str| piece.repeat(100_000 / piece.len());
+    let commands = [
+        repeated("true && ") + "curl x",
+        repeated("a ") + "; curl x",
+        format!("echo {}; curl x", repeated("x")),
+        format!("echo '{}'; curl x", repeated("y ")),
+        repeated("(") + "curl x",
+        repeated("$(") + "curl x",
+        repeated("`"),
+        repeated("{a,b}"),
+        repeated("{a,b} "),
+        repeated("if true; then "),
+        repeated("sudo "),
+        repeated("env A=1 "),
+        repeated("\""),
+        repeated("cat <<E\nx\nE\n"),
+        repeated("cat $X; "),
+        repeated("cat src/a.txt; "),
+        repeated("rm -rf x* "),
+        repeated("A=$A; "),
+        repeated("sh -c '"),
+        repeated("eval "),
+        repeated("\\"),
+        repeated("[[ a =~ b ]] && "),
+        repeated("cd a; ") + "cat b",
+        repeated("x=y; $x "),
+        repeated("find . -exec "),
+        repeated("xargs sh -c 'a' "),
+    ];
+    let rules = rules();
+    // Unoptimized code is about ten times slower than what is shipped.
+    let limit = Duration::from_millis(if cfg!(debug_assertions) { 4_000 } else { 200 });
+    let mut slow = Vec::new();
+    for command in &commands {
+        let began = Instant::now();
+        let decision = judge(&rules, command, &FakeFs::with_files(["/w/src/a.txt"]));
+        let taken = began.elapsed();
+        let shown: String = command.chars().take(20).collect();
+        println!("{taken:?} {shown:?}");
+        assert!(!matches!(decision, Decision::Allow(_)), "{shown}");
+        if taken > limit {
+            slow.push(format!("{shown:?} took {taken:?}"));
+        }
+    }
+    assert!(slow.is_empty(), "{slow:#?}");
+}
+
+#[test]
+fn a_plain_command_costs_little() {
+    let rules = rules();
+    let rounds = 2_000;
+    let began = Instant::now();
+    for _ in 0..rounds {
+        judge(&rules, "make all", &Untouchable);
+    }
+    let each = began.elapsed() / rounds;
+    println!("{each:?} each");
+    let limit = Duration::from_micros(if cfg!(debug_assertions) { 2_000 } else { 50 });
+    assert!(each < limit, "{each:?}");
+}

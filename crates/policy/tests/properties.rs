@@ -1,0 +1,314 @@
+//! What must hold for every call and every set of rules.
+
+use std::path::Path;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+use serde_json::{Value, json};
+use whimbrel_policy::fs::FakeFs;
+use whimbrel_policy::{
+    Bounds, Call, Decision, Facts, Layer, RuleSet, Source, Standing, ToolFacts, WorkDirs, apply, decide,
+};
+use whimbrel_wire::permission::PermissionMode;
+
+const CWD: &str = "/fx/proj";
+const HOME: &str = "/fx/home";
+
+const MODES: [PermissionMode; 5] = [
+    PermissionMode::Default,
+    PermissionMode::AcceptEdits,
+    PermissionMode::Plan,
+    PermissionMode::DontAsk,
+    PermissionMode::BypassPermissions,
+];
+
+/// Rules of all sorts, good in every list.
+const RULES: [&str; 26] = [
+    "Bash",
+    "Bash(git *)",
+    "Bash(git push *)",
+    "Bash(npm run test:*)",
+    "Bash(make all)",
+    "Bash(cat *)",
+    "Bash(rm *)",
+    "Bash(echo *)",
+    "Bash(touch *)",
+    "Bash(* --version)",
+    "Bash(find *)",
+    "Bash(make all && cat notes.txt)",
+    "Read",
+    "Read(secrets/**)",
+    "Read(.env)",
+    "Read(//fx/outside/**)",
+    "Edit",
+    "Edit(src/**)",
+    "Edit(notes.txt)",
+    "Edit(//fx/**)",
+    "Write",
+    "WebFetch(domain:*.example.com)",
+    "WebFetch",
+    "mcp__github",
+    "mcp__github__get_*",
+    "Agent(Explore)",
+];
+
+const COMMANDS: [&str; 36] = [
+    "ls -la src",
+    "cat notes.txt",
+    "cat secrets/key.txt",
+    "cat /fx/outside/data.txt",
+    "cat *.txt",
+    "cat s*/key.txt",
+    "cat $F",
+    "head -1 .env",
+    "grep -r x .",
+    "git status",
+    "git push origin main",
+    "git -C src log",
+    "npm run test -u",
+    "npm run build",
+    "make",
+    "make all",
+    "make all && cat notes.txt",
+    "make all; curl http://x.invalid",
+    "rm -rf build",
+    "rm -rf /",
+    "rm -rf src",
+    "rm -rf .git",
+    "touch a",
+    "mkdir -p a/b",
+    "cp notes.txt b.txt",
+    "mv notes.txt /fx/outside/",
+    "sed -i s/a/b/ notes.txt",
+    "echo x > notes.txt",
+    "echo x > /fx/outside/f",
+    "echo $(id)",
+    "cd src && ls",
+    "cd /fx/outside && cat data.txt",
+    "find . -name '*.ts'",
+    "find . -exec rm {} ;",
+    "timeout 5 npm run test",
+    "FOO=1 mytool --version",
+];
+
+fn disk() -> FakeFs {
+    FakeFs::with_files([
+        "/fx/proj/src/app.ts",
+        "/fx/proj/notes.txt",
+        "/fx/proj/secrets/key.txt",
+        "/fx/proj/.env",
+        "/fx/proj/.git/HEAD",
+        "/fx/proj/.git/objects/",
+        "/fx/proj/.git/refs/",
+        "/fx/outside/data.txt",
+        "/fx/home/.bashrc",
+    ])
+    .link("/fx/proj/link_out", "/fx/outside")
+}
+
+/// Where a call is judged.
+#[derive(Debug, Clone)]
+struct Scene {
+    allow: Vec<&'static str>,
+    ask: Vec<&'static str>,
+    deny: Vec<&'static str>,
+    mode: PermissionMode,
+}
+
+impl Scene {
+    fn standing(&self, fs: &FakeFs) -> Standing {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let mut rules = RuleSet::new(Path::new(HOME), Path::new(CWD));
+        let layer = Layer {
+            allow: texts(&self.allow),
+            ask: texts(&self.ask),
+            deny: texts(&self.deny),
+            ..Layer::new(Source::ProjectSettings, Path::new(CWD))
+        };
+        rules.add_layer(&layer, fs);
+        Standing { rules, mode: self.mode, dirs: WorkDirs::new(Path::new(CWD), fs) }
+    }
+
+    fn judge(&self, tool: &str, input: &Value) -> Decision {
+        let fs = disk();
+        judge(&self.standing(&fs), tool, input, &fs)
+    }
+}
+
+fn judge(standing: &Standing, tool: &str, input: &Value, fs: &FakeFs) -> Decision {
+    let fields = ["command", "file_path", "url", "subagent_type", "q"];
+    let facts = Facts::new(Path::new(CWD), Path::new(HOME), fs, ToolFacts::named(tool, &fields));
+    decide(&Call { tool, input }, &standing.rules, standing.mode, &standing.dirs, &facts)
+}
+
+/// How much a decision lets happen.
+fn freedom(decision: &Decision) -> u8 {
+    match decision {
+        Decision::Deny(_) => 0,
+        Decision::Ask(_) => 1,
+        Decision::Allow(_) => 2,
+    }
+}
+
+fn some_rules() -> impl Strategy<Value = Vec<&'static str>> {
+    subsequence(RULES.to_vec(), 0..4)
+}
+
+fn scenes() -> impl Strategy<Value = Scene> {
+    (some_rules(), some_rules(), some_rules(), select(MODES.to_vec()))
+        .prop_map(|(allow, ask, deny, mode)| Scene { allow, ask, deny, mode })
+}
+
+fn calls() -> impl Strategy<Value = (&'static str, Value)> {
+    let paths = [
+        "src/app.ts",
+        "notes.txt",
+        ".env",
+        "secrets/key.txt",
+        "/fx/outside/data.txt",
+        ".git/config",
+        "link_out/x",
+    ];
+    let command = select(COMMANDS.to_vec()).prop_map(|command| ("Bash", json!({"command": command})));
+    let file = (select(vec!["Read", "Edit", "Write"]), select(paths.to_vec()))
+        .prop_map(|(tool, path)| (tool, json!({"file_path": path})));
+    let others = select(vec![
+        ("WebFetch", json!({"url": "https://a.example.com/"})),
+        ("mcp__github__get_issue", json!({"q": "x"})),
+        ("Agent", json!({"subagent_type": "Explore"})),
+        ("Skill", json!({"skill": "x"})),
+        ("WebSearch", json!({"query": "x"})),
+    ]);
+    prop_oneof![6 => command, 3 => file, 1 => others]
+}
+
+/// What may stand before a simple command.
+const PREFIXES: [&str; 19] = [
+    "",
+    "timeout 5 ",
+    "timeout -k 1 --signal=9 5 ",
+    "time ",
+    "time -p ",
+    "nice -n 5 ",
+    "nohup ",
+    "stdbuf -oL ",
+    "env A=1 ",
+    "env -i ",
+    "sudo -u x ",
+    "doas ",
+    "command ",
+    "builtin ",
+    "exec ",
+    "setsid ",
+    "watch -n 1 ",
+    "flock /tmp/l ",
+    "xargs -n 1 ",
+];
+
+/// Ways to write a list of commands into another one.
+const WRAPPINGS: [&str; 28] = [
+    "(@)",
+    "( @ )",
+    "{ @; }",
+    "true && @",
+    "false || @",
+    "true; @",
+    "@; true",
+    "true | @",
+    "@ | cat",
+    "@ &",
+    "! @",
+    "if true; then @; fi",
+    "if @; then true; fi",
+    "while true; do @; done",
+    "until @; do true; done",
+    "for i in 1 2; do @; done",
+    "case x in x) @;; esac",
+    "f() { @; }; f",
+    "echo $(@)",
+    "echo \"$(@)\"",
+    "echo `@`",
+    "cat <(@)",
+    "echo ${x:-$(@)}",
+    "true\n@",
+    "@ # comment\n",
+    "# comment\n@",
+    "cat <<EOF\n$(@)\nEOF",
+    "@ > /dev/null 2>&1",
+];
+
+/// A command inside another one. What stands between backquotes must not end them.
+fn wrap(inner: &str, outer: &str) -> String {
+    if outer.contains('`') {
+        return outer.replace('@', &inner.replace('\\', "\\\\").replace('`', "\\`"));
+    }
+    outer.replace('@', inner)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn one_more_refusal_or_question_never_permits_more(
+        scene in scenes(), rule in select(RULES.to_vec()), asks in any::<bool>(), (tool, input) in calls(),
+    ) {
+        let before = scene.judge(tool, &input);
+        let mut more = scene.clone();
+        if asks { more.ask.push(rule) } else { more.deny.push(rule) }
+        let after = more.judge(tool, &input);
+        prop_assert!(freedom(&after) <= freedom(&before), "{rule}: {before:?} became {after:?}");
+    }
+
+    #[test]
+    fn one_more_grant_is_never_stricter(scene in scenes(), rule in select(RULES.to_vec()), (tool, input) in calls()) {
+        let before = scene.judge(tool, &input);
+        let mut more = scene.clone();
+        more.allow.push(rule);
+        let after = more.judge(tool, &input);
+        prop_assert!(freedom(&after) >= freedom(&before), "{rule}: {before:?} became {after:?}");
+    }
+
+    #[test]
+    fn a_refused_command_is_not_allowed_however_it_is_wrapped(
+        mode in select(MODES.to_vec()), assignment in select(vec!["", "A=1 B=$C "]), prefixes in vec(select(PREFIXES.to_vec()), 0..3),
+        wrappings in vec(select(WRAPPINGS.to_vec()), 0..4),
+        (rule, command) in select(vec![
+            ("Bash(curl *)", "curl http://x.invalid"),
+            ("Bash(git clean:*)", "git clean -fd"),
+            ("Bash(rm *)", "/bin/rm -rf x"),
+            ("Bash(make all)", "make all"),
+            ("Read(secrets/**)", "cat secrets/key.txt"),
+            ("Edit(notes.txt)", "touch notes.txt"),
+        ]),
+    ) {
+        let scene = Scene { allow: vec!["Bash"], ask: vec![], deny: vec![rule], mode };
+        let plain = scene.judge("Bash", &json!({"command": command}));
+        prop_assert!(matches!(plain, Decision::Deny(_)), "{command}: {plain:?}");
+        let wrapped = wrappings.iter().fold(format!("{assignment}{}{command}", prefixes.concat()), |inner, outer| wrap(&inner, outer));
+        let answer = scene.judge("Bash", &json!({"command": wrapped}));
+        prop_assert!(!matches!(answer, Decision::Allow(_)), "{wrapped}: {answer:?}");
+    }
+
+    #[test]
+    fn what_is_suggested_helps(scene in scenes(), (tool, input) in calls()) {
+        let fs = disk();
+        let mut standing = scene.standing(&fs);
+        if let Decision::Ask(question) = judge(&standing, tool, &input, &fs)
+            && !question.suggestions.is_empty()
+        {
+            let bounds = Bounds { bypass_available: false, fs: &fs };
+            for update in &question.suggestions {
+                prop_assert_eq!(apply(&mut standing, update, &bounds), []);
+            }
+            let after = judge(&standing, tool, &input, &fs);
+            prop_assert!(matches!(after, Decision::Allow(_)), "{:?} gave {after:?}", question.suggestions);
+        }
+    }
+
+    #[test]
+    fn any_text_at_all_is_answered(scene in scenes(), command in "\\PC{0,60}|[a-z $(){}<>|&;'\"`\\\\\n*?#=!-]{0,40}") {
+        let answer = scene.judge("Bash", &json!({"command": command}));
+        prop_assert!(!answer.reason().text().is_empty());
+    }
+}
