@@ -105,7 +105,7 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
             session.setup.append_system_prompt = initialize.append_system_prompt;
         }
     }
-    let mode = session.knobs.borrow().mode;
+    let mode = session.setup.rights.mode();
     Ok(InitializeReply {
         commands: commands::ALL.iter().map(describe).collect(),
         agents: session.setup.agents.iter().map(kind).collect(),
@@ -125,11 +125,10 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
 }
 
 async fn set_mode(session: &mut Session, id: String, mode: PermissionMode) -> ControlResponse {
-    if mode == PermissionMode::BypassPermissions && !session.setup.may_bypass {
+    if !session.setup.rights.set_mode(mode) {
         let text = "Permissions can only be bypassed in a session that was started with --allow-dangerously-skip-permissions.";
         return ControlResponse::error_with_code(id, text, "bypass_not_launched");
     }
-    session.knobs.send_modify(|knobs| knobs.mode = mode);
     session.outbox.notify(Status { permission_mode: Some(mode), ..Status::default() }).await;
     ControlResponse::success(id, &SetPermissionModeReply { mode })
 }

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use whimbrel_policy::{Decision, Question, Reason};
 use whimbrel_wire::codec::restore;
 use whimbrel_wire::control::CanUseTool;
-use whimbrel_wire::permission::PermissionResult;
+use whimbrel_wire::permission::{PermissionMode, PermissionResult};
 
 use crate::ask::{Ask, NoAnswer};
-use crate::knobs::KnobsReader;
-use crate::permission::{Decision, Question, decide, paths};
+use crate::permission::Rights;
+use crate::permission::question::question;
 use crate::state::StateSign;
-use crate::tools::{AnyTool, Touches, Trouble};
-use crate::workspace::Workspace;
+use crate::toolbox::Listed;
+use crate::tools::Trouble;
 
 /// Whoever can be asked for a permission.
 #[derive(Debug, Clone)]
@@ -26,16 +27,10 @@ pub enum Asks {
 /// The gate of a session.
 #[derive(Clone)]
 pub struct Gate {
-    /// The mode of the session.
-    pub knobs: KnobsReader,
+    /// What the session may do.
+    pub rights: Rights,
     /// Whom to ask.
     pub asks: Asks,
-    /// Tools allowed by name.
-    pub allowed: Arc<[String]>,
-    /// Tools denied by name.
-    pub denied: Arc<[String]>,
-    /// What lies inside.
-    pub workspace: Arc<Workspace>,
     /// Shows the host that the session waits for it.
     pub state: StateSign,
     /// The subagent that asks; none on the main line.
@@ -71,20 +66,22 @@ pub enum Refuser {
 
 impl Gate {
     /// Judges a call and asks if need be. Input that the host changed is judged again, but not asked about again.
-    pub async fn pass(&self, tool: &dyn AnyTool, id: &str, input: Value) -> Result<Permit, Trouble> {
-        let touches = tool.touches(&input)?;
-        match self.judge(tool, &touches) {
-            Decision::Allow => Ok(Permit::Go(input)),
-            Decision::Deny(message) => Ok(Permit::No { message, stop: false, by: Refuser::Rules }),
-            Decision::Ask => {
-                let blocked = self.outside(&touches);
-                let permit = self.ask(tool.name(), id, &input, blocked).await;
-                if let Permit::Go(changed) = &permit
-                    && *changed != input
-                {
-                    let touches = tool.touches(changed)?;
-                    if let Decision::Deny(message) = self.judge(tool, &touches) {
-                        return Ok(Permit::No { message, stop: false, by: Refuser::Rules });
+    pub async fn pass(&self, listed: &Listed, id: &str, input: Value) -> Result<Permit, Trouble> {
+        let name = listed.tool().name();
+        // Input that does not fit is an error of the model, not a matter of permission.
+        listed.tool().touches(&input)?;
+        match self.rights.judge(name, listed.facts(), &input, None) {
+            Decision::Allow(_) => Ok(Permit::Go(input)),
+            Decision::Deny(reason) => refused(name, &reason),
+            Decision::Ask(why) => {
+                let permit = self.ask(listed, id, &input, &why).await;
+                let Permit::Go(changed) = &permit else { return Ok(permit) };
+                if *changed != input {
+                    listed.tool().touches(changed)?;
+                    if let Decision::Deny(reason) = self.rights.judge(name, listed.facts(), changed, None)
+                        && !matches!(reason, Reason::Mode(_))
+                    {
+                        return refused(name, &reason);
                     }
                 }
                 Ok(permit)
@@ -92,29 +89,8 @@ impl Gate {
         }
     }
 
-    fn judge(&self, tool: &dyn AnyTool, touches: &Touches) -> Decision {
-        let mode = self.knobs.borrow().mode;
-        decide(&Question {
-            tool: tool.name(),
-            touches,
-            inside: self.outside(touches).is_none(),
-            mode,
-            allowed: &self.allowed,
-            denied: &self.denied,
-        })
-    }
-
-    /// The first path that a call touches outside the workspace.
-    fn outside(&self, touches: &Touches) -> Option<String> {
-        let (Touches::Reads(paths) | Touches::Writes(paths)) = touches else { return None };
-        let resolved = paths.iter().map(|path| paths::real(&self.workspace.resolve(path)));
-        resolved
-            .into_iter()
-            .find(|path| !self.workspace.contains(path))
-            .map(|path| path.display().to_string())
-    }
-
-    async fn ask(&self, tool: &str, id: &str, input: &Value, blocked_path: Option<String>) -> Permit {
+    async fn ask(&self, listed: &Listed, id: &str, input: &Value, why: &Question) -> Permit {
+        let tool = listed.tool().name();
         let Asks::Host(ask) = &self.asks else {
             let message = format!(
                 "{tool} needs a permission, and this session has nobody to ask. Allow the tool, or start with a permission callback."
@@ -122,18 +98,29 @@ impl Gate {
             return Permit::No { message, stop: false, by: Refuser::NoAnswer };
         };
         let question = CanUseTool {
-            tool_name: tool.to_owned(),
-            input: input.as_object().cloned().unwrap_or_default(),
-            tool_use_id: id.to_owned(),
-            blocked_path,
             agent_id: self.agent_id.as_deref().map(Into::into),
-            ..CanUseTool::default()
+            ..question(tool, listed.facts(), id, input, why)
         };
         let waiting = self.state.requires_action().await;
         let answer = ask.ask(question).await;
         waiting.over().await;
+        if let Ok(PermissionResult::Allow { updated_permissions: Some(updates), .. }) = &answer {
+            self.rights.apply(updates);
+        }
         read_answer(tool, input, answer)
     }
+}
+
+/// What the model is told of a refusal.
+fn refused(tool: &str, reason: &Reason) -> Result<Permit, Trouble> {
+    let message = match reason {
+        Reason::InvalidInput(text) => return Err(Trouble::Refused(format!("InputValidationError: {text}"))),
+        Reason::Mode(PermissionMode::DontAsk) => {
+            format!("{tool} needs a permission, and this session never asks for one.")
+        }
+        reason => format!("{tool} is not permitted here. {}", reason.text()),
+    };
+    Ok(Permit::No { message, stop: false, by: Refuser::Rules })
 }
 
 fn read_answer(tool: &str, input: &Value, answer: Result<PermissionResult, NoAnswer>) -> Permit {

@@ -2,15 +2,12 @@
 
 use tokio::sync::watch;
 use whimbrel_models::{Effort, Thinking};
-use whimbrel_wire::permission::PermissionMode;
 
 /// The settings that can change in the middle of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Knobs {
     /// The model, by its full name.
     pub model: String,
-    /// The permission mode.
-    pub mode: PermissionMode,
     /// What was asked of thinking; none means the model's own default.
     pub thinking: Option<Thinking>,
     /// How hard the model tries.

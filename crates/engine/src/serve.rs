@@ -343,7 +343,7 @@ impl Session {
     /// Puts a prompt into the conversation.
     async fn say(&mut self, agent: &mut Agent, user: User) {
         let user = self.echo(user).await;
-        let mode = self.knobs.borrow().mode.to_string();
+        let mode = self.setup.rights.mode().to_string();
         agent.conversation.prompt(user.uuid.as_deref().unwrap_or_default(), &user.message.content, &mode);
     }
 
@@ -407,7 +407,7 @@ impl Session {
             tools: self.setup.toolbox.listed_names(),
             agents: Some(self.setup.agents.iter().map(|kind| kind.name.clone()).collect()),
             model: knobs.model.clone(),
-            permission_mode: knobs.mode,
+            permission_mode: self.setup.rights.mode(),
             api_key_source: self.engine.providers().key_source().into(),
             claude_code_version: PROTOCOL_VERSION.into(),
             output_style: "default".into(),
@@ -449,11 +449,8 @@ impl Session {
 
     fn gate(&self) -> Gate {
         Gate {
-            knobs: self.knobs.subscribe(),
+            rights: self.setup.rights.clone(),
             asks: if self.setup.host_answers { Asks::Host(self.ask.clone()) } else { Asks::Nobody },
-            allowed: Arc::clone(&self.setup.allowed),
-            denied: Arc::clone(&self.setup.denied),
-            workspace: Arc::clone(&self.setup.workspace),
             state: self.state.clone(),
             agent_id: None,
         }

@@ -2,26 +2,46 @@
 
 use std::sync::{Arc, OnceLock};
 
+use serde_json::Value;
 use whimbrel_models::ToolSpec;
+use whimbrel_policy::ToolFacts;
 use whimbrel_wire::options::ToolSet;
 
+use crate::permission::Rights;
 use crate::tools::{AGENT, AnyTool};
 
 /// A tool on the list. What the model sees of it is worked out once, for all sessions.
 pub struct Listed {
     tool: Arc<dyn AnyTool>,
     spec: OnceLock<Arc<ToolSpec>>,
+    facts: OnceLock<ToolFacts>,
 }
 
 impl Listed {
     /// Puts a tool on the list.
     pub fn new(tool: Arc<dyn AnyTool>) -> Self {
-        Self { tool, spec: OnceLock::new() }
+        Self { tool, spec: OnceLock::new(), facts: OnceLock::new() }
     }
 
     /// The tool as the model sees it.
     pub fn spec(&self) -> Arc<ToolSpec> {
         Arc::clone(self.spec.get_or_init(|| Arc::new(self.tool.spec())))
+    }
+
+    /// The tool.
+    pub fn tool(&self) -> &dyn AnyTool {
+        self.tool.as_ref()
+    }
+
+    /// The tool as rules see it.
+    pub fn facts(&self) -> &ToolFacts {
+        self.facts.get_or_init(|| {
+            let schema: Value = serde_json::from_str(self.spec().input_schema.as_str()).unwrap_or_default();
+            let fields = schema.get("properties").and_then(Value::as_object);
+            let fields: Vec<&str> =
+                fields.into_iter().flat_map(|fields| fields.keys()).map(String::as_str).collect();
+            ToolFacts::named(self.tool.name(), &fields)
+        })
     }
 
     fn answers_to(&self, name: &str) -> bool {
@@ -36,13 +56,13 @@ pub struct Toolbox {
 }
 
 impl Toolbox {
-    /// Picks from all tools what the options ask for, less what is denied by name.
-    pub fn pick(all: &[Arc<Listed>], wanted: Option<&ToolSet>, denied: &[String]) -> Self {
+    /// Picks from all tools what the options ask for, less what a rule takes away.
+    pub fn pick(all: &[Arc<Listed>], wanted: Option<&ToolSet>, rights: &Rights) -> Self {
         let asked_for = |tool: &Arc<Listed>| match wanted {
             None | Some(ToolSet::Default) => true,
             Some(ToolSet::List(names)) => names.iter().any(|name| tool.answers_to(name)),
         };
-        let refused = |tool: &Arc<Listed>| denied.iter().any(|name| name == "*" || tool.answers_to(name));
+        let refused = |tool: &Arc<Listed>| rights.removes(tool.tool.name());
         Self { tools: all.iter().filter(|tool| asked_for(tool) && !refused(tool)).cloned().collect() }
     }
 
@@ -55,17 +75,9 @@ impl Toolbox {
         Self { tools: self.tools.iter().filter(kept).cloned().collect() }
     }
 
-    /// Names in a list that no tool answers to. Tools of servers come later and are not missed.
-    pub fn strangers(all: &[Arc<Listed>], names: &[String]) -> Vec<String> {
-        let known = |name: &String| {
-            name == "*" || name.starts_with("mcp__") || all.iter().any(|tool| tool.answers_to(name))
-        };
-        names.iter().filter(|name| !known(name)).cloned().collect()
-    }
-
     /// Finds a tool by its name or an older one.
-    pub fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
-        self.tools.iter().find(|tool| tool.answers_to(name)).map(|listed| Arc::clone(&listed.tool))
+    pub fn find(&self, name: &str) -> Option<Arc<Listed>> {
+        self.tools.iter().find(|tool| tool.answers_to(name)).cloned()
     }
 
     /// The names, in order.

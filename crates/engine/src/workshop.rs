@@ -189,7 +189,7 @@ impl Workshop {
     /// A call that cannot be understood harms nobody: it only gets its error.
     fn pace(&self, wanted: &Wanted) -> Pace {
         let tool = self.bench.toolbox.find(&wanted.tool);
-        match tool.map(|tool| tool.touches(&wanted.input)) {
+        match tool.map(|listed| listed.tool().touches(&wanted.input)) {
             Some(Ok(touches)) if !touches.is_harmless() => Pace::Alone,
             _ => Pace::Together,
         }
@@ -206,8 +206,8 @@ async fn make(bench: Bench, wanted: Wanted) -> Made {
         let text = format!("No such tool available: {}. The tools are: {names}.", wanted.tool);
         return failed(&wanted.id, &Trouble::Refused(text));
     };
-    match bench.gate.pass(tool.as_ref(), &wanted.id, wanted.input.clone()).await {
-        Ok(Permit::Go(input)) => work(tool.as_ref(), &bench.call, &wanted.id, input).await,
+    match bench.gate.pass(&tool, &wanted.id, wanted.input.clone()).await {
+        Ok(Permit::Go(input)) => work(tool.tool(), &bench.call, &wanted.id, input).await,
         Ok(Permit::No { message, stop, by }) => denied(wanted, message, stop, by),
         Err(trouble) => failed(&wanted.id, &trouble),
     }

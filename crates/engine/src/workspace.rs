@@ -63,9 +63,9 @@ impl Workspace {
         *open(&self.cwd) = to;
     }
 
-    /// Lets the session use another folder too.
-    pub fn add_directory(&self, folder: PathBuf) {
-        open(&self.additional).push(folder);
+    /// Says which folders the session may use.
+    pub fn set_directories(&self, folders: Vec<PathBuf>) {
+        *open(&self.additional) = folders;
     }
 
     /// Whether a path lies in the session's folder or one of the additional ones. Purely by name.

@@ -1,8 +1,11 @@
-//! Whether a tool call may be made: the judging, without any asking.
+//! What a session may do: the rules that it began with, and how they stand now. The judging itself is
+//! [`whimbrel_policy`]'s.
 //!
-//! Rooms: [`decide`](mod@decide) (pure: a call in, a decision out), [`paths`] (where a path really leads).
+//! Rooms: [`rights`] (mode, rules and directories as they stand), [`question`] (what the host is asked), [`paths`] (where
+//! a path really leads).
 
-pub mod decide;
 pub mod paths;
+pub mod question;
+pub mod rights;
 
-pub use decide::{Decision, Question, decide};
+pub use rights::Rights;

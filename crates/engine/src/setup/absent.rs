@@ -9,7 +9,6 @@ use crate::files::{self, Kind};
 
 /// The first option that cannot be honoured, in words.
 pub fn in_options(options: &Options) -> Option<String> {
-    let rule = |list: &[String]| list.iter().find(|rule| rule.contains('(')).cloned();
     let rows = [
         (
             options.resume.is_some() || options.continue_conversation,
@@ -34,12 +33,7 @@ pub fn in_options(options: &Options) -> Option<String> {
         (options.plan_mode_instructions.is_some(), "instructions for plan mode"),
         (!options.tool_aliases.is_empty(), "aliases for tools"),
     ];
-    let absent = rows.iter().find(|(asked, _)| *asked).map(|(_, what)| (*what).to_owned());
-    absent
-        .or_else(|| {
-            rule(&options.disallowed_tools).map(|rule| format!("a deny rule with a pattern ({rule})"))
-        })
-        .map(|what| sentence(&what))
+    rows.iter().find(|(asked, _)| *asked).map(|(_, what)| sentence(what))
 }
 
 /// The first part of an `initialize` that cannot be honoured, in words.

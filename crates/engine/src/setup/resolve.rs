@@ -14,7 +14,8 @@ use crate::engine::Engine;
 use crate::files::{self, Kind};
 use crate::ids;
 use crate::knobs::Knobs;
-use crate::permission::paths;
+use crate::permission::rights::{Bypass, Granted, Grants};
+use crate::permission::{Rights, paths};
 use crate::session::Place;
 use crate::setup::{absent, home};
 use crate::state::Wanted;
@@ -51,14 +52,10 @@ pub struct Setup {
     pub toolbox: Arc<Toolbox>,
     /// The kinds of subagent.
     pub agents: Vec<Definition>,
-    /// Tools allowed by name.
-    pub allowed: Arc<[String]>,
-    /// Tools denied by name.
-    pub denied: Arc<[String]>,
+    /// What the session may do.
+    pub rights: Rights,
     /// Whether the host answers permission questions.
     pub host_answers: bool,
-    /// Whether the session may be switched to `bypassPermissions`.
-    pub may_bypass: bool,
     /// The system prompt that was asked for.
     pub system_prompt: Option<SystemPrompt>,
     /// What is added to it.
@@ -103,7 +100,6 @@ impl Setup {
             Some(false) => (None, None),
             _ => home::place(env, &root).map_or_else(|why| (None, Some(why)), |place| (place, None)),
         };
-        let warning = warnings(engine, options, config.as_deref(), &root, lost);
         if let Some(path) = place.as_ref().map(|place| place.transcript(&session))
             && !matches!(files::kind(&path), Ok(Kind::Missing) | Err(_))
         {
@@ -112,25 +108,20 @@ impl Setup {
             )));
         }
         let spill = spill(place.as_ref(), env, &session);
-        let workspace = Workspace::new(root, spill, env.clone());
-        for folder in &options.additional_directories {
-            workspace.add_directory(paths::real(&workspace.resolve(folder)));
-        }
-        let mode = mode(options, env)?;
+        let workspace = Arc::new(Workspace::new(root, spill, env.clone()));
+        let granted = rights(options, env, &workspace)?;
+        let warning = warnings(options, config.as_deref(), workspace.root(), granted.warnings, lost);
+        let rights = granted.rights;
         let default_model = default_model(engine, options, env);
         let small_model = small_model(engine, &default_model, env);
-        let denied: Arc<[String]> = options.disallowed_tools.clone().into();
         Ok(Self {
             knobs: Knobs {
                 model: default_model.clone(),
-                mode,
                 thinking: thinking(options),
                 effort: effort(options),
             },
-            toolbox: Arc::new(Toolbox::pick(engine.tools(), options.tools.as_ref(), &denied)),
+            toolbox: Arc::new(Toolbox::pick(engine.tools(), options.tools.as_ref(), &rights)),
             agents: definition::built_in(),
-            allowed: options.allowed_tools.clone().into(),
-            denied,
             host_answers: match &options.permission_prompt_tool {
                 _ if options.permission_prompts.as_deref() == Some("none") => false,
                 None => false,
@@ -141,8 +132,7 @@ impl Setup {
                     return Err(SetupError::Absent(text));
                 }
             },
-            may_bypass: mode == PermissionMode::BypassPermissions
-                || options.allow_dangerously_skip_permissions && !too_mighty(env),
+            rights,
             system_prompt: system_prompt(options)?,
             append_system_prompt: appended(options),
             limits: limits(options, env)?,
@@ -151,7 +141,7 @@ impl Setup {
             entrypoint: env.get("CLAUDE_CODE_ENTRYPOINT").cloned().unwrap_or_else(|| "cli".into()),
             warning,
             session,
-            workspace: Arc::new(workspace),
+            workspace,
             place,
             default_model,
             small_model,
@@ -191,21 +181,36 @@ fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
     Ok(folder)
 }
 
+/// What the session may do at its start.
+fn rights(
+    options: &Options,
+    env: &BTreeMap<String, String>,
+    workspace: &Arc<Workspace>,
+) -> Result<Granted, SetupError> {
+    let mode = mode(options, env)?;
+    let available = mode == PermissionMode::BypassPermissions
+        || options.allow_dangerously_skip_permissions && !too_mighty(env);
+    let bypass = if available { Bypass::Available } else { Bypass::Unavailable };
+    let real = |folder: &String| paths::real(&workspace.resolve(folder));
+    let grants = Grants {
+        mode,
+        allow: options.allowed_tools.clone(),
+        deny: options.disallowed_tools.clone(),
+        directories: options.additional_directories.iter().map(real).collect(),
+    };
+    Rights::grant(Arc::clone(workspace), grants, bypass).map_err(SetupError::Invalid)
+}
+
 /// What the host should know before the first turn.
 fn warnings(
-    engine: &Engine,
     options: &Options,
     config: Option<&Path>,
     root: &Path,
+    about_rules: Vec<String>,
     lost: Option<String>,
 ) -> Option<String> {
-    let mut warnings = Vec::from_iter(lost);
-    warnings.extend(absent::unread_files(options, config, root));
-    let strangers = Toolbox::strangers(engine.tools(), &options.disallowed_tools);
-    if !strangers.is_empty() {
-        warnings
-            .push(format!("No tool has this name, so denying it has no effect: {}", strangers.join(", ")));
-    }
+    let unread = absent::unread_files(options, config, root);
+    let warnings: Vec<String> = lost.into_iter().chain(unread).chain(about_rules).collect();
     (!warnings.is_empty()).then(|| warnings.join("\n"))
 }
 

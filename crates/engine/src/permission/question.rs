@@ -1,0 +1,88 @@
+//! What the host is asked about a call.
+
+use std::path::Path;
+
+use serde_json::Value;
+use whimbrel_policy::{Question, ToolFacts, ToolKind};
+use whimbrel_wire::control::{CanUseTool, MatchedAskRule};
+
+/// How many characters of a description a host is shown.
+const LONGEST_DESCRIPTION: usize = 500;
+
+/// A call, as a question to the host.
+pub fn question(tool: &str, facts: &ToolFacts, id: &str, input: &Value, why: &Question) -> CanUseTool {
+    let by_person = facts.requires_interaction || why.requires_user_interaction();
+    let reason_type = why.reason_type(facts.kind);
+    CanUseTool {
+        tool_name: tool.to_owned(),
+        input: input.as_object().cloned().unwrap_or_default(),
+        tool_use_id: id.to_owned(),
+        permission_suggestions: (!by_person).then(|| why.suggestions.clone()),
+        blocked_path: why.blocked_path.clone(),
+        decision_reason: reason_type.map(|_| plain(&why.reason.text())),
+        decision_reason_type: reason_type.map(Into::into),
+        classifier_approvable: why.classifier_approvable(),
+        default_to_no: why.default_to_no().then_some(true),
+        matched_ask_rule: why.matched_ask_rule().map(|rule| {
+            let value = rule.rule.to_value();
+            MatchedAskRule {
+                source: rule.source.to_string(),
+                tool_name: value.tool_name,
+                rule_content: value.rule_content,
+            }
+        }),
+        display_name: Some(tool.to_owned()),
+        description: description(tool, facts.kind, input),
+        requires_user_interaction: by_person.then_some(true),
+        ..CanUseTool::default()
+    }
+}
+
+/// What the call is about, in its own words.
+fn description(tool: &str, kind: ToolKind, input: &Value) -> Option<String> {
+    let field = match kind {
+        ToolKind::Shell => "description",
+        ToolKind::WebSearch => "query",
+        other => other.primary_field(tool)?,
+    };
+    let text = input.get(field)?.as_str()?;
+    let shown = match kind {
+        ToolKind::Read | ToolKind::Edit => Path::new(text).file_name()?.to_string_lossy().into_owned(),
+        _ => text.to_owned(),
+    };
+    Some(plain(&shown)).filter(|text| !text.is_empty())
+}
+
+/// Without what could play tricks on a screen, and not too long.
+fn plain(text: &str) -> String {
+    let tricky = |c: &char| {
+        c.is_control() && *c != '\n'
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    };
+    text.chars().filter(|c| !tricky(c)).take(LONGEST_DESCRIPTION).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_call_is_about() {
+        let rows = [
+            (
+                "Bash",
+                json!({"command": "ls", "description": "List\u{1b}[31m files\u{202e}"}),
+                Some("List[31m files"),
+            ),
+            ("Bash", json!({"command": "ls"}), None),
+            ("Write", json!({"file_path": "/a/b/c.txt"}), Some("c.txt")),
+            ("WebFetch", json!({"url": "https://example.com/"}), Some("https://example.com/")),
+            ("Agent", json!({"prompt": "x"}), None),
+        ];
+        for (tool, input, expected) in rows {
+            assert_eq!(description(tool, ToolKind::of(tool), &input).as_deref(), expected, "{tool}");
+        }
+    }
+}
