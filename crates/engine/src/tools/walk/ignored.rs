@@ -1,5 +1,5 @@
-//! Which files are ignored: what `.ignore`, `.gitignore`, `.git/info/exclude` and the user's own git settings say, from
-//! the folder of a file up to the root of the disk.
+//! Which files are ignored: what `.ignore` files say, from the folder of a file up to the root of the disk; what
+//! `.gitignore` files and `.git/info/exclude` say, up to the top of the repository; and the user's own git settings.
 //!
 //! The walk's library knows these files too, but it opens whatever has their name and reads it to the end. Here only
 //! regular files of a sensible size are read, and what was left out is remembered for the answer.
@@ -39,6 +39,8 @@ struct Rules {
     ignore: Option<Gitignore>,
     gitignore: Option<Gitignore>,
     exclude: Option<Gitignore>,
+    /// Whether a repository begins here: what git is told above does not concern it.
+    is_top: bool,
 }
 
 /// What the rules say about a file.
@@ -103,27 +105,35 @@ impl Rules {
     fn enter(self: &Arc<Self>, folder: &Path, reader: &Reader) -> Arc<Self> {
         let ignore = reader.read(folder, &folder.join(".ignore"));
         let gitignore = reader.read(folder, &folder.join(".gitignore"));
-        let exclude = git_folder(folder).and_then(|git| reader.read(folder, &git.join("info/exclude")));
-        if ignore.is_none() && gitignore.is_none() && exclude.is_none() {
+        let git = folder.join(".git");
+        let control = files::kind(&git).unwrap_or(Kind::Missing);
+        let exclude = git_folder(folder, git, control);
+        let exclude = exclude.and_then(|git| reader.read(folder, &git.join("info/exclude")));
+        let is_top = control != Kind::Missing || is_there(&folder.join(".jj"));
+        if ignore.is_none() && gitignore.is_none() && exclude.is_none() && !is_top {
             return self.clone();
         }
-        Arc::new(Self { above: Some(self.clone()), ignore, gitignore, exclude })
+        Arc::new(Self { above: Some(self.clone()), ignore, gitignore, exclude, is_top })
     }
 
-    /// What the nearest rule says: of all `.ignore` files, then of all `.gitignore` files, then of the others.
+    /// What the nearest rule says: of all `.ignore` files, then of the repository's `.gitignore` files, then of its
+    /// others.
     fn word(&self, path: &Path, is_folder: bool) -> Word {
-        let first = |pick: fn(&Self) -> Option<&Gitignore>| {
-            let words =
-                self.upwards().filter_map(pick).map(|rules| Word::of(&rules.matched(path, is_folder)));
-            words.into_iter().find(|word| *word != Word::Nothing).unwrap_or(Word::Nothing)
-        };
-        first(|rules| rules.ignore.as_ref())
-            .or(|| first(|rules| rules.gitignore.as_ref()))
-            .or(|| first(|rules| rules.exclude.as_ref()))
+        fn nearest<'a>(files: impl Iterator<Item = &'a Gitignore>, path: &Path, is_folder: bool) -> Word {
+            let mut words = files.map(|rules| Word::of(&rules.matched(path, is_folder)));
+            words.find(|word| *word != Word::Nothing).unwrap_or(Word::Nothing)
+        }
+        nearest(self.upwards().filter_map(|rules| rules.ignore.as_ref()), path, is_folder)
+            .or(|| nearest(self.to_the_top().filter_map(|rules| rules.gitignore.as_ref()), path, is_folder))
+            .or(|| nearest(self.to_the_top().filter_map(|rules| rules.exclude.as_ref()), path, is_folder))
     }
 
     fn upwards(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |rules| rules.above.as_deref())
+    }
+
+    fn to_the_top(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |rules| rules.above.as_deref().filter(|_| !rules.is_top))
     }
 }
 
@@ -206,25 +216,31 @@ fn git_settings() -> Vec<PathBuf> {
     files.chain([PathBuf::from("/etc/gitconfig")]).collect()
 }
 
-/// Where git keeps what it knows of a folder, if the folder is the top of a working tree.
-fn git_folder(folder: &Path) -> Option<PathBuf> {
-    let git = folder.join(".git");
-    match files::kind(&git) {
-        Ok(Kind::Folder) => Some(git),
-        Ok(Kind::File(_)) => linked(folder, &git),
-        Ok(Kind::Missing | Kind::Pipe | Kind::Socket | Kind::Device) | Err(_) => None,
+fn is_there(path: &Path) -> bool {
+    files::kind(path).is_ok_and(|kind| kind != Kind::Missing)
+}
+
+/// Where git keeps what it knows of a folder, if the folder is the top of a working tree: `kind` is what its `.git` is.
+fn git_folder(folder: &Path, git: PathBuf, kind: Kind) -> Option<PathBuf> {
+    match kind {
+        Kind::Folder => Some(git),
+        Kind::File(_) => linked(folder, &git),
+        Kind::Missing | Kind::Pipe | Kind::Socket | Kind::Device => None,
     }
 }
 
-/// The repository that a linked working tree belongs to.
+/// The repository of a working tree whose `.git` is a file: for a linked one the repository that it belongs to, for a
+/// submodule its own.
 fn linked(folder: &Path, git: &Path) -> Option<PathBuf> {
     let line = |file: &Path| {
         let (bytes, _) = files::read(file, 4096).ok()?;
         String::from_utf8(bytes).ok()?.lines().next().map(|line| line.trim_end().to_owned())
     };
     let own = folder.join(line(git)?.strip_prefix("gitdir: ")?);
-    let common = line(&own.join("commondir"))?;
-    Some(own.join(common))
+    Some(match line(&own.join("commondir")) {
+        Some(common) => own.join(common),
+        None => own,
+    })
 }
 
 /// A sentence on the ignore files that were not used; empty if all were.

@@ -99,6 +99,67 @@ async fn a_linked_working_tree_has_the_exclusions_of_its_repository() {
 }
 
 #[tokio::test]
+async fn what_git_is_told_ends_at_the_top_of_a_repository() {
+    let all = ["inner/deep/a.log", "inner/deep/a.txt"];
+    for (name, files, expected) in [
+        ("an outer .gitignore, no repository within", vec![("inner/.gitignore", "")], [].as_slice()),
+        ("a repository", vec![("inner/.git/HEAD", "")], &all),
+        ("one with rules", vec![("inner/.git/HEAD", ""), ("inner/.gitignore", "*.log\n")], &all[1..]),
+        (
+            "one whose folder has rules",
+            vec![("inner/.git/HEAD", ""), ("inner/deep/.gitignore", "*.log\n")],
+            &all[1..],
+        ),
+        ("a submodule", vec![("inner/.git", "gitdir: ../.git/modules/inner\n")], &all),
+        (
+            "a submodule with exclusions",
+            vec![
+                ("inner/.git", "gitdir: ../.git/modules/inner\n"),
+                (".git/modules/inner/info/exclude", "*.log\n"),
+            ],
+            &all[1..],
+        ),
+        ("a repository of Jujutsu", vec![("inner/.jj/repo/x", "")], &all),
+        ("an outer .ignore goes on", vec![("inner/.git/HEAD", ""), (".ignore", "*.log\n")], &all[1..]),
+    ] {
+        let mut place = vec![
+            (".git/info/exclude", "*.txt\n"),
+            (".gitignore", "*\n"),
+            ("inner/deep/a.log", "x"),
+            ("inner/deep/a.txt", "x"),
+        ];
+        place.extend(files);
+        let bench = Bench::new(&place);
+        for path in ["inner", "inner/deep"] {
+            let mut said: Vec<String> = bench
+                .says("Glob", json!({"pattern": "**/*", "path": path}))
+                .await
+                .lines()
+                .map(str::to_owned)
+                .collect();
+            said.sort();
+            let expected = if expected.is_empty() { &["No files found"] } else { expected };
+            assert_eq!(said, expected, "{name}: {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_walk_from_above_goes_by_each_repositorys_own_rules() {
+    let bench = Bench::new(&[
+        (".git/info/exclude", "*.txt\n"),
+        (".gitignore", "*.log\n"),
+        ("a.log", ""),
+        ("inner/.git/HEAD", ""),
+        ("inner/a.log", ""),
+        ("inner/a.txt", ""),
+        ("plain/a.log", ""),
+        ("plain/a.md", ""),
+    ]);
+    assert_eq!(found(&bench).await.0, ["inner/a.log", "inner/a.txt", "plain/a.md"]);
+}
+
+#[tokio::test]
 async fn ignore_files_that_are_no_files_or_huge_are_left_out_with_a_note() {
     let bench =
         Bench::new(&[("p/a", "x"), ("z/a", "x"), ("d/.gitignore/a", "x"), ("d/b", "x"), ("h/a", "x")]);
