@@ -5,8 +5,8 @@ use std::sync::Arc;
 use whimbrel_models::assemble::Assembly;
 use whimbrel_models::call::{Call, Step, Timing};
 use whimbrel_models::retry::Policy;
-use whimbrel_models::{Fault, FaultKind, History, Preamble, Request, Thinking};
-use whimbrel_wire::{Block, Role};
+use whimbrel_models::{Fault, FaultKind, History, Preamble, Request};
+use whimbrel_wire::{Block, Role, StopReason};
 
 use crate::cost::{Ledger, Metered};
 use crate::engine::Engine;
@@ -30,6 +30,11 @@ impl Consult {
         Self { engine, ledger, model, policy, session }
     }
 
+    /// The same on another ledger.
+    pub fn on(&self, ledger: Ledger) -> Self {
+        Self { ledger, ..self.clone() }
+    }
+
     /// Nobody can be asked: for tests of tools that ask nobody.
     #[cfg(test)]
     pub(crate) fn nobody() -> Self {
@@ -43,23 +48,18 @@ impl Consult {
         let (provider, name) = self.engine.providers().resolve(&self.model)?;
         let mut history = History::new();
         history.push(Role::User, &Block::text(question));
+        let preamble = Arc::new(Preamble::new(vec![system.to_owned()], Vec::new()));
         let request = Request {
-            model: name,
-            preamble: Arc::new(Preamble::new(vec![system.to_owned()], Vec::new())),
-            history: history.ask(),
             max_tokens: LONGEST.min(self.engine.catalog().max_output_tokens(&self.model)),
-            thinking: Thinking::Disabled,
-            effort: None,
-            betas: Vec::new(),
             session_id: self.session.to_string(),
-            raw_events: false,
+            ..Request::new(name, preamble, history.ask())
         };
         let call = Call::new(provider, request, self.policy, Timing::default());
         one_reply(Metered::new(call, self.engine.clone(), self.ledger.clone(), self.model.clone())).await
     }
 }
 
-/// The text of one whole reply. An empty one is a fault.
+/// The text of one whole reply. An empty one is a fault, and so is one that was not brought to its end.
 pub async fn one_reply(mut call: Metered) -> Result<String, Fault> {
     let mut assembly = Assembly::default();
     let mut answer = String::new();
@@ -78,6 +78,14 @@ pub async fn one_reply(mut call: Metered) -> Result<String, Fault> {
             }
             Step::Cut(fault) => return Err(fault),
         }
+    }
+    let unfinished = match assembly.stop_reason {
+        Some(StopReason::MaxTokens) => Some("The model's answer hit the output limit."),
+        Some(StopReason::Refusal) => Some("The model declined to answer."),
+        _ => None,
+    };
+    if let Some(why) = unfinished {
+        return Err(Fault::new(FaultKind::Protocol, why));
     }
     if answer.trim().is_empty() {
         return Err(Fault::new(FaultKind::Protocol, "The model's answer is empty."));

@@ -233,10 +233,12 @@ impl Conversation {
     }
 
     /// A command that the engine answered itself, and what it says for it. The model sees neither.
-    pub async fn command(&mut self, command: &str, answer: &str) {
-        self.log.command(&ids::uuid(), command);
-        let content = Content::Text(format!("<local-command-stdout>{answer}</local-command-stdout>"));
-        let frame = User { is_replay: Some(true), ..self.user_frame(ids::uuid(), content) };
+    pub async fn command(&mut self, prompt: &User, answer: &str) {
+        let asked = prompt.uuid.clone().unwrap_or_else(ids::uuid);
+        self.log.command(&asked, &prompt.message.content.joined_text());
+        let (uuid, text) = (ids::uuid(), format!("<local-command-stdout>{answer}</local-command-stdout>"));
+        self.log.command(&uuid, &text);
+        let frame = User { is_replay: Some(true), ..self.user_frame(uuid, Content::Text(text)) };
         self.outbox.send(frame).await;
     }
 

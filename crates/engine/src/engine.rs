@@ -6,7 +6,7 @@ use whimbrel_models::catalog::Catalog;
 use whimbrel_models::providers::Providers;
 use whimbrel_models::{Preamble, ToolSpec};
 
-use crate::toolbox::Listed;
+use crate::toolbox::Offered;
 use crate::tools;
 
 /// The shared part of an engine. Cheap to clone; one serves any number of sessions.
@@ -18,7 +18,7 @@ pub struct Engine {
 struct Shared {
     providers: Providers,
     catalog: Catalog,
-    tools: Vec<Arc<Listed>>,
+    tools: Vec<Arc<Offered>>,
     /// Preambles in use, so that sessions with the same prompt and tools share one.
     preambles: Mutex<Vec<Weak<Preamble>>>,
 }
@@ -29,7 +29,7 @@ impl Engine {
         let shared = Shared {
             providers,
             catalog: Catalog::default(),
-            tools: tools::all().into_iter().map(|tool| Arc::new(Listed::new(tool))).collect(),
+            tools: tools::all().into_iter().map(|tool| Arc::new(Offered::new(tool))).collect(),
             preambles: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
@@ -46,7 +46,7 @@ impl Engine {
     }
 
     /// The built-in tools.
-    pub fn tools(&self) -> &[Arc<Listed>] {
+    pub fn tools(&self) -> &[Arc<Offered>] {
         &self.shared.tools
     }
 

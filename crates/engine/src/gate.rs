@@ -12,7 +12,7 @@ use crate::ask::{Ask, NoAnswer};
 use crate::permission::Rights;
 use crate::permission::question::question;
 use crate::state::StateSign;
-use crate::toolbox::Listed;
+use crate::toolbox::Offered;
 use crate::tools::Trouble;
 
 /// Whoever can be asked for a permission.
@@ -66,7 +66,7 @@ pub enum Refuser {
 
 impl Gate {
     /// Judges a call and asks if need be. Input that the host changed is judged again, but not asked about again.
-    pub async fn pass(&self, listed: &Listed, id: &str, input: Value) -> Result<Permit, Trouble> {
+    pub async fn pass(&self, listed: &Offered, id: &str, input: Value) -> Result<Permit, Trouble> {
         let name = listed.tool().name();
         // Input that does not fit is an error of the model, not a matter of permission.
         listed.tool().touches(&input)?;
@@ -89,7 +89,7 @@ impl Gate {
         }
     }
 
-    async fn ask(&self, listed: &Listed, id: &str, input: &Value, why: &Question) -> Permit {
+    async fn ask(&self, listed: &Offered, id: &str, input: &Value, why: &Question) -> Permit {
         let tool = listed.tool().name();
         let Asks::Host(ask) = &self.asks else {
             let message = format!(

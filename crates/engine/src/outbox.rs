@@ -41,6 +41,12 @@ impl Outbox {
         }
     }
 
+    /// Sends a frame although everything is to stop: waits while the host is slow, as long as it is there.
+    pub async fn send_last(&self, frame: impl Into<Frame>) {
+        // A host that is gone does not need it.
+        let _ = self.frames.send(frame.into()).await;
+    }
+
     /// Sends a frame if there is room for it right now.
     pub fn try_send(&self, frame: impl Into<Frame>) {
         // A host that is so far behind will not miss it.

@@ -4,11 +4,12 @@
 //! runs and nothing is queued; only the link's stop token ends it at once.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::Map;
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::ControlResponse;
 use whimbrel_wire::message::{Origin, TurnResult, User};
@@ -63,6 +64,7 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
     let (news_sender, mut news) = mpsc::unbounded_channel();
     let mut session = Session::new(engine, setup, &link, news_sender);
     let mut input = Input::Open;
+    let mut grace = None;
     loop {
         if let Some(error) = session.refused.take() {
             session.tasks.shutdown().await;
@@ -73,6 +75,9 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
         if nothing_due && session.tasks.running() == 0 && news.is_empty() {
             break;
         }
+        // The grace begins when nothing is due any more; what wakes us meanwhile does not prolong it.
+        grace = nothing_due
+            .then(|| grace.unwrap_or_else(|| Instant::from_std(clock::monotonic()) + BACKGROUND_GRACE));
         let wake = tokio::select! {
             biased;
             () = link.stop.cancelled() => Wake::Stop,
@@ -80,7 +85,7 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
             () = link.finished.cancelled(), if input == Input::Open => Wake::InputFinished,
             Some(event) = news.recv() => Wake::Task(event),
             ended = turn_end(&mut session.running) => Wake::TurnEnded(Box::new(ended)),
-            () = tokio::time::sleep(BACKGROUND_GRACE), if nothing_due => Wake::GraceOver,
+            () = until(grace) => Wake::GraceOver,
         };
         match wake {
             Wake::Host(line) => {
@@ -115,6 +120,14 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
         session.task_news(event).await;
     }
     Farewell { last_result: session.last_result, not_started: None }
+}
+
+/// Ends at an instant; never, if there is none.
+async fn until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// What can still come from the host.
@@ -162,7 +175,7 @@ pub(crate) struct Session {
 struct Running {
     turn: BoxFuture<'static, (Agent, Ending)>,
     cancel: CancellationToken,
-    started: Instant,
+    started: std::time::Instant,
     origin: Option<Origin>,
 }
 
@@ -309,8 +322,8 @@ impl Session {
 
     async fn start_compact(&mut self, agent: Agent, keep: String, prompt: User) {
         self.state.running().await;
-        let command = self.echo(prompt).await.message.content.joined_text();
-        let wish = compact::Wish { keep, command, init: self.init() };
+        let prompt = self.echo(prompt).await;
+        let wish = compact::Wish { keep, prompt, init: self.init() };
         self.run(agent, Work::Compact(Box::new(wish)), None);
     }
 
@@ -373,8 +386,9 @@ impl Session {
         });
         self.results += 1;
         self.agent = Some(agent);
-        self.outbox.send(result.clone()).await;
-        self.last_result = Some(result);
+        self.last_result = Some(result.clone());
+        // The result is sent even if everything is to stop meanwhile; `stop` limits how long that may take.
+        self.outbox.send_last(result).await;
         if !self.queue.asks() {
             self.state.idle().await;
         }
@@ -404,7 +418,7 @@ impl Session {
         let knobs = self.knobs.borrow();
         Init {
             cwd: self.setup.workspace.root().display().to_string(),
-            tools: self.setup.toolbox.listed_names(),
+            tools: self.setup.toolbox.names_for_init(),
             agents: Some(self.setup.agents.iter().map(|kind| kind.name.clone()).collect()),
             model: knobs.model.clone(),
             permission_mode: self.setup.rights.mode(),

@@ -11,13 +11,13 @@ use crate::permission::Rights;
 use crate::tools::{AGENT, AnyTool};
 
 /// A tool on the list. What the model sees of it is worked out once, for all sessions.
-pub struct Listed {
+pub struct Offered {
     tool: Arc<dyn AnyTool>,
     spec: OnceLock<Arc<ToolSpec>>,
     facts: OnceLock<ToolFacts>,
 }
 
-impl Listed {
+impl Offered {
     /// Puts a tool on the list.
     pub fn new(tool: Arc<dyn AnyTool>) -> Self {
         Self { tool, spec: OnceLock::new(), facts: OnceLock::new() }
@@ -52,23 +52,23 @@ impl Listed {
 /// The tools of a session.
 #[derive(Clone)]
 pub struct Toolbox {
-    tools: Vec<Arc<Listed>>,
+    tools: Vec<Arc<Offered>>,
 }
 
 impl Toolbox {
     /// Picks from all tools what the options ask for, less what a rule takes away.
-    pub fn pick(all: &[Arc<Listed>], wanted: Option<&ToolSet>, rights: &Rights) -> Self {
-        let asked_for = |tool: &Arc<Listed>| match wanted {
+    pub fn pick(all: &[Arc<Offered>], wanted: Option<&ToolSet>, rights: &Rights) -> Self {
+        let asked_for = |tool: &Arc<Offered>| match wanted {
             None | Some(ToolSet::Default) => true,
             Some(ToolSet::List(names)) => names.iter().any(|name| tool.answers_to(name)),
         };
-        let refused = |tool: &Arc<Listed>| rights.removes(tool.tool.name());
+        let refused = |tool: &Arc<Offered>| rights.removes(tool.tool.name());
         Self { tools: all.iter().filter(|tool| asked_for(tool) && !refused(tool)).cloned().collect() }
     }
 
     /// The same tools less one, and only those named if any are.
     pub fn narrowed(&self, only: Option<&[String]>, without: &str) -> Self {
-        let kept = |tool: &&Arc<Listed>| {
+        let kept = |tool: &&Arc<Offered>| {
             tool.tool.name() != without
                 && only.is_none_or(|names| names.iter().any(|name| name == "*" || tool.answers_to(name)))
         };
@@ -76,7 +76,7 @@ impl Toolbox {
     }
 
     /// Finds a tool by its name or an older one.
-    pub fn find(&self, name: &str) -> Option<Arc<Listed>> {
+    pub fn find(&self, name: &str) -> Option<Arc<Offered>> {
         self.tools.iter().find(|tool| tool.answers_to(name)).cloned()
     }
 
@@ -86,7 +86,7 @@ impl Toolbox {
     }
 
     /// The names as hosts expect them in the first notice: there the subagent tool still has its old name.
-    pub fn listed_names(&self) -> Vec<String> {
+    pub fn names_for_init(&self) -> Vec<String> {
         let listed = |name: &str| if name == AGENT { "Task".to_owned() } else { name.to_owned() };
         self.tools.iter().map(|tool| listed(tool.tool.name())).collect()
     }

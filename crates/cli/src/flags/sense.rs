@@ -4,37 +4,41 @@
 //! folders that come later.
 
 use super::Caller;
-use super::list::TOOLS;
+use whimbrel_engine::tools;
 
 /// What becomes of a value that means nothing.
 type Sense = Result<Option<String>, String>;
 
 /// Judges the names in `--tools`.
 pub(super) fn tools(names: &[String], caller: Caller) -> Sense {
-    let known = |name: &&String| TOOLS.contains(&name.as_str()) || name.starts_with("mcp__") || *name == "*";
+    let all = tools::all();
+    let answers = |name: &str| all.iter().any(|tool| tool.name() == name || tool.aliases().contains(&name));
+    let known = |name: &&String| answers(name) || name.starts_with("mcp__") || *name == "*";
     let Some(name) = names.iter().find(|name| !known(name)) else { return Ok(None) };
-    judge(caller, &format!("--tools: there is no tool {name}"), &nearest(name))
+    let tools: Vec<&str> = all.iter().map(|tool| tool.name()).collect();
+    judge(caller, &format!("--tools: there is no tool {name}"), &nearest(name, &tools), "going on without it")
 }
 
 /// Judges the folders in `--add-dir`.
 pub(crate) fn folders(names: &[String], caller: Caller, is_folder: impl Fn(&str) -> bool) -> Sense {
     let Some(name) = names.iter().find(|name| !is_folder(name)) else { return Ok(None) };
-    judge(caller, &format!("--add-dir: {name} is not a folder"), "Make it first, or leave it out.")
+    let fault = format!("--add-dir: {name} is not a folder");
+    judge(caller, &fault, "Make it first, or leave it out.", "it counts once it is one")
 }
 
-fn judge(caller: Caller, fault: &str, remedy: &str) -> Sense {
+fn judge(caller: Caller, fault: &str, remedy: &str, meanwhile: &str) -> Sense {
     match caller {
         Caller::Person => Err(format!("{fault}. {remedy}")),
-        Caller::Sdk => Ok(Some(format!("{fault}; going on without it."))),
+        Caller::Sdk => Ok(Some(format!("{fault}; {meanwhile}."))),
     }
 }
 
-fn nearest(name: &str) -> String {
+fn nearest(name: &str, tools: &[&str]) -> String {
     let name = name.to_lowercase();
-    let likeness = TOOLS.iter().map(|tool| (strsim::jaro_winkler(&name, &tool.to_lowercase()), tool));
+    let likeness = tools.iter().map(|tool| (strsim::jaro_winkler(&name, &tool.to_lowercase()), tool));
     match likeness.max_by(|one, other| one.0.total_cmp(&other.0)) {
         Some((likeness, tool)) if likeness > 0.8 => format!("Did you mean {tool}?"),
-        _ => format!("There are {}.", TOOLS.join(", ")),
+        _ => format!("There are {}.", tools.join(", ")),
     }
 }
 

@@ -65,9 +65,7 @@ pub(super) struct Own {
     pub(super) log: Log,
     pub(super) speaker: Speaker,
     pub(super) system: Vec<String>,
-    pub(super) toolbox: Arc<Toolbox>,
-    pub(super) gate: Gate,
-    pub(super) call: Call,
+    pub(super) bench: Bench,
     pub(super) knobs: KnobsReader,
     pub(super) limits: Limits,
     pub(super) ledger: Ledger,
@@ -99,15 +97,17 @@ impl Agents {
             log: Log::new(home.identity.clone(), home.place.as_ref().map(|place| place.transcript(session))),
             speaker: Speaker::main(),
             system,
-            toolbox: Arc::clone(&home.toolbox),
-            gate: home.gate.clone(),
-            call: Call {
-                id: String::new(),
-                workspace: Arc::clone(&home.workspace),
-                tasks: home.tasks.clone(),
-                consult,
-                agents: Some(self.clone()),
-                cancel: CancellationToken::new(),
+            bench: Bench {
+                toolbox: Arc::clone(&home.toolbox),
+                gate: home.gate.clone(),
+                call: Call {
+                    id: String::new(),
+                    workspace: Arc::clone(&home.workspace),
+                    tasks: home.tasks.clone(),
+                    consult,
+                    agents: Some(self.clone()),
+                    cancel: CancellationToken::new(),
+                },
             },
             knobs: home.knobs.clone(),
             limits: home.limits.clone(),
@@ -119,12 +119,12 @@ impl Agents {
 impl Home {
     /// Makes an agent that knows where it is and has heard nothing yet.
     pub(super) fn agent(&self, own: Own) -> Agent {
-        let Own { log, speaker, system, toolbox, gate, call, knobs, limits, ledger } = own;
+        let Own { log, speaker, system, bench, knobs, limits, ledger } = own;
         let mut agent = Agent {
             engine: self.engine.clone(),
             conversation: Conversation::new(log, self.outbox.clone(), speaker),
-            preamble: self.engine.preamble(system, toolbox.specs()),
-            bench: Bench { toolbox, gate, call },
+            preamble: self.engine.preamble(system, bench.toolbox.specs()),
+            bench,
             knobs,
             outbox: self.outbox.clone(),
             limits,

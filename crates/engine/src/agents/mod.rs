@@ -1,4 +1,4 @@
-//! Subagents: the same turn with another branch of the log, a prompt of its own and no more rights than its parent.
+//! Agents: the main one, and subagents: the same turn with another branch of the log, a prompt of its own and no more rights than its parent.
 //!
 //! Rooms: [`home`] (making an agent), [`definition`] (kinds of subagent), [`spawn`] (running one).
 

@@ -17,6 +17,7 @@ use crate::knobs::KnobsReader;
 use crate::session::Log;
 use crate::tools::{AGENT, Call};
 use crate::turn::{self, Ending};
+use crate::workshop::Bench;
 use crate::{clock, ids};
 
 /// What a subagent is asked to do.
@@ -71,16 +72,25 @@ impl Agents {
         let knobs = follow(&home.knobs, wanted.map(|name| home.engine.catalog().resolve_alias(name)));
         let toolbox = Arc::new(home.toolbox.narrowed(definition.tools.as_deref(), AGENT));
         let transcripts = home.place.as_ref().map(|place| place.subagents(&home.identity.session));
+        let ledger = home.ledger.branch();
         home.agent(Own {
             log: Log::sidechain(home.identity.clone(), agent_id, transcripts.as_deref()),
             speaker: Speaker::subagent(&call.id, agent_id, &definition.name, &errand.description),
             system: vec![definition.prompt.clone()],
-            toolbox,
-            gate: Gate { agent_id: Some(agent_id.into()), ..home.gate.clone() },
-            call: Call { id: String::new(), agents: None, cancel, ..call.clone() },
+            bench: Bench {
+                toolbox,
+                gate: Gate { agent_id: Some(agent_id.into()), ..home.gate.clone() },
+                call: Call {
+                    id: String::new(),
+                    agents: None,
+                    cancel,
+                    consult: call.consult.on(ledger.clone()),
+                    ..call.clone()
+                },
+            },
             knobs,
             limits: Limits { max_turns: None, partial_messages: false, ..home.limits.clone() },
-            ledger: home.ledger.branch(),
+            ledger,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! `/compact`: replaces the conversation by a summary of it.
 
 use tokio_util::sync::CancellationToken;
+use whimbrel_wire::message::User;
 use whimbrel_wire::system::{CompactTrigger, Init};
 
 use crate::agent::Agent;
@@ -22,7 +23,7 @@ pub struct Wish {
     /// What the summary should keep.
     pub keep: String,
     /// The prompt that asked for it.
-    pub command: String,
+    pub prompt: User,
     /// The notice that hosts expect between the work and its outcome.
     pub init: Init,
 }
@@ -32,26 +33,28 @@ pub async fn run(agent: &mut Agent, wish: Wish, cancel: &CancellationToken) -> E
     let summary = compact::summarise(agent, &wish.keep, cancel).await;
     agent.outbox.notify(wish.init).await;
     let done = Ending::new(End::Done);
-    match summary {
+    let ending = match summary {
         Ok(summary) => {
             compact::replace(agent, CompactTrigger::Manual, summary).await;
-            agent.conversation.command(&wish.command, "Compacted.").await;
+            agent.conversation.command(&wish.prompt, "Compacted.").await;
             done
         }
         Err(Failed::Nothing) => {
             let text = "There is nothing to summarise yet.";
-            agent.conversation.command(&wish.command, text).await;
+            agent.conversation.command(&wish.prompt, text).await;
             Ending { text: text.into(), ..done }
         }
         Err(Failed::Interrupted) => {
-            agent.conversation.command(&wish.command, "Interrupted.").await;
+            agent.conversation.command(&wish.prompt, "Interrupted.").await;
             Ending::new(End::AbortedStreaming)
         }
         Err(Failed::Model(fault)) => {
             let text = format!("The conversation could not be summarised: {}", fault.message);
-            agent.conversation.command(&wish.command, &text).await;
+            agent.conversation.command(&wish.prompt, &text).await;
             agent.conversation.failure(&text, fault.failure(), Some(&fault)).await;
             Ending { text, fault: Some(fault), ..Ending::new(End::ApiFailure) }
         }
-    }
+    };
+    agent.conversation.report_losses().await;
+    ending
 }

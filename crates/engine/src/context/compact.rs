@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::call::{Call, Timing};
-use whimbrel_models::{Fault, Request, Thinking};
+use whimbrel_models::{Fault, Request};
 use whimbrel_wire::system::{
     CompactBoundary, CompactMetadata, CompactResult, CompactTrigger, Status, StatusKind,
 };
@@ -82,15 +82,10 @@ async fn ask(agent: &mut Agent, keep: &str) -> Result<String, Fault> {
         if keep.is_empty() { String::new() } else { format!("\n\nThe person asks in particular: {keep}") };
     history.push(Role::User, &Block::text(format!("{QUESTION}{wish}")));
     let request = Request {
-        model: name,
-        preamble: agent.preamble.clone(),
-        history: history.ask(),
         max_tokens: LONGEST.min(agent.engine.catalog().max_output_tokens(&model)),
-        thinking: Thinking::Disabled,
-        effort: None,
         betas: agent.limits.betas.clone(),
         session_id: agent.outbox.session().to_owned(),
-        raw_events: false,
+        ..Request::new(name, agent.preamble.clone(), history.ask())
     };
     let call = Call::new(provider, request, agent.limits.policy(), Timing::default());
     one_reply(Metered::new(call, agent.engine.clone(), agent.ledger.clone(), model)).await

@@ -120,7 +120,7 @@ impl Log {
         self.system(uuid, "compact_boundary", None, line);
     }
 
-    /// A command that the engine answers itself.
+    /// A command that the engine answers itself, or its answer.
     pub fn command(&mut self, uuid: &str, text: &str) {
         let parent = self.leaf.clone();
         self.system(uuid, "local_command", parent.as_deref(), json!({"content": text}));
