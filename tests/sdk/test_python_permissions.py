@@ -128,7 +128,7 @@ def test_a_path_outside_is_asked_about_and_named_unless_its_folder_was_added(sta
 
 
 def test_edits_inside_are_accepted_in_their_mode_and_commands_still_asked_about(stage):
-    replies = (call("Write", file_path="a.txt", content="x"), TOUCH, "Done.")
+    replies = (call("Write", file_path="a.txt", content="x"), call("Bash", command="make all"), "Done.")
     callback, _, _ = play(stage, PermissionResultDeny(message="no"), *replies, permission_mode="acceptEdits")
     assert [tool for tool, _, _ in callback.asked] == ["Bash"]
     assert (stage.workspace / "a.txt").exists()
@@ -169,11 +169,36 @@ UPDATES = {
 }
 
 
-@pytest.mark.xfail(reason="updates that come with an answer are silently left out")
 @pytest.mark.parametrize("update, again", UPDATES.values(), ids=UPDATES)
 def test_an_update_that_comes_with_an_answer_spares_the_next_question(stage, update, again):
     callback, _, _ = play(stage, PermissionResultAllow(updated_permissions=[update]), again, again, "Done.")
     assert len(callback.asked) == 1
+
+
+RULES = {
+    "a prefix": ({"allowed_tools": ["Bash(touch:*)"]}, "touch made.txt", True),
+    "another prefix": ({"allowed_tools": ["Bash(mkdir:*)"]}, "touch made.txt", False),
+    "a part that no rule covers": ({"allowed_tools": ["Bash(touch:*)"]}, "touch made.txt && make all", False),
+    "a denied part": (
+        {"allowed_tools": ["Bash"], "disallowed_tools": ["Bash(rm:*)"]},
+        "touch made.txt; (env rm -f x)",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("rules, command, made", RULES.values(), ids=RULES)
+def test_rules_with_patterns_judge_every_part_of_a_command(stage, rules, command, made):
+    ask("go", stage.options(call("Bash", command=command), "Done.", **rules))
+    assert (stage.workspace / "made.txt").exists() == made
+
+
+def test_a_question_comes_with_what_would_spare_the_next_one(stage):
+    callback, _, _ = play(stage, PermissionResultDeny(message="no"), call("Bash", command="npm run build"), "Done.")
+    ((_, _, context),) = callback.asked
+    (update,) = context.suggestions
+    assert (update.type, update.destination, update.behavior) == ("addRules", "localSettings", "allow")
+    assert [(rule.tool_name, rule.rule_content) for rule in update.rules] == [("Bash", "npm run *")]
 
 
 @pytest.mark.parametrize("rule", ["Bash()", "Bash(*)"])

@@ -1,10 +1,11 @@
 //! Signals: the first stops the run, a second SIGINT leaves at once, and nothing takes longer than two seconds.
 
 use std::io;
+use std::sync::Arc;
 use std::thread::{self, Builder};
 use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::exit::{Cut, Why};
@@ -15,6 +16,8 @@ const PATIENCE: Duration = Duration::from_millis(1900);
 /// Watches for signals from now on, in a thread of its own: a busy engine cannot keep them waiting.
 pub(crate) fn watch(cut: Cut) -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    // With a handler, a file that may not grow is an error of the write and not the end of us.
+    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     let watch = move || {
         for signal in signals.forever() {
             match cut.why() {

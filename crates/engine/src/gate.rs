@@ -6,9 +6,11 @@ use serde_json::{Map, Value};
 use whimbrel_policy::{Decision, Question, Reason};
 use whimbrel_wire::codec::restore;
 use whimbrel_wire::control::CanUseTool;
-use whimbrel_wire::permission::{PermissionMode, PermissionResult};
+use whimbrel_wire::permission::{Destination, PermissionMode, PermissionResult, PermissionUpdate};
+use whimbrel_wire::system::{InformationLevel, Informational};
 
 use crate::ask::{Ask, NoAnswer};
+use crate::outbox::Outbox;
 use crate::permission::Rights;
 use crate::permission::question::question;
 use crate::state::StateSign;
@@ -33,6 +35,8 @@ pub struct Gate {
     pub asks: Asks,
     /// Shows the host that the session waits for it.
     pub state: StateSign,
+    /// The way to the host.
+    pub outbox: Outbox,
     /// The subagent that asks; none on the main line.
     pub agent_id: Option<Arc<str>>,
 }
@@ -105,11 +109,29 @@ impl Gate {
         let answer = ask.ask(question).await;
         waiting.over().await;
         if let Ok(PermissionResult::Allow { updated_permissions: Some(updates), .. }) = &answer {
-            self.rights.apply(updates);
+            self.change(updates).await;
         }
         read_answer(tool, input, answer)
     }
+
+    /// Makes the changes that came with an answer; what could not be done is told.
+    async fn change(&self, updates: &[PermissionUpdate]) {
+        let mut problems = self.rights.apply(updates);
+        let in_memory = |update: &PermissionUpdate| {
+            matches!(update.destination(), Destination::Session | Destination::CliArg)
+        };
+        if !updates.iter().all(in_memory) {
+            problems.push(NOT_WRITTEN.into());
+        }
+        for content in problems {
+            let level = InformationLevel::Warning;
+            self.outbox.notify(Informational { content, level, ..Informational::default() }).await;
+        }
+    }
 }
+
+/// What the host is told when it wants a change kept in a file.
+const NOT_WRITTEN: &str = "This version of Whimbrel does not write settings files yet: the change of permissions counts for this session only.";
 
 /// What the model is told of a refusal.
 fn refused(tool: &str, reason: &Reason) -> Result<Permit, Trouble> {

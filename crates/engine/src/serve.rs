@@ -35,7 +35,7 @@ use crate::setup::{Setup, SetupError, Start};
 use crate::state::StateSign;
 use crate::tasks::{TaskEvent, Tasks};
 use crate::turn::{self, Ending};
-use crate::{clock, control, ids, task_news};
+use crate::{clock, control, files, ids, task_news};
 
 /// How long an interrupted turn may take to wind up when the session is stopped.
 const WIND_UP: Duration = Duration::from_millis(1500);
@@ -118,6 +118,10 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
     session.tasks.shutdown().await;
     while let Ok(event) = news.try_recv() {
         session.task_news(event).await;
+    }
+    if session.setup.place.is_none() {
+        // Nothing of the session is to be kept. What cannot be removed is the temporary folder's business.
+        let _ = files::remove_folder(session.setup.workspace.spill());
     }
     Farewell { last_result: session.last_result, not_started: None }
 }
@@ -466,6 +470,7 @@ impl Session {
             rights: self.setup.rights.clone(),
             asks: if self.setup.host_answers { Asks::Host(self.ask.clone()) } else { Asks::Nobody },
             state: self.state.clone(),
+            outbox: self.outbox.clone(),
             agent_id: None,
         }
     }

@@ -4,6 +4,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
@@ -73,8 +74,8 @@ pub struct Workshop {
     bench: Bench,
     waiting: VecDeque<(Wanted, Pace)>,
     running: FuturesUnordered<BoxFuture<'static, Made>>,
-    /// Calls that have begun and have no result yet.
-    begun: Vec<Wanted>,
+    /// Calls that have begun and have no result yet, and whether they were permitted.
+    begun: Vec<(Wanted, Permitted)>,
     /// Results that nobody has taken yet.
     done: VecDeque<Made>,
     /// Every id of the reply.
@@ -82,6 +83,9 @@ pub struct Workshop {
     alone: bool,
     streaming: bool,
 }
+
+/// Set when a call has passed the gate: from then on it may have done something.
+type Permitted = Arc<AtomicBool>;
 
 /// How a call goes with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,13 +160,17 @@ impl Workshop {
     /// Stops everything and answers the calls that have no result.
     pub fn abandon(mut self) -> Vec<Made> {
         self.running.clear();
-        let waiting = self.waiting.iter().map(|(wanted, _)| wanted);
-        let cut_off: Vec<Made> = self.begun.iter().chain(waiting).map(interrupted).collect();
+        let begun = self.begun.iter().map(|(wanted, permitted)| match permitted.load(Ordering::Relaxed) {
+            true => interrupted(wanted),
+            false => not_started(wanted),
+        });
+        let waiting = self.waiting.iter().map(|(wanted, _)| not_started(wanted));
+        let cut_off: Vec<Made> = begun.chain(waiting).collect();
         self.done.into_iter().chain(cut_off).collect()
     }
 
     fn finish(&mut self, made: Made) {
-        self.begun.retain(|wanted| wanted.id != made.id);
+        self.begun.retain(|(wanted, _)| wanted.id != made.id);
         self.done.push_back(made);
         self.alone = false;
         self.begin();
@@ -180,8 +188,9 @@ impl Workshop {
             }
             self.alone = *pace == Pace::Alone;
             if let Some((wanted, _)) = self.waiting.pop_front() {
-                self.begun.push(wanted.clone());
-                self.running.push(Box::pin(make(self.bench.clone(), wanted)));
+                let permitted = Permitted::default();
+                self.begun.push((wanted.clone(), Arc::clone(&permitted)));
+                self.running.push(Box::pin(make(self.bench.clone(), wanted, permitted)));
             }
         }
     }
@@ -197,7 +206,7 @@ impl Workshop {
 }
 
 /// Makes one call: find the tool, pass the gate, do the work.
-async fn make(bench: Bench, wanted: Wanted) -> Made {
+async fn make(bench: Bench, wanted: Wanted, permitted: Permitted) -> Made {
     if let Some(why) = &wanted.bad_input {
         return failed(&wanted.id, &Trouble::Refused(format!("InputValidationError: {why}")));
     }
@@ -207,7 +216,10 @@ async fn make(bench: Bench, wanted: Wanted) -> Made {
         return failed(&wanted.id, &Trouble::Refused(text));
     };
     match bench.gate.pass(&tool, &wanted.id, wanted.input.clone()).await {
-        Ok(Permit::Go(input)) => work(tool.tool(), &bench.call, &wanted.id, input).await,
+        Ok(Permit::Go(input)) => {
+            permitted.store(true, Ordering::Relaxed);
+            work(tool.tool(), &bench.call, &wanted.id, input).await
+        }
         Ok(Permit::No { message, stop, by }) => denied(wanted, message, stop, by),
         Err(trouble) => failed(&wanted.id, &trouble),
     }
@@ -243,6 +255,14 @@ fn denied(wanted: Wanted, message: String, stop: bool, by: Refuser) -> Made {
     let made = failed(&wanted.id, &Trouble::Failed(message.clone()));
     let denial = Denial { tool_name: wanted.tool, tool_use_id: wanted.id, tool_input: wanted.input };
     Made { denial: Some(Refused { denial, message, by }), stop, ..made }
+}
+
+/// The result of a call that never began.
+fn not_started(wanted: &Wanted) -> Made {
+    failed(
+        &wanted.id,
+        &Trouble::Failed("Not started: the turn was interrupted by the user before it.".into()),
+    )
 }
 
 /// The result of a call that was stopped before it had one.

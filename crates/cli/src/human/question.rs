@@ -49,7 +49,7 @@ impl Judge {
     }
 }
 
-/// How many lines of one field are shown.
+/// How many lines of one field are shown. A command is always shown whole: its last line does as much as its first.
 const SHOWN: usize = 200;
 
 /// The whole call, so that nothing is approved unseen: every field of its input, line by line.
@@ -60,10 +60,11 @@ fn prompt(tool: &str, input: &Map<String, Value>, reason: Option<&str>) -> Strin
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         shown += &format!("    {}:", clean(name, Rendering::Line));
         if value.contains('\n') {
-            for line in value.lines().take(SHOWN) {
+            let limit = if name == "command" { usize::MAX } else { SHOWN };
+            for line in value.lines().take(limit) {
                 shown += &format!("\n      | {}", clean(line, Rendering::Line));
             }
-            let more = value.lines().count().saturating_sub(SHOWN);
+            let more = value.lines().count().saturating_sub(limit);
             if more > 0 {
                 shown += &format!("\n      ({more} more lines are not shown here)");
             }
@@ -125,5 +126,19 @@ mod tests {
         let shown = prompt("Bash", input.as_object().unwrap(), Some("b\nc"));
         let expected = "  ? Bash (b c)\n    command:\n      | echo ok\n      | \n      | \u{fffd}[2Arm -rf ~\u{fffd}\n    timeout: 5\n    allow? [y/N] ";
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_long_command_is_shown_to_its_last_line_and_a_long_file_is_not() {
+        let long = "x\n".repeat(600) + "the end";
+        for (field, whole) in [("command", true), ("content", false)] {
+            let input = json!({field: long});
+            let shown = prompt("Tool", input.as_object().unwrap(), None);
+            assert_eq!(
+                (shown.contains("the end"), shown.contains("401 more lines")),
+                (whole, !whole),
+                "{field}"
+            );
+        }
     }
 }

@@ -12,8 +12,8 @@ pub(super) enum Line<'a> {
     Whole(&'a [u8]),
     /// A line over the limit. It was skipped to its end without being kept.
     TooLong,
-    /// The input ended within a line of this many bytes.
-    Half(usize),
+    /// What came after the last line end.
+    Half(&'a [u8]),
     /// The input has ended.
     End,
 }
@@ -81,13 +81,13 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    fn finish(&mut self) -> Line<'static> {
-        let left = self.end - self.start;
+    fn finish(&mut self) -> Line<'_> {
+        let left = self.start..self.end;
         (self.start, self.scanned, self.end) = (0, 0, 0);
-        match (std::mem::take(&mut self.skipping), left) {
+        match (std::mem::take(&mut self.skipping), left.is_empty()) {
             (true, _) => Line::TooLong,
-            (false, 0) => Line::End,
-            (false, left) => Line::Half(left),
+            (false, true) => Line::End,
+            (false, false) => Line::Half(&self.buffer[left]),
         }
     }
 }
@@ -116,7 +116,7 @@ mod tests {
         match line {
             Line::Whole(text) => String::from_utf8_lossy(text).into_owned(),
             Line::TooLong => "<too long>".into(),
-            Line::Half(n) => format!("<half {n}>"),
+            Line::Half(text) => format!("<half {}>", text.len()),
             Line::End => "<end>".into(),
         }
     }

@@ -32,9 +32,18 @@ pub(super) fn read(
             Ok(Line::Whole(line)) if line.trim_ascii().is_empty() => continue,
             Ok(Line::Whole(line)) => frame(line),
             Ok(Line::TooLong) => Err(WireError::TooLong),
-            Ok(Line::Half(bytes)) => {
-                return note(&format!("The input ended within a line; its {bytes} bytes were left out."));
-            }
+            // Only the line end is missing of a whole frame; half a one is never valid.
+            Ok(Line::Half(line)) => match frame(line) {
+                Ok(frame) => Ok(frame),
+                Err(_) => {
+                    let bytes = line.len();
+                    note(&format!("The input ended within a line; its {bytes} bytes were left out."));
+                    if on_malformed == OnMalformed::Leave {
+                        cut.fire(Why::BadInput);
+                    }
+                    return;
+                }
+            },
             Ok(Line::End) => return,
             Err(error) => return note(&format!("The input cannot be read any further: {error}.")),
         };

@@ -144,6 +144,14 @@ pub fn read(path: &Path, limit: u64) -> io::Result<(Vec<u8>, Stamp)> {
     Ok((bytes, stamp))
 }
 
+/// Removes a folder with all that is in it. One that is not there is removed already.
+pub fn remove_folder(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// The nearest thing above a path that is no folder, so that nothing can lie below it.
 pub fn blocker(path: &Path) -> Option<&Path> {
     let above = path.ancestors().skip(1).find(|above| fs::metadata(above).is_ok())?;

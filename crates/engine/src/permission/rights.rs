@@ -60,7 +60,10 @@ impl Rights {
         let home = PathBuf::from(workspace.variable("HOME").unwrap_or_default());
         let mut rules = RuleSet::new(&home, workspace.root());
         let mut layer = Layer::new(Source::CliArg, workspace.root());
-        (layer.allow, layer.deny) = (grants.allow, grants.deny);
+        // `Tool()` in the options has always meant the whole tool.
+        let whole = |rule: String| rule.strip_suffix("()").map(str::to_owned).unwrap_or(rule);
+        layer.allow = grants.allow.into_iter().map(whole).collect();
+        layer.deny = grants.deny;
         let loaded = rules.add_layer(&layer, &RealFs);
         if let Some(error) = loaded.errors.first() {
             return Err(format!("The session does not start without a rule that should deny: {error}."));

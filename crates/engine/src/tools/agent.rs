@@ -24,6 +24,10 @@ pub(super) struct Input {
     subagent_type: Option<String>,
     /// A model other than its own
     model: Option<String>,
+    #[schemars(skip)]
+    isolation: Option<String>,
+    #[schemars(skip)]
+    run_in_background: Option<bool>,
 }
 
 impl Tool for Agent {
@@ -42,6 +46,16 @@ impl Tool for Agent {
         let Some(agents) = call.agents.clone() else {
             return Err(Trouble::Refused("A subagent cannot start another one.".into()));
         };
+        // Work that was to be kept apart must not be done in the person's own tree.
+        let missing = [
+            (input.isolation.is_some(), "isolation"),
+            (input.run_in_background == Some(true), "run_in_background"),
+        ];
+        if let Some((_, field)) = missing.iter().find(|(asked, _)| *asked) {
+            return Err(Trouble::Refused(format!(
+                "{field} is not available here. Leave it out, or do without a subagent."
+            )));
+        }
         let kind = input.subagent_type.unwrap_or_else(|| GENERAL.into());
         let Some(definition) = agents.definitions().iter().find(|definition| definition.name == kind) else {
             let known: Vec<&str> =
@@ -62,6 +76,11 @@ impl Tool for Agent {
             Example::new(
                 "an unknown kind is refused",
                 json!({"description": "x", "prompt": "y", "subagent_type": "z"}),
+            )
+            .fails(&["subagent"]),
+            Example::new(
+                "what would be kept apart is not done elsewhere",
+                json!({"description": "x", "prompt": "y", "isolation": "worktree"}),
             )
             .fails(&["subagent"]),
         ]
