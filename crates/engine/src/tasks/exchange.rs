@@ -1,16 +1,18 @@
 //! A command that is told something and answers: we write its input, and read its two outputs apart.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
-use std::process::Stdio;
 
 use bytes::Bytes;
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
-use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Tasks;
-use super::process::{Body, DRAIN, DRAIN_SILENCE, Ending, Order, Pipe, StartFault};
+use super::pipe::{Drain, Pipe};
+use super::process::{Body, Ending, Order, StartFault};
 use super::readable::{readable, size};
 use super::script::Script;
 
@@ -67,12 +69,12 @@ pub(crate) enum Step {
 }
 
 impl Exchange {
-    /// Starts a command that reads `input`.
+    /// Starts a command that reads `input`. It must not be longer than the system takes for an argument.
     pub(crate) fn start(tasks: &Tasks, order: &Order, input: Bytes) -> Result<Self, StartFault> {
         let roster = &tasks.table.roster;
         let (stdout, stdout_writer) = Pipe::open()?;
         let (stderr, stderr_writer) = Pipe::open()?;
-        let script = Script { argument: &order.command, input: Stdio::piped() };
+        let script = Script::with_input(&order.command)?;
         let mut body = Body::start(order, script, roster, stdout_writer, stderr_writer)?;
         let input = body.input().map(|pipe| Input { pipe, rest: input });
         Ok(Self { input, stdout, stderr, body, heard: Heard::new(), closed: roster.closed.clone() })
@@ -100,9 +102,19 @@ impl Exchange {
         Step::Ended(ending)
     }
 
-    /// Ends the command and all its children, and waits until they are gone.
+    /// Ends the command and all its children, and hears what they say until they are gone.
     pub(crate) async fn stop(mut self) -> Heard {
-        self.body.end().await;
+        self.input = None;
+        {
+            let mut end = std::pin::pin!(self.body.end());
+            loop {
+                tokio::select! {
+                    biased;
+                    () = &mut end => break,
+                    _ = hear(&mut self.stdout, &mut self.stderr, &mut self.heard) => {}
+                }
+            }
+        }
         self.drain().await;
         self.close()
     }
@@ -118,13 +130,10 @@ impl Exchange {
 
     /// Reads what is left.
     async fn drain(&mut self) {
-        let deadline = Instant::now() + DRAIN;
-        while (self.stdout.open || self.stderr.open) && Instant::now() < deadline {
-            let more = hear(&mut self.stdout, &mut self.stderr, &mut self.heard);
-            if timeout(DRAIN_SILENCE, more).await.is_err() {
-                break;
-            }
-        }
+        let drain = Drain::begin();
+        while (self.stdout.open || self.stderr.open)
+            && drain.goes_on(hear(&mut self.stdout, &mut self.stderr, &mut self.heard)).await
+        {}
     }
 }
 
@@ -235,125 +244,5 @@ impl Heard {
         heard.stdout.take(stdout.as_bytes());
         heard.stderr.take(stderr.as_bytes());
         heard
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-    use std::time::Duration;
-
-    use tempfile::TempDir;
-    use tokio::sync::mpsc;
-
-    use super::super::tests::{gone, pid_from};
-    use super::*;
-
-    struct Place {
-        tasks: Tasks,
-        folder: TempDir,
-    }
-
-    fn place() -> Place {
-        Place { tasks: Tasks::new(mpsc::unbounded_channel().0), folder: tempfile::tempdir().unwrap() }
-    }
-
-    impl Place {
-        fn start(&self, command: &str, input: impl Into<Bytes>) -> Exchange {
-            let environment = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
-            let order = Order { command: command.into(), cwd: self.folder.path().into(), environment };
-            Exchange::start(&self.tasks, &order, input.into()).unwrap()
-        }
-
-        async fn run(&self, command: &str, input: impl Into<Bytes>) -> (Ending, Heard) {
-            let mut exchange = self.start(command, input);
-            let ended = async {
-                loop {
-                    if let Step::Ended(ending) = exchange.step().await {
-                        break ending;
-                    }
-                }
-            };
-            let ending = timeout(Duration::from_secs(30), ended).await.unwrap();
-            (ending, exchange.close())
-        }
-    }
-
-    #[tokio::test]
-    async fn a_command_is_told_something_and_both_outputs_are_heard_apart() {
-        let (ending, heard) = place().run("read x; echo \"got $x\"; echo oops >&2; exit 3", "hello\n").await;
-        assert_eq!(ending, Ending::Exited(3));
-        assert_eq!((heard.stdout.raw().as_ref(), heard.stderr.text().as_str()), ("got hello\n", "oops\n"));
-        assert_eq!(heard.both.shown().lines().count(), 2);
-    }
-
-    #[tokio::test]
-    async fn a_command_that_does_not_listen_holds_nobody_up() {
-        let place = place();
-        let much = "x".repeat(4 * 1024 * 1024);
-        for (name, command, said) in [
-            ("it ends at once", "true", ""),
-            ("it closes its input", "exec 0<&-; echo closed", "closed\n"),
-            ("it reads a little", "head -c 3; echo", "xxx\n"),
-            ("it never reads", "echo busy", "busy\n"),
-            ("it reads all", "wc -c | tr -d ' '", "4194304\n"),
-        ] {
-            let (ending, heard) = place.run(command, much.clone()).await;
-            assert_eq!(ending, Ending::Exited(0), "{name}");
-            assert_eq!(heard.stdout.raw(), said, "{name}");
-        }
-    }
-
-    #[tokio::test]
-    async fn a_flood_is_read_and_not_kept() {
-        let (ending, heard) = place().run("head -c 100000000 /dev/zero", "").await;
-        assert_eq!(ending, Ending::Exited(0));
-        assert!(heard.stdout.is_cut());
-        assert_eq!(heard.stdout.size(), "100.0 MB");
-        assert_eq!(heard.stdout.bytes.len(), KEPT_ANSWER);
-        assert!(heard.both.shown().len() < SHOWN + 100);
-    }
-
-    #[tokio::test]
-    async fn something_left_running_does_not_hold_the_answer() {
-        let place = place();
-        let (ending, heard) = place.run("sleep 300 & echo $! > left; echo done", "").await;
-        assert_eq!((ending, heard.stdout.raw().as_ref()), (Ending::Exited(0), "done\n"));
-        let left = pid_from(&place.folder.path().join("left")).await;
-        place.tasks.shutdown().await;
-        assert!(gone(left).await);
-    }
-
-    #[tokio::test]
-    async fn stopped_or_dropped_it_ends_with_its_children() {
-        let place = place();
-        for (name, stop) in [("stopped", true), ("dropped", false)] {
-            let command = format!("trap '' TERM; sh -c 'echo $$ > {name}; exec sleep 300'; true");
-            let exchange = place.start(&command, "");
-            let child = pid_from(&place.folder.path().join(name)).await;
-            if stop {
-                exchange.stop().await;
-            } else {
-                drop(exchange);
-            }
-            assert!(gone(child).await, "{name}");
-        }
-    }
-
-    #[tokio::test]
-    async fn the_end_of_the_session_ends_it() {
-        let place = place();
-        let mut exchange = place.start("echo $$ > pid; sleep 300", "");
-        let pid = pid_from(&place.folder.path().join("pid")).await;
-        let (step, ()) = tokio::join!(
-            async {
-                let step = exchange.step().await;
-                drop(exchange);
-                step
-            },
-            place.tasks.shutdown()
-        );
-        assert_eq!(step, Step::SessionEnds);
-        assert!(gone(pid).await);
     }
 }

@@ -13,6 +13,7 @@ use nix::sys::resource::rlim_t;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::Pid;
 
+use super::procfs;
 use crate::ids;
 
 /// The variable in the environment.
@@ -35,8 +36,9 @@ static BY_LIMIT: AtomicBool = AtomicBool::new(false);
 static CHANGING: Mutex<()> = Mutex::new(());
 
 /// Finds, from now on, also such daemons that have left their group and cleared their environment, and ends them with
-/// their session. For programs that belong to the engine: while a command is being started, `RLIMIT_RTTIME` of this
-/// process is another one.
+/// their session. Must be called before the first command of the process: a session that has already run one, and all
+/// sessions beside it, know their commands by the variable only. For programs that belong to the engine: while a
+/// command is being started, `RLIMIT_RTTIME` of this process is another one.
 pub fn follow_daemons() {
     BY_LIMIT.store(true, Ordering::Relaxed);
 }
@@ -106,9 +108,10 @@ impl Mark {
         }
     }
 
-    /// Whether a process carries it. One that has ended shows nothing; one of somebody else shows its limits only.
+    /// Whether a process carries it. One of somebody else shows its limits only. So does one that has ended, until
+    /// somebody waits for it, which may be never: it does not count.
     pub(super) fn is_on(&self, id: Pid) -> bool {
-        self.is_in_environment(id) || self.is_among_limits(id)
+        self.is_in_environment(id) || self.is_among_limits(id) && !procfs::has_ended(id)
     }
 
     fn is_in_environment(&self, id: Pid) -> bool {
@@ -147,7 +150,12 @@ fn under<T>(_limit: rlim_t, start: impl FnOnce() -> T) -> T {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a process to look at")]
 mod tests {
+    use std::process::Command;
+
+    use nix::sys::wait::{Id, WaitPidFlag, waitid};
+
     use super::*;
 
     #[test]
@@ -171,5 +179,22 @@ mod tests {
         assert!(mark.start(|| mark.is_among_limits(Pid::this())));
         assert_eq!(getrlimit(Resource::RLIMIT_RTTIME).unwrap(), before);
         assert!(!mark.is_on(Pid::this()));
+    }
+
+    #[test]
+    fn a_process_that_nobody_waits_for_is_not_marked_any_more() {
+        follow_daemons();
+        let mark = Marks::of_this_process().next();
+        for (name, variable) in [("by both", Some(mark.value())), ("by its limit", None)] {
+            let mut command = Command::new("/bin/sleep");
+            command.arg("300").env_clear().envs(variable.map(|value| (VARIABLE, value)));
+            let mut child = mark.start(|| command.spawn()).unwrap();
+            let id = Pid::from_raw(child.id().try_into().unwrap());
+            assert!(mark.is_on(id), "{name}");
+            child.kill().unwrap();
+            waitid(Id::Pid(id), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
+            assert!(mark.is_among_limits(id) && !mark.is_on(id), "{name}");
+            child.wait().unwrap();
+        }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! - `process`: one command, from its start to its end; `script`: how the shell gets it; `exchange`: one that is told
 //!   something and answers;
-//! - `output`: what it prints, in bounded memory; `readable`: the same for the eyes of a model;
+//! - `pipe`: where its output comes in; `output`: what it prints, in bounded memory; `readable`: the same for the eyes
+//!   of a model;
 //! - `task`: background work as others see it;
 //! - `trail`: follows `cd` from one command to the next;
 //! - `roster`: what runs now; `mark`: by what it is known, `procfs`: finds what has wandered off; `reaper`: for the day
@@ -11,6 +12,7 @@
 mod exchange;
 mod mark;
 mod output;
+mod pipe;
 mod process;
 mod procfs;
 mod readable;

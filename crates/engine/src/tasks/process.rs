@@ -12,25 +12,16 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
-use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::mark::VARIABLE;
 use super::output::Capture;
+use super::pipe::{Drain, Pipe};
 use super::roster::{GRACE, Group, Roster};
 use super::script::Script;
 use crate::clock;
-
-/// How long we wait for more output after a command has ended, if something still holds its output open: at most
-/// this long, and only as long as something comes every now and then.
-pub(super) const DRAIN: Duration = Duration::from_millis(200);
-pub(super) const DRAIN_SILENCE: Duration = Duration::from_millis(50);
-
-/// How much is read at once: little at first, for most commands say little.
-const FIRST_READ: usize = 4 * 1024;
-const LARGE_READ: usize = 64 * 1024;
 
 /// A command, and where and in which surroundings it runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,7 +40,7 @@ pub enum StartFault {
     /// Its folder is gone.
     #[error("the folder {} does not exist any more", .0.display())]
     NoFolder(PathBuf),
-    /// Its variables are too many or too long; the command itself may have any length.
+    /// Its variables are too many or too long.
     #[error(
         "the variables of its environment are too long for the system, which takes about 128 KB for one and 2 MB for \
          all; let the user unset or shorten some"
@@ -91,15 +82,6 @@ pub(super) struct Process {
     body: Body,
 }
 
-/// Where an output of a command comes in.
-pub(super) struct Pipe {
-    receiver: Receiver,
-    /// What came last.
-    pub(super) buffer: Vec<u8>,
-    /// Whether something can still come.
-    pub(super) open: bool,
-}
-
 /// The processes of a command, until they have ended. Dropped before, they are ended.
 pub(super) struct Body(Option<Alive>);
 
@@ -124,10 +106,10 @@ impl Process {
             tokio::select! {
                 biased;
                 ending = self.body.ended() => break ending,
-                () = self.output.read(capture), if self.output.open => {}
+                () = read(&mut self.output, capture), if self.output.open => {}
             }
         };
-        (ending, self.output.drain(capture).await)
+        (ending, self.drain(capture).await)
     }
 
     /// Ends the command and all its children, and reads what they say until then.
@@ -138,11 +120,18 @@ impl Process {
                 tokio::select! {
                     biased;
                     () = &mut end => break,
-                    () = self.output.read(capture), if self.output.open => {}
+                    () = read(&mut self.output, capture), if self.output.open => {}
                 }
             }
         }
-        self.output.drain(capture).await;
+        self.drain(capture).await;
+    }
+
+    /// Reads what is left.
+    async fn drain(&mut self, capture: &mut Capture) -> Leftover {
+        let drain = Drain::begin();
+        while self.output.open && drain.goes_on(read(&mut self.output, capture)).await {}
+        if self.output.open { Leftover::Running } else { Leftover::Nothing }
     }
 
     /// Keeps taking what is printed by something that the command left running, so that printing does not kill it.
@@ -234,51 +223,10 @@ impl Alive {
     }
 }
 
-impl Pipe {
-    /// A new pipe: our end, and the end for the command.
-    pub(super) fn open() -> io::Result<(Self, PipeWriter)> {
-        let (reader, writer) = io::pipe()?;
-        let receiver = Receiver::from_owned_fd(reader.into())?;
-        Ok((Self { receiver, buffer: Vec::with_capacity(FIRST_READ), open: true }, writer))
-    }
-
-    /// Takes what is there; waits if nothing is.
-    async fn read(&mut self, capture: &mut Capture) {
-        if self.fill().await {
-            capture.take(&self.buffer);
-            if self.buffer.len() == self.buffer.capacity() && self.buffer.len() < LARGE_READ {
-                self.buffer.reserve_exact(LARGE_READ - self.buffer.len());
-            }
-        }
-    }
-
-    /// Puts the next bytes into the buffer, and says whether there were any.
-    pub(super) async fn fill(&mut self) -> bool {
-        self.buffer.clear();
-        self.open = self.receiver.readable().await.is_ok();
-        match self.receiver.try_read_buf(&mut self.buffer) {
-            Ok(count) if count > 0 => return true,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Ok(_) | Err(_) => self.open = false,
-        }
-        false
-    }
-
-    async fn drain(&mut self, capture: &mut Capture) -> Leftover {
-        let deadline = clock::monotonic() + DRAIN;
-        while self.open && clock::monotonic() < deadline {
-            if timeout(DRAIN_SILENCE, self.read(capture)).await.is_err() {
-                break;
-            }
-        }
-        if self.open { Leftover::Running } else { Leftover::Nothing }
-    }
-
-    /// Takes what comes and drops it, until nothing more can come.
-    pub(super) async fn discard(mut self) {
-        while self.open {
-            self.fill().await;
-        }
+/// Takes what is there; waits if nothing is.
+async fn read(output: &mut Pipe, capture: &mut Capture) {
+    if output.fill().await {
+        capture.take(&output.buffer);
     }
 }
 

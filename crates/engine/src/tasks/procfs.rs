@@ -49,13 +49,39 @@ pub(super) fn kill_all(mark: &Mark) {
 /// Whether a process of the group is still at work. One that has ended stays in its group until somebody waits for
 /// it, which may be never.
 pub(super) fn group_works(group: Pid) -> bool {
-    let at_work = |id: Pid| {
-        let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    all().into_iter().filter_map(Facts::of).any(|facts| facts.group == group && facts.works)
+}
+
+/// Whether a process has ended, even if nobody has waited for it yet.
+pub(super) fn has_ended(id: Pid) -> bool {
+    Facts::of(id).is_none_or(|facts| !facts.works)
+}
+
+/// What the system tells of a process.
+#[derive(Debug, PartialEq, Eq)]
+struct Facts {
+    group: Pid,
+    /// Whether it is still at work: one whose first thread has ended may have others.
+    works: bool,
+}
+
+impl Facts {
+    fn of(id: Pid) -> Option<Self> {
+        Self::read(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
+    }
+
+    fn read(stat: &str) -> Option<Self> {
+        // The name before may hold anything.
         let mut words = stat.rsplit_once(") ")?.1.split(' ');
-        let (state, _parent, its_group) = (words.next()?, words.next()?, words.next()?);
-        Some(!matches!(state, "Z" | "X") && its_group.parse() == Ok(group.as_raw()))
-    };
-    all().into_iter().any(|id| at_work(id).unwrap_or(false))
+        let (state, _parent, group) = (words.next()?, words.next()?, words.next()?);
+        let threads: u64 = words.nth(14)?.parse().ok()?;
+        let works = match state {
+            "X" => false,
+            "Z" => threads > 1,
+            _ => true,
+        };
+        Some(Self { group: Pid::from_raw(group.parse().ok()?), works })
+    }
 }
 
 fn signal_all(ids: &[Pid], signal: Signal) {
@@ -74,4 +100,21 @@ fn all() -> Vec<Pid> {
     processes
         .filter_map(|process| process.ok()?.file_name().to_str()?.parse().ok().map(Pid::from_raw))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_works_as_long_as_one_of_its_threads_does() {
+        for (state, threads, works) in
+            [("S", 1, true), ("R", 3, true), ("T", 1, true), ("Z", 1, false), ("Z", 2, true), ("X", 0, false)]
+        {
+            let stat =
+                format!("7 (a) S 1 (b) {state} 1 42 5733 0 -1 4227148 222 0 0 0 0 0 0 0 20 0 {threads} 0 18");
+            assert_eq!(Facts::read(&stat), Some(Facts { group: Pid::from_raw(42), works }), "{stat}");
+        }
+        assert_eq!(Facts::read("7 (a) S 1"), None);
+    }
 }

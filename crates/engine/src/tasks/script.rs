@@ -29,4 +29,13 @@ impl<'a> Script<'a> {
         file.rewind()?;
         Ok(Self { argument: FROM_INPUT, input: file.into() })
     }
+
+    /// A command that we write the input of, so that it cannot come by that way itself.
+    pub(super) fn with_input(command: &'a str) -> io::Result<Self> {
+        if command.len() > LONGEST_ARGUMENT {
+            let fault = "it is longer than 128 KB; put it into a file and run that";
+            return Err(io::Error::new(io::ErrorKind::ArgumentListTooLong, fault));
+        }
+        Ok(Self { argument: command, input: Stdio::piped() })
+    }
 }

@@ -1,0 +1,155 @@
+//! Claims about commands that are told something and answer.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::super::tests::{gone, pid_from};
+use super::*;
+
+struct Place {
+    tasks: Tasks,
+    folder: TempDir,
+}
+
+fn place() -> Place {
+    Place { tasks: Tasks::new(mpsc::unbounded_channel().0), folder: tempfile::tempdir().unwrap() }
+}
+
+impl Place {
+    fn order(&self, command: &str) -> Order {
+        let environment = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
+        Order { command: command.into(), cwd: self.folder.path().into(), environment }
+    }
+
+    fn start(&self, command: &str, input: impl Into<Bytes>) -> Exchange {
+        Exchange::start(&self.tasks, &self.order(command), input.into()).unwrap()
+    }
+
+    async fn run(&self, command: &str, input: impl Into<Bytes>) -> (Ending, Heard) {
+        let mut exchange = self.start(command, input);
+        let ended = async {
+            loop {
+                if let Step::Ended(ending) = exchange.step().await {
+                    break ending;
+                }
+            }
+        };
+        let ending = timeout(Duration::from_secs(30), ended).await.unwrap();
+        (ending, exchange.close())
+    }
+}
+
+#[tokio::test]
+async fn a_command_is_told_something_and_both_outputs_are_heard_apart() {
+    let (ending, heard) = place().run("read x; echo \"got $x\"; echo oops >&2; exit 3", "hello\n").await;
+    assert_eq!(ending, Ending::Exited(3));
+    assert_eq!((heard.stdout.raw().as_ref(), heard.stderr.text().as_str()), ("got hello\n", "oops\n"));
+    assert_eq!(heard.both.shown().lines().count(), 2);
+}
+
+#[tokio::test]
+async fn a_command_that_does_not_listen_holds_nobody_up() {
+    let place = place();
+    let much = "x".repeat(4 * 1024 * 1024);
+    for (name, command, said) in [
+        ("it ends at once", "true", ""),
+        ("it closes its input", "exec 0<&-; echo closed", "closed\n"),
+        ("it reads a little", "head -c 3; echo", "xxx\n"),
+        ("it never reads", "echo busy", "busy\n"),
+        ("it reads all", "wc -c | tr -d ' '", "4194304\n"),
+    ] {
+        let (ending, heard) = place.run(command, much.clone()).await;
+        assert_eq!(ending, Ending::Exited(0), "{name}");
+        assert_eq!(heard.stdout.raw(), said, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_flood_is_read_and_not_kept() {
+    let (ending, heard) = place().run("head -c 100000000 /dev/zero", "").await;
+    assert_eq!(ending, Ending::Exited(0));
+    assert!(heard.stdout.is_cut());
+    assert_eq!(heard.stdout.size(), "100.0 MB");
+    assert_eq!(heard.stdout.bytes.len(), KEPT_ANSWER);
+    assert!(heard.both.shown().len() < SHOWN + 100);
+}
+
+#[tokio::test]
+async fn something_left_running_does_not_hold_the_answer() {
+    let place = place();
+    let (ending, heard) = place.run("sleep 300 & echo $! > left; echo done", "").await;
+    assert_eq!((ending, heard.stdout.raw().as_ref()), (Ending::Exited(0), "done\n"));
+    let left = pid_from(&place.folder.path().join("left")).await;
+    place.tasks.shutdown().await;
+    assert!(gone(left).await);
+}
+
+#[tokio::test]
+async fn stopped_or_dropped_it_ends_with_its_children() {
+    let place = place();
+    for (name, stop) in [("stopped", true), ("dropped", false)] {
+        let command = format!("trap '' TERM; sh -c 'echo $$ > {name}; exec sleep 300'; true");
+        let exchange = place.start(&command, "");
+        let child = pid_from(&place.folder.path().join(name)).await;
+        if stop {
+            exchange.stop().await;
+        } else {
+            drop(exchange);
+        }
+        assert!(gone(child).await, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn what_it_says_while_it_is_stopped_is_heard() {
+    let place = place();
+    let floods =
+        "trap 'head -c 100000 /dev/zero; echo bye >&2; exit' TERM; echo ready; while :; do sleep 0.01; done";
+    let waits = "trap '' TERM; echo ready; cat >/dev/null; echo bye >&2";
+    for (name, command, length) in
+        [("more than a pipe holds", floods, 100_006), ("once its input ends", waits, 6)]
+    {
+        let mut exchange = place.start(command, "x".repeat(4 * 1024 * 1024));
+        while exchange.heard().stdout.first_line().is_none() {
+            assert_eq!(exchange.step().await, Step::Said, "{name}");
+        }
+        let heard = exchange.stop().await;
+        assert_eq!(heard.stdout.total, length, "{name}");
+        assert!(heard.stderr.raw().ends_with("bye\n"), "{name}: {}", heard.stderr.raw());
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_is_too_long_for_an_argument_is_told_so() {
+    let place = place();
+    let of_length = |length: usize| format!("cat{}", " ".repeat(length - 3));
+    let (ending, heard) = place.run(&of_length(128 * 1024 - 1), "hello").await;
+    assert_eq!((ending, heard.stdout.raw().as_ref()), (Ending::Exited(0), "hello"));
+    let order = place.order(&of_length(128 * 1024));
+    let fault = Exchange::start(&place.tasks, &order, Bytes::new()).err().unwrap();
+    assert_eq!(
+        fault.to_string(),
+        "the command could not be started: it is longer than 128 KB; put it into a file and run that"
+    );
+}
+
+#[tokio::test]
+async fn the_end_of_the_session_ends_it() {
+    let place = place();
+    let mut exchange = place.start("echo $$ > pid; sleep 300", "");
+    let pid = pid_from(&place.folder.path().join("pid")).await;
+    let (step, ()) = tokio::join!(
+        async {
+            let step = exchange.step().await;
+            drop(exchange);
+            step
+        },
+        place.tasks.shutdown()
+    );
+    assert_eq!(step, Step::SessionEnds);
+    assert!(gone(pid).await);
+}
