@@ -21,7 +21,8 @@ use super::{Stamp, folder_of, read};
 const HELD: u64 = 64 * 1024 * 1024;
 
 /// Puts a new file at a path where nothing stands, and makes its folders; if something does stand there,
-/// [`io::ErrorKind::AlreadyExists`].
+/// [`io::ErrorKind::AlreadyExists`]. Nobody sees half of it; but like most programs this does not wait for the disk, so
+/// if the power fails soon after, a new file may be missing or empty.
 pub fn create(path: &Path, bytes: &[u8]) -> io::Result<Stamp> {
     let target = follow(path)?;
     fs::create_dir_all(folder_of(&target)).map_err(|error| match error.kind() {

@@ -169,15 +169,29 @@ fn whoever_reads_a_file_while_it_is_replaced_reads_the_old_one_to_its_end() {
     assert_eq!(read, "old");
 }
 
+/// Makes a file that was last changed so long ago.
+fn age(path: &Path, age: Duration) {
+    fs::write(path, "half").unwrap();
+    let long_ago = fs::metadata(path).unwrap().modified().unwrap() - age;
+    File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
+}
+
+#[test]
+fn each_folder_is_cleared_once() {
+    let folders = [folder(), folder()];
+    for folder in &folders {
+        let forgotten = folder.path().join(".whimbrel-abcdefGHI012.part");
+        for (name, is_cleared) in [("first", true), ("second", false)] {
+            age(&forgotten, Duration::from_hours(24));
+            create(&folder.path().join(name), b"x").unwrap();
+            assert_eq!(!forgotten.exists(), is_cleared, "{name}");
+        }
+    }
+}
+
 #[test]
 fn only_our_own_forgotten_files_are_cleared_away() {
     let folder = folder();
-    let age = |name: &str, age: Duration| {
-        let path = folder.path().join(name);
-        fs::write(&path, "half").unwrap();
-        let long_ago = fs::metadata(&path).unwrap().modified().unwrap() - age;
-        File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
-    };
     let day = Duration::from_hours(24);
     for (name, old) in [
         (".whimbrel-abcdefGHI012.part", day),
@@ -186,7 +200,7 @@ fn only_our_own_forgotten_files_are_cleared_away() {
         (".whimbrel-abc.part", day),
         (".whimbrel-abcdefGHI_12.part", day),
     ] {
-        age(name, old);
+        age(&folder.path().join(name), old);
     }
     symlink("elsewhere", folder.path().join(".whimbrel-abcdefGHI014.part")).unwrap();
     create(&folder.path().join("new"), b"x").unwrap();
