@@ -156,6 +156,9 @@ async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &Cancellatio
                 announce(agent, &retry).await;
             }
             Some(Ok(Step::Cut(fault))) => {
+                if let Some(finished) = assembly.let_go() {
+                    record(agent, &assembly, workshop, finished).await;
+                }
                 heard.cut = true;
                 heard.fault = Some(fault);
             }

@@ -110,8 +110,9 @@ impl Assembly {
         None
     }
 
-    /// Gives the call that waited for the reason to stop.
-    fn let_go(&mut self) -> Option<Finished> {
+    /// Gives the call that waits for the reason to stop. Ask for it when no further event will come: a reply that breaks
+    /// off does not say why it stopped, but its call is complete.
+    pub fn let_go(&mut self) -> Option<Finished> {
         let Held { mut finished, written } = self.held.take()?;
         if self.stop_reason == Some(StopReason::MaxTokens) {
             finished.bad_input = Some(cut_off(&written));
@@ -234,5 +235,15 @@ mod tests {
         assert_eq!(said(&["", r#"{"a":1}"#], StopReason::ToolUse), [None, None]);
         let both = said(&[half, half], StopReason::MaxTokens);
         assert!(bad(&both[0]) && cut(&both[1]), "{both:?}");
+    }
+
+    #[test]
+    fn a_call_that_waits_is_given_when_the_reply_breaks_off() {
+        let block = Block::ToolUse { id: "t".into(), name: "ListAll".into(), input: json!({}) };
+        let mut assembly = Assembly::default();
+        assert_eq!(assembly.take(&Event::BlockStart { index: 0, block: block.clone() }), Ok(None));
+        assert_eq!(assembly.take(&Event::BlockStop { index: 0 }), Ok(None));
+        assert_eq!(assembly.let_go(), Some(Finished { block, bad_input: None }));
+        assert_eq!(assembly.let_go(), None, "it is given once");
     }
 }
