@@ -22,12 +22,20 @@ const SCRIPTED: &str = "scripted";
 
 /// Everybody who can be asked.
 pub struct Providers {
-    /// What was made so far, by prefix; scripts by prefix and path, so that a script goes on where it was.
-    made: Mutex<HashMap<String, Arc<dyn Model>>>,
-    /// What a program has added, by whole name.
-    added: Mutex<HashMap<String, Arc<dyn Model>>>,
+    /// What was made so far, or was added.
+    made: Mutex<HashMap<Key, Arc<dyn Model>>>,
     #[cfg(feature = "http")]
     net: Option<Net>,
+}
+
+/// What a model answers to.
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    /// One whole name: what a program has added, and scripts, so that each goes on where it was.
+    Name(String),
+    /// All names with this prefix.
+    #[cfg(feature = "http")]
+    Prefix(String),
 }
 
 #[cfg(feature = "http")]
@@ -65,7 +73,6 @@ impl Providers {
     pub fn offline() -> Self {
         Self {
             made: Mutex::default(),
-            added: Mutex::default(),
             #[cfg(feature = "http")]
             net: None,
         }
@@ -88,13 +95,13 @@ impl Providers {
 
     /// Adds a script under a name, for `scripted:NAME`.
     pub fn add_script(&self, name: &str, script: Arc<Scripted>) {
-        self.made().insert(format!("{SCRIPTED}:{name}"), script);
+        self.add_model(&format!("{SCRIPTED}:{name}"), script);
     }
 
     /// Adds a model of your own under a name, which then means it and nobody else: a test's, made of a function
     /// ([`Played`](crate::scripted::Played)), or one that a program brings along.
     pub fn add_model(&self, name: &str, model: Arc<dyn Model>) {
-        self.added.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), model);
+        self.made().insert(Key::Name(name.to_owned()), model);
     }
 
     /// Which variable gave the key of the Messages API: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
@@ -108,19 +115,23 @@ impl Providers {
 
     /// Who answers for a model, and the model's name there.
     pub fn resolve(&self, name: &str) -> Result<(Arc<dyn Model>, String), Fault> {
-        if let Some(model) = self.added.lock().unwrap_or_else(PoisonError::into_inner).get(name) {
-            return Ok((Arc::clone(model), name.to_owned()));
-        }
-        let Some((prefix, rest)) = name.split_once(':') else { return self.otherwise(name) };
-        if prefix == SCRIPTED {
-            let model = self.once(name, || Ok(Arc::new(Scripted::from_file(Path::new(rest))?)))?;
+        let split = name.split_once(':');
+        if let Some((SCRIPTED, rest)) = split {
+            let model = self
+                .once(Key::Name(name.to_owned()), || Ok(Arc::new(Scripted::from_file(Path::new(rest))?)))?;
             return Ok((model, rest.to_owned()));
         }
+        if let Some(model) = self.made().get(&Key::Name(name.to_owned())) {
+            return Ok((Arc::clone(model), name.to_owned()));
+        }
         #[cfg(feature = "http")]
-        if let Some(net) = &self.net
+        if let (Some(net), Some((prefix, rest))) = (&self.net, split)
             && net.knows(prefix)
         {
-            return Ok((self.once(prefix, || net.endpoint(prefix))?, rest.to_owned()));
+            return Ok((
+                self.once(Key::Prefix(prefix.to_owned()), || net.endpoint(prefix))?,
+                rest.to_owned(),
+            ));
         }
         self.otherwise(name)
     }
@@ -141,19 +152,19 @@ impl Providers {
     /// The model for a key, made at its first use.
     fn once(
         &self,
-        key: &str,
+        key: Key,
         make: impl FnOnce() -> Result<Arc<dyn Model>, Fault>,
     ) -> Result<Arc<dyn Model>, Fault> {
         let mut made = self.made();
-        if let Some(model) = made.get(key) {
+        if let Some(model) = made.get(&key) {
             return Ok(model.clone());
         }
         let model = make()?;
-        made.insert(key.to_owned(), model.clone());
+        made.insert(key, model.clone());
         Ok(model)
     }
 
-    fn made(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<dyn Model>>> {
+    fn made(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Arc<dyn Model>>> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

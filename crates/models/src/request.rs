@@ -110,9 +110,9 @@ impl Preamble {
         self.chat.get_or_init(|| tell(self)).clone()
     }
 
-    /// Whether it has this prompt and these very tools.
+    /// Whether [`Preamble::new`] would make the same of this prompt and these very tools.
     pub fn is_made_of(&self, system: &[String], tools: &[Arc<ToolSpec>]) -> bool {
-        self.system == system
+        self.system.iter().eq(system.iter().filter(|text| !text.is_empty()))
             && self.tools.len() == tools.len()
             && self.tools.iter().zip(tools).all(|(own, other)| Arc::ptr_eq(own, other))
     }
@@ -141,4 +141,20 @@ fn render(system: &[String], tools: &[Arc<ToolSpec>]) -> String {
         json += &format!(r#""tools":[{}],"#, specs.collect::<Vec<_>>().join(","));
     }
     json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preamble_knows_what_it_was_made_of() {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let given = texts(&["", "one", "", "two"]);
+        let preamble = Preamble::new(given.clone(), Vec::new());
+        assert!(preamble.is_made_of(&given, &[]), "empty blocks make no difference");
+        assert!(preamble.is_made_of(&texts(&["one", "two"]), &[]));
+        assert!(!preamble.is_made_of(&texts(&["one"]), &[]));
+        assert!(!preamble.is_made_of(&texts(&["two", "one"]), &[]));
+    }
 }
