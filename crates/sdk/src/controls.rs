@@ -26,10 +26,14 @@ impl Controls {
         Self { handle: Arc::new(handle) }
     }
 
-    /// Says something. While a turn runs it waits for its turn.
+    /// Says something. While a turn runs it waits for its turn. After [`Controls::finish_input`] nothing more can be
+    /// said: [`Error::InputFinished`].
     pub async fn send(&self, message: impl Into<User>) -> Result<(), Error> {
-        if self.line().finished.is_cancelled() {
+        if self.line().stop.is_cancelled() {
             return Err(Error::Over);
+        }
+        if self.line().finished.is_cancelled() {
+            return Err(Error::InputFinished);
         }
         self.line().send(message.into()).await
     }

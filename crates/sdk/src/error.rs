@@ -27,6 +27,10 @@ pub enum Error {
         /// The end of what it wrote to its standard error.
         stderr: String,
     },
+    /// The engine in this process panicked: a mistake in it, or in a model that was added to it.
+    #[cfg(feature = "in-process")]
+    #[error("the engine panicked, and the session with it: {0}")]
+    Panicked(String),
     /// The engine wrote something that is not a frame.
     #[error("the engine wrote a line that cannot be read: {0}")]
     Wire(#[from] WireError),
@@ -40,6 +44,9 @@ pub enum Error {
     #[cfg(feature = "in-process")]
     #[error("{0}")]
     Script(#[from] whimbrel_models::Fault),
+    /// Something was to be said after the input was finished.
+    #[error("the input is finished: say everything before finish_input, or open another session")]
+    InputFinished,
     /// The session is over.
     #[error("the session is over")]
     Over,

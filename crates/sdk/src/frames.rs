@@ -1,9 +1,9 @@
 //! What the agent says, and how it waits for its reader.
 
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::{fmt, io};
 
 use futures::Stream;
 use tokio::sync::mpsc;
@@ -12,12 +12,14 @@ use whimbrel_wire::message::TurnResult;
 
 use crate::error::Error;
 use crate::line::Line;
+use crate::weight::weight;
 
 /// What the agent says, as a stream of frames. It ends when the run has ended. Dropping it stops the run.
 ///
-/// Nothing waits for its reader but the frames themselves: permission questions are answered and control calls return
-/// however slowly it is read. Unread frames wait in memory, up to [`Agent::unread_limit`](crate::Agent::unread_limit);
-/// beyond it the engine is slowed until some are read. A control call gets its answer even then.
+/// Unread frames wait in memory, up to about [`Agent::unread_limit`](crate::Agent::unread_limit) bytes. Until then
+/// nothing waits for the reader: permission questions are answered and control calls return although it reads nothing.
+/// Beyond it the engine is slowed until some frames are read, and so are its questions, which stand behind them; a
+/// control call gets its answer even then.
 #[must_use = "dropping the frames stops the run"]
 pub struct Frames {
     shelf: mpsc::UnboundedReceiver<Unread>,
@@ -95,31 +97,5 @@ impl Drop for Frames {
 impl fmt::Debug for Frames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Frames").field("unread", &self.shelf.len()).finish_non_exhaustive()
-    }
-}
-
-/// How many bytes a frame has on the wire, more or less: it takes about as many in memory.
-fn weight(frame: &Frame) -> usize {
-    // There can be thousands of these in a second, and their size is known.
-    if let Frame::StreamEvent(event) = frame {
-        return size_of_val(&**event) + event.event.as_str().len();
-    }
-    let mut counted = Counted(0);
-    // Counting cannot fail, and a frame can always be written.
-    let _ = serde_json::to_writer(&mut counted, frame);
-    counted.0
-}
-
-/// Counts what is written.
-struct Counted(usize);
-
-impl io::Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

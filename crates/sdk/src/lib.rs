@@ -41,6 +41,7 @@ mod query;
 mod session;
 mod sorter;
 mod transport;
+mod weight;
 
 pub use agent::Agent;
 pub use callback::{PermissionAsked, ToolPermission};

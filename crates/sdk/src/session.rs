@@ -1,9 +1,8 @@
 //! A conversation that stays open.
 
-use std::ops::Deref;
-
 use whimbrel_wire::Frame;
-use whimbrel_wire::message::TurnResult;
+use whimbrel_wire::control::InitializeReply;
+use whimbrel_wire::message::{TurnResult, User};
 
 use crate::agent::Agent;
 use crate::controls::Controls;
@@ -11,7 +10,7 @@ use crate::error::Error;
 use crate::frames::Frames;
 use crate::sorter;
 
-/// An open conversation with an agent: its [`Controls`], which it lends, and its [`Frames`].
+/// An open conversation with an agent: its [`Controls`] and its [`Frames`].
 ///
 /// Dropping it stops the agent and everything it started.
 ///
@@ -67,7 +66,27 @@ impl Session {
         (self.controls, self.frames)
     }
 
-    /// The controls; a clone of them can be given to another task.
+    /// Says something; see [`Controls::send`].
+    pub async fn send(&self, message: impl Into<User>) -> Result<(), Error> {
+        self.controls.send(message).await
+    }
+
+    /// Interrupts the turn that runs; see [`Controls::interrupt`].
+    pub async fn interrupt(&self) -> Result<(), Error> {
+        self.controls.interrupt().await
+    }
+
+    /// What the engine offers; see [`Controls::info`].
+    pub async fn info(&self) -> Result<&InitializeReply, Error> {
+        self.controls.info().await
+    }
+
+    /// No further message will come; see [`Controls::finish_input`].
+    pub fn finish_input(&self) {
+        self.controls.finish_input();
+    }
+
+    /// All controls; a clone of them can be given to another task.
     pub fn controls(&self) -> &Controls {
         &self.controls
     }
@@ -85,14 +104,5 @@ impl Session {
     /// The next result; whatever comes before it is passed over.
     pub async fn result(&mut self) -> Result<TurnResult, Error> {
         self.frames.result().await
-    }
-}
-
-/// A session is its controls, as long as it lives.
-impl Deref for Session {
-    type Target = Controls;
-
-    fn deref(&self) -> &Controls {
-        &self.controls
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use whimbrel::wire::message::{Outcome, User};
 use whimbrel::wire::permission::{PermissionMode, PermissionResult};
-use whimbrel::{Agent, Frame, Prompt, Scripted, Session, query};
+use whimbrel::{Agent, Error, Frame, Prompt, Scripted, Session, query};
 
 /// An agent in an empty folder, on a script.
 fn agent(replies: Value) -> (Agent, tempfile::TempDir, Arc<Scripted>) {
@@ -143,4 +143,34 @@ async fn a_thousand_sessions_of_five_turns_finish_in_one_process() {
         session.await.unwrap();
     }
     assert_eq!(finished.load(Ordering::Relaxed), 1000);
+}
+
+#[tokio::test]
+async fn a_call_without_input_is_made_although_the_reply_breaks_off_after_it() {
+    let cut = json!({
+        "content": [{"type": "tool_use", "name": "Glob", "input": ""}],
+        "fault": {"kind": "cut", "message": "gone", "after": 3},
+    });
+    let (agent, _folder, script) = agent(json!([cut, "done"]));
+    let frames = frames(query("go", &agent)).await;
+    assert_eq!(results(&frames), [Some("done")]);
+    let asked = script.requests()[1]["messages"].to_string();
+    assert!(asked.contains(r#""type":"tool_use""#) && asked.contains(r#""type":"tool_result""#), "{asked}");
+}
+
+#[tokio::test]
+async fn an_engine_that_panics_is_an_error_and_no_good_end() {
+    use whimbrel_models::providers::Providers;
+    use whimbrel_models::scripted::Played;
+
+    let providers = Providers::offline();
+    providers.add_model("broken", Arc::new(Played::new(|_, _| panic!("this model is broken"))));
+    let folder = tempfile::tempdir().unwrap();
+    let agent = Agent::new().cwd(folder.path()).persist_session(false).model("broken");
+    let mut running = query("hi", &agent.engine(whimbrel::Engine::new(providers)));
+    let mut last = None;
+    while let Some(frame) = running.next().await {
+        last = Some(frame);
+    }
+    assert!(matches!(&last, Some(Err(Error::Panicked(why))) if why == "this model is broken"), "{last:?}");
 }

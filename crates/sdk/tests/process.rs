@@ -70,6 +70,36 @@ async fn a_question_passes_although_nobody_reads_what_came_before_it() {
 }
 
 #[tokio::test]
+async fn the_input_stays_open_for_a_prompt_that_the_engine_had_not_seen_when_it_was_idle() {
+    let state = |state: &str| {
+        format!(
+            r#"echo '{{"type":"system","subtype":"session_state_changed","state":"{state}","sdk_host_only":true}}'"#
+        )
+    };
+    let (running, idle) = (state("running"), state("idle"));
+    let result = r#"echo '{"type":"result","subtype":"success","is_error":false,"duration_ms":1,"duration_api_ms":1,"num_turns":1,"session_id":"s","total_cost_usd":0,"usage":{}}'"#;
+    let ask = r#"echo '{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"t"}}'"#;
+    let (agent, folder) = agent(&format!(
+        "accept; read -r first; {running}; {result}; read -r second; {idle}; \
+         until [ -e finished ]; do sleep 0.02; done; {running}; {ask}; read -r line; echo \"$line\" > answer; \
+         {result}; {idle}; cat > rest; echo > closed"
+    ));
+    let agent = agent.can_use_tool(|_| async { PermissionResult::allow() });
+    let mut session = Session::open(&agent).unwrap();
+    session.send("one").await.unwrap();
+    soon(session.result()).await.unwrap();
+    session.send("two").await.unwrap();
+    session.finish_input();
+    assert!(matches!(session.send("three").await, Err(Error::InputFinished)));
+    std::fs::write(folder.path().join("finished"), "").unwrap();
+    soon(session.result()).await.unwrap();
+    let answer = line(folder.path().join("answer")).await;
+    assert!(answer.contains(r#""behavior":"allow""#), "{answer}");
+    assert!(soon(session.next()).await.is_none(), "the input is closed in the end");
+    assert!(folder.path().join("closed").exists());
+}
+
+#[tokio::test]
 async fn the_answer_to_the_opening_is_kept() {
     let (agent, _folder) = agent("accept; read -r line; echo '{\"type\":\"asked_again\"}'");
     let mut session = Session::open(&agent).unwrap();

@@ -29,7 +29,7 @@ fn attached(agent: &Agent, wants_initialize: bool) -> (Engine, Controls, Frames)
     let (finished, stop) = (CancellationToken::new(), CancellationToken::new());
     let connection = Connection {
         sender,
-        incoming: Incoming::Frames(receiver),
+        incoming: Incoming::Frames(receiver, None),
         finished: finished.clone(),
         stop: stop.clone(),
         wants_initialize,

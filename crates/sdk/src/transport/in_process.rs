@@ -1,9 +1,11 @@
-//! The engine in this process: a task, and no JSON on the way.
+//! The engine in this process: a task that hands its frames over as they are.
 
+use tokio::task::JoinHandle;
 use whimbrel_engine::{Engine, Start, link, serve};
 use whimbrel_wire::options::Options;
 
 use crate::environment::Environment;
+use crate::error::Error;
 use crate::transport::{Connection, Incoming};
 
 /// Starts a session of an engine.
@@ -11,12 +13,20 @@ pub(crate) fn connect(engine: Engine, options: &Options, environment: &Environme
     let (engine_end, host_end) = link::pair();
     // What the options add to the environment is added by the engine.
     let start = Start { options: options.clone(), env: environment.variables().clone() };
-    tokio::spawn(serve(engine, engine_end, start));
+    let serving = tokio::spawn(async { drop(serve(engine, engine_end, start).await) });
     Connection {
         sender: host_end.sender,
-        incoming: Incoming::Frames(host_end.receiver),
+        incoming: Incoming::Frames(host_end.receiver, Some(serving)),
         finished: host_end.finished,
         stop: host_end.stop,
         wants_initialize: false,
     }
+}
+
+/// Waits for the engine's end. One that did not come to it by itself has panicked, which must not look like a good end.
+pub(super) async fn see_off(serving: JoinHandle<()>) -> Option<Error> {
+    let panic = serving.await.err()?.try_into_panic().ok()?;
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    Some(Error::Panicked(text.unwrap_or_else(|| "it left no message".to_owned())))
 }

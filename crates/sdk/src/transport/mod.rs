@@ -3,6 +3,7 @@
 #[cfg(feature = "in-process")]
 pub(crate) mod in_process;
 pub(crate) mod process;
+mod turns;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -51,9 +52,9 @@ pub(crate) struct Connection {
 
 /// What comes from the engine.
 pub(crate) enum Incoming {
-    /// Frames as they are.
+    /// Frames as they are, and the task that they come from until it has been seen off.
     #[cfg(feature = "in-process")]
-    Frames(mpsc::Receiver<Frame>),
+    Frames(mpsc::Receiver<Frame>, Option<tokio::task::JoinHandle<()>>),
     /// Lines of a process, which may be wrong.
     Process(Box<process::Output>),
 }
@@ -62,7 +63,10 @@ impl Incoming {
     pub(crate) async fn next(&mut self) -> Option<Result<Frame, Error>> {
         match self {
             #[cfg(feature = "in-process")]
-            Self::Frames(frames) => frames.recv().await.map(Ok),
+            Self::Frames(frames, serving) => match frames.recv().await {
+                Some(frame) => Some(Ok(frame)),
+                None => in_process::see_off(serving.take()?).await.map(Err),
+            },
             Self::Process(output) => output.next().await,
         }
     }

@@ -9,16 +9,16 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use whimbrel_wire::codec::MAX_LINE_IN;
 use whimbrel_wire::options::Options;
-use whimbrel_wire::system::{SessionState, SystemEvent};
 use whimbrel_wire::{Frame, WireError, decode, encode};
 
 use crate::environment::Environment;
 use crate::error::Error;
+use crate::transport::turns::{At, Turns};
 use crate::transport::{Connection, Incoming};
 
 /// How long an engine may take to end by itself once its input is closed or it was told to stop.
@@ -26,6 +26,10 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// How long its output is waited for after it has ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// How long an engine may take to begin with a prompt after it has said that nothing runs. One that takes longer has
+/// dealt with the prompt in the turn before.
+const BEGINNING: Duration = Duration::from_secs(5);
 
 /// How much of the engine's standard error is kept for an error text.
 const STDERR_KEPT: usize = 4096;
@@ -38,10 +42,8 @@ pub(crate) struct Output {
     stdout: BufReader<ChildStdout>,
     line: Vec<u8>,
     stop: CancellationToken,
-    idle: watch::Sender<bool>,
+    turns: watch::Sender<Turns>,
     stderr: Tail,
-    /// Whether the engine tells its state.
-    tells_state: bool,
     /// Whether the last turn failed.
     turn_failed: bool,
     phase: Phase,
@@ -91,17 +93,16 @@ pub(crate) fn connect(
     };
     let (sender, lines_out) = mpsc::channel(DEPTH);
     let (stop, finished) = (CancellationToken::new(), CancellationToken::new());
-    let idle = watch::Sender::new(true);
-    let closing = closing_time(finished.clone(), idle.subscribe());
-    tokio::spawn(write(stdin, lines_out, stop.clone(), idle.clone(), closing));
+    let turns = watch::Sender::new(Turns::default());
+    let closing = closing_time(finished.clone(), turns.subscribe());
+    tokio::spawn(write(stdin, lines_out, stop.clone(), turns.clone(), closing));
     let output = Output {
         child,
         stdout: BufReader::new(stdout),
         line: Vec::new(),
         stop: stop.clone(),
-        idle,
+        turns,
         stderr: Tail::of(stderr),
-        tells_state: false,
         turn_failed: false,
         phase: Phase::Running,
     };
@@ -110,10 +111,19 @@ pub(crate) fn connect(
 }
 
 /// Resolves when the engine's input may be closed: no prompt will come, and nothing runs that may ask or be interrupted.
-async fn closing_time(finished: CancellationToken, mut idle: watch::Receiver<bool>) {
+async fn closing_time(finished: CancellationToken, mut turns: watch::Receiver<Turns>) {
     finished.cancelled().await;
-    // The sender lives as long as the tasks that read and write.
-    let _ = idle.wait_for(|idle| *idle).await;
+    loop {
+        let at = turns.borrow_and_update().at();
+        let goes_on = match at {
+            At::Rest => false,
+            At::Work => turns.changed().await.is_ok(),
+            At::Doubt => timeout(BEGINNING, turns.changed()).await.is_ok_and(|changed| changed.is_ok()),
+        };
+        if !goes_on {
+            return;
+        }
+    }
 }
 
 /// Writes lines until there are no more, then closes the engine's input.
@@ -121,7 +131,7 @@ async fn write(
     mut stdin: ChildStdin,
     mut lines: mpsc::Receiver<Result<Frame, WireError>>,
     stop: CancellationToken,
-    idle: watch::Sender<bool>,
+    turns: watch::Sender<Turns>,
     closing: impl Future<Output = ()>,
 ) {
     let mut closing = std::pin::pin!(closing);
@@ -136,7 +146,7 @@ async fn write(
         };
         let Some(Ok(frame)) = line else { return };
         if matches!(&frame, Frame::User(user) if user.should_query != Some(false)) {
-            idle.send_replace(false);
+            turns.send_modify(Turns::prompted);
         }
         buffer.clear();
         encode(&frame, &mut buffer);
@@ -204,9 +214,11 @@ impl Output {
         let text = std::str::from_utf8(&self.line).ok().filter(|text| text.starts_with('{'))?;
         let frame = decode(text.trim_end()).map_err(Error::from);
         if let Ok(frame) = &frame {
-            if is_over(frame, &mut self.tells_state) {
-                self.idle.send_replace(true);
-            }
+            self.turns.send_if_modified(|turns| {
+                let before = turns.clone();
+                turns.heard(frame);
+                *turns != before
+            });
             if let Frame::Result(result) = frame {
                 self.turn_failed = result.is_error;
             }
@@ -216,7 +228,7 @@ impl Output {
 
     /// Sees to it that the engine has really ended, and says how if it failed.
     async fn see_off(&mut self) -> Option<Error> {
-        let status = match tokio::time::timeout(GRACE, self.child.wait()).await {
+        let status = match timeout(GRACE, self.child.wait()).await {
             Ok(status) => status,
             Err(_) => {
                 // The process is on its way out in any case; what matters is that it goes.
@@ -241,19 +253,6 @@ fn ask_to_end(child: &Child) {
     }
 }
 
-/// Whether a frame says that nothing runs any more. An engine that tells its state is believed; of any other, a result
-/// is all there is.
-fn is_over(frame: &Frame, tells_state: &mut bool) -> bool {
-    match frame {
-        Frame::System(system) if let SystemEvent::SessionStateChanged(changed) = &system.event => {
-            *tells_state = true;
-            changed.state == SessionState::Idle
-        }
-        Frame::Result(_) => !*tells_state,
-        _ => false,
-    }
-}
-
 /// The end of what the engine writes to its standard error.
 struct Tail {
     kept: Arc<Mutex<VecDeque<u8>>>,
@@ -269,7 +268,7 @@ impl Tail {
 
     /// What there is of it when the engine has ended. Another process may hold the stream open: that is not waited for long.
     async fn text(&mut self) -> String {
-        let _ = tokio::time::timeout(LAST_WORDS, &mut self.reading).await;
+        let _ = timeout(LAST_WORDS, &mut self.reading).await;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(kept.make_contiguous()).into_owned()
     }
