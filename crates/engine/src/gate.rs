@@ -147,10 +147,11 @@ fn refused(tool: &str, reason: &Reason) -> Result<Permit, Trouble> {
 
 fn read_answer(tool: &str, input: &Value, answer: Result<PermissionResult, NoAnswer>) -> Permit {
     match answer {
-        Ok(PermissionResult::Allow { updated_input: None, .. }) => Permit::Go(input.clone()),
-        Ok(PermissionResult::Allow { updated_input: Some(updated), .. }) => {
+        // An input without any field is how some hosts say that they change nothing.
+        Ok(PermissionResult::Allow { updated_input: Some(updated), .. }) if !updated.is_empty() => {
             Permit::Go(take_back(input, updated))
         }
+        Ok(PermissionResult::Allow { .. }) => Permit::Go(input.clone()),
         Ok(PermissionResult::Deny { message, interrupt, .. }) => {
             let message =
                 if message.is_empty() { format!("The user does not want {tool} to run.") } else { message };
