@@ -154,9 +154,7 @@ impl Call {
 
     fn note(&mut self, event: &Event) {
         match event {
-            Event::MessageStart { usage, .. } => {
-                self.settled.extend(self.bill.replace(usage.clone().so_far()));
-            }
+            Event::MessageStart { usage, .. } => self.settled.extend(self.bill.replace(usage.clone())),
             Event::MessageDelta { usage, .. } => self.bill.get_or_insert_default().absorb(usage),
             _ => {}
         }
