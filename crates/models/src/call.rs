@@ -154,7 +154,9 @@ impl Call {
 
     fn note(&mut self, event: &Event) {
         match event {
-            Event::MessageStart { usage, .. } => self.settled.extend(self.bill.replace(usage.clone())),
+            Event::MessageStart { usage, .. } => {
+                self.settled.extend(self.bill.replace(usage.clone().so_far()));
+            }
             Event::MessageDelta { usage, .. } => self.bill.get_or_insert_default().absorb(usage),
             _ => {}
         }

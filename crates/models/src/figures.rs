@@ -66,6 +66,16 @@ impl Figures {
         Self { usage, input: input.word, output: output.word }
     }
 
+    /// The same as a reply begins with them: its output has hardly begun, so what is said of it is not the last word. If
+    /// nothing follows, the cost is unknown.
+    #[must_use]
+    pub(crate) fn so_far(mut self) -> Self {
+        if self.output == Word::Told {
+            self.output = Word::Silent;
+        }
+        self
+    }
+
     /// Takes later figures in: where they have any, they replace the earlier ones.
     pub fn absorb(&mut self, later: &Self) {
         absorb(&mut self.usage, &later.usage);

@@ -37,18 +37,17 @@ fn remedy(kind: FaultKind, asked: &Asked<'_>) -> Option<String> {
             format!("The model asked for is {model}: check the name and the base URL, or {CHOOSE}.")
         }
         (FaultKind::TooLarge, _) => format!(
-            "The request has {}: use /compact, and leave out large files, pictures and documents.",
+            "The request has {}: shorten the conversation, and leave out large files, pictures and documents.",
             readable(*size)
         ),
         (FaultKind::PromptTooLong, _) => format!(
-            "The conversation does not fit {model}: use /compact, begin a new session, or choose a model with a larger \
-             window."
+            "The conversation does not fit {model}: shorten it, begin a new one, or choose a model with a larger window."
         ),
         _ => return None,
     })
 }
 
-const CHOOSE: &str = "choose another model with --model or ANTHROPIC_MODEL";
+const CHOOSE: &str = "choose another model";
 
 fn readable(bytes: usize) -> String {
     match bytes {
@@ -69,11 +68,11 @@ mod tests {
         let table: [(&str, FaultKind, &Asked<'_>, &[&str]); 7] = [
             ("A9 401", Authentication, &asked, &["said (", "set MY_KEY to a valid key"]),
             ("401 without a variable", Authentication, &keyless, &["name the variable"]),
-            ("A10 403", Forbidden, &asked, &["The key in MY_KEY may not use claude-x", "--model"]),
+            ("A10 403", Forbidden, &asked, &["The key in MY_KEY may not use claude-x", "another model"]),
             ("403 without a variable", Forbidden, &keyless, &["You may not use claude-x"]),
-            ("A10 404", ModelNotFound, &asked, &["claude-x", "--model", "ANTHROPIC_MODEL"]),
-            ("A14 413", TooLarge, &asked, &["34.1 MB", "/compact"]),
-            ("A12 too long", PromptTooLong, &asked, &["claude-x", "/compact", "larger window"]),
+            ("A10 404", ModelNotFound, &asked, &["claude-x", "base URL", "another model"]),
+            ("A14 413", TooLarge, &asked, &["34.1 MB", "shorten the conversation"]),
+            ("A12 too long", PromptTooLong, &asked, &["claude-x", "shorten it", "larger window"]),
         ];
         for (name, kind, asked, parts) in table {
             let message = with_remedy(Fault::new(kind, "said"), asked).message;

@@ -11,6 +11,9 @@ use whimbrel_wire::{Frame, StopReason};
 
 const MODEL: &str = "claude-opus-4-5-20251101";
 
+/// What is said about the cost when a reply broke off before it told how much was written.
+const UNKNOWN: Option<&str> = Some("unknown");
+
 /// Tokens read and written, and what is said about the cost.
 fn spent(result: &TurnResult) -> (u64, u64, Option<&str>) {
     let model = &result.model_usage[MODEL];
@@ -29,22 +32,22 @@ async fn run(script: impl Into<Script>) -> TurnResult {
 async fn attempts_that_came_to_nothing_are_paid_for_too() {
     let reply = || Reply::text("At last.").chunk(2);
     let table = [
-        ("a reply that ends well", reply(), (100, 10)),
-        ("a void attempt before it", reply().cut_after(3), (200, 11)),
-        ("two of them", reply().cut_after(1).cut_after(4), (300, 12)),
-        ("one that was refused costs nothing", reply().status(529).retry_after("0"), (100, 10)),
-        ("an error in the stream", reply().error_event(1, "overloaded_error", "full"), (200, 11)),
+        ("a reply that ends well", reply(), (100, 10, None)),
+        ("a void attempt before it", reply().cut_after(3), (200, 11, UNKNOWN)),
+        ("two of them", reply().cut_after(1).cut_after(4), (300, 12, UNKNOWN)),
+        ("one that was refused costs nothing", reply().status(529).retry_after("0"), (100, 10, None)),
+        ("an error in the stream", reply().error_event(1, "overloaded_error", "full"), (200, 11, UNKNOWN)),
     ];
-    for (name, reply, (input, output)) in table {
+    for (name, reply, (input, output, basis)) in table {
         let result = run([reply]).await;
-        assert_eq!(spent(&result), (input, output, None), "{name}");
+        assert_eq!(spent(&result), (input, output, basis), "{name}");
         let dollars = (input as f64 * 5.0 + output as f64 * 25.0) / 1e6;
         assert!((result.total_cost_usd - dollars).abs() < 1e-12, "{name}: {}", result.total_cost_usd);
     }
     // A block was complete, so the reply stands as far as it came and the model is asked to go on.
     let result =
         run([Reply::text("One.").and_text("Two.").cut_after(4).then_next(), Reply::text("Three.")]).await;
-    assert_eq!(spent(&result), (200, 11, None));
+    assert_eq!(spent(&result), (200, 11, UNKNOWN));
 }
 
 #[tokio::test]
@@ -57,7 +60,7 @@ async fn an_interrupted_reply_is_paid_for() {
     host.next_like(&begun).await.unwrap();
     host.ask(Interrupt::default()).await.unwrap();
     let result = host.result().await.unwrap();
-    assert_eq!(spent(&result), (100, 1, None));
+    assert_eq!(spent(&result), (100, 1, UNKNOWN));
 }
 
 #[tokio::test]
@@ -73,7 +76,7 @@ async fn a_subagent_that_is_dropped_with_its_turn_is_paid_for() {
     };
     host.next(below).await.unwrap();
     host.ask(Interrupt::default()).await.unwrap();
-    assert_eq!(spent(&host.result().await.unwrap()), (200, 11, None));
+    assert_eq!(spent(&host.result().await.unwrap()), (200, 11, UNKNOWN));
 }
 
 #[tokio::test]
@@ -116,9 +119,13 @@ async fn refusals_are_told_with_their_remedy_and_without_the_key() {
     let table: [(u16, &str, &[&str]); 5] = [
         (401, "invalid x-api-key", &["API Error: 401 invalid x-api-key", "ANTHROPIC_API_KEY"]),
         (403, "no access", &["API Error: 403 no access", "ANTHROPIC_API_KEY", MODEL]),
-        (404, "model: nobody", &["API Error: 404 model: nobody", MODEL, "--model"]),
-        (413, "too large", &["API Error: 413 too large", " KB", "/compact"]),
-        (400, "prompt is too long: 9 tokens > 8 maximum", &["API Error: 400 prompt is too long", "/compact"]),
+        (404, "model: nobody", &["API Error: 404 model: nobody", MODEL, "another model"]),
+        (413, "too large", &["API Error: 413 too large", " KB", "shorten the conversation"]),
+        (
+            400,
+            "prompt is too long: 9 tokens > 8 maximum",
+            &["API Error: 400 prompt is too long", "shorten it"],
+        ),
     ];
     for (status, said, parts) in table {
         let kind = if status == 400 { "invalid_request_error" } else { "some_error" };

@@ -279,19 +279,20 @@ async fn every_attempt_is_on_the_bill_whatever_became_of_it() {
     let (void, cut) = (vec![opening(), start(0), fail(FaultKind::Cut)], vec![opening(), start(0), stop(0)]);
     let refused = || vec![fail(FaultKind::Overloaded)];
     let table = [
-        ("one that ends well", vec![whole()], vec![(100, 10)]),
-        ("a void one before it", vec![void, refused(), whole()], vec![(100, 1), (100, 10)]),
-        ("one that is cut for good", vec![cut], vec![(100, 1)]),
+        ("one that ends well", vec![whole()], vec![(100, 10, true)]),
+        ("a void one before it", vec![void, refused(), whole()], vec![(100, 1, false), (100, 10, true)]),
+        ("one that is cut for good", vec![cut], vec![(100, 1, false)]),
         ("one that never began", vec![vec![fail(FaultKind::Authentication)]], vec![]),
     ];
     for (name, plays, expected) in table {
         let mut call = call(&stage(plays));
         steps(&mut call).await;
-        let tokens = call.bills().map(|bill| (bill.usage.input_tokens, bill.usage.output_tokens));
-        assert_eq!(tokens.collect::<Vec<_>>(), expected, "{name}");
+        let told =
+            call.bills().map(|bill| (bill.usage.input_tokens, bill.usage.output_tokens, bill.are_known()));
+        assert_eq!(told.collect::<Vec<_>>(), expected, "{name}");
     }
     let mut dropped = call(&stage([vec![opening(), Act::WaitForEver]]));
     dropped.next().await;
     assert!(tokio::time::timeout(Duration::from_secs(1), dropped.next()).await.is_err());
-    assert_eq!(dropped.bills().count(), 1);
+    assert_eq!(dropped.bills().map(Figures::are_known).collect::<Vec<_>>(), [false]);
 }
