@@ -119,8 +119,8 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
     while let Ok(event) = news.try_recv() {
         session.task_news(event).await;
     }
-    if session.setup.place.is_none() {
-        // Nothing of the session is to be kept. What cannot be removed is the temporary folder's business.
+    if session.setup.leaves_nothing {
+        // What cannot be removed is the temporary folder's business.
         let _ = files::remove_folder(session.setup.workspace.spill());
     }
     Farewell { last_result: session.last_result, not_started: None }

@@ -42,6 +42,8 @@ pub struct Setup {
     pub workspace: Arc<Workspace>,
     /// Where its transcript is kept; none keeps nothing.
     pub place: Option<Place>,
+    /// Whether nothing of the session may stay on disk.
+    pub leaves_nothing: bool,
     /// The model that is used when the host asks for the default.
     pub default_model: String,
     /// The model for small jobs.
@@ -143,6 +145,7 @@ impl Setup {
             session,
             workspace,
             place,
+            leaves_nothing: options.persist_session == Some(false),
             default_model,
             small_model,
         })
