@@ -38,7 +38,7 @@ pub struct Preamble {
     pub system: Vec<String>,
     /// The tools.
     pub tools: Vec<Arc<ToolSpec>>,
-    json: String,
+    json: Bytes,
     /// The same in Chat Completions, once that was asked for.
     chat: OnceLock<Bytes>,
 }
@@ -101,7 +101,7 @@ impl Preamble {
     /// Writes system prompt and tools once. Empty system blocks are left out: providers refuse them.
     pub fn new(mut system: Vec<String>, tools: Vec<Arc<ToolSpec>>) -> Self {
         system.retain(|text| !text.is_empty());
-        let json = render(&system, &tools);
+        let json = Bytes::from(render(&system, &tools));
         Self { system, tools, json, chat: OnceLock::new() }
     }
 
@@ -118,7 +118,7 @@ impl Preamble {
     }
 
     /// `"system":[..],"tools":[..],`, each part only if it is not empty; the last block carries a cache mark.
-    pub fn json(&self) -> &str {
+    pub fn json(&self) -> &Bytes {
         &self.json
     }
 }

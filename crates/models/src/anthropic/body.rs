@@ -18,11 +18,13 @@ const LONG_CONTEXT: &str = "context-1m-2025-08-07";
 const LONG_CONTEXT_SUFFIX: &str = "[1m]";
 
 /// The body in pieces that are sent one after the other, without the optional parts in `refused`.
-/// Sealed history is shared, not copied.
+/// The preamble and sealed history are shared, not copied.
 pub fn render(request: &Request, refused: &[Part]) -> Vec<Bytes> {
     let parts = request.history.parts();
-    let mut pieces = Vec::with_capacity(parts.len() + 2);
+    let mut pieces = Vec::with_capacity(parts.len() + 4);
     pieces.push(Bytes::from(head(request, refused)));
+    pieces.push(request.preamble.json().clone());
+    pieces.push(Bytes::from_static(br#""messages":["#));
     pieces.extend(parts.iter().cloned());
     pieces.push(Bytes::from_static(b"]}"));
     pieces
@@ -48,10 +50,8 @@ pub fn betas<'a>(request: &'a Request, refused: &[Part]) -> Vec<&'a str> {
 }
 
 fn head(request: &Request, refused: &[Part]) -> String {
-    let preamble = request.preamble.json();
-    let mut head = String::with_capacity(preamble.len() + 512);
     let model = request.model.trim_end_matches(LONG_CONTEXT_SUFFIX);
-    head += &format!(r#"{{"model":{},"max_tokens":{},"#, Value::from(model), request.max_tokens);
+    let mut head = format!(r#"{{"model":{},"max_tokens":{},"#, Value::from(model), request.max_tokens);
     if !request.session_id.is_empty() && !refused.contains(&Part::Metadata) {
         let user = format!("whimbrel_session_{}", request.session_id);
         head += &format!(r#""metadata":{{"user_id":{}}},"#, Value::from(user));
@@ -63,8 +63,6 @@ fn head(request: &Request, refused: &[Part]) -> String {
         head += &format!(r#""output_config":{{"effort":"{}"}},"#, word(effort));
     }
     head += r#""stream":true,"#;
-    head += preamble;
-    head += r#""messages":["#;
     head
 }
 
