@@ -61,6 +61,7 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
         Ok(setup) => setup,
         Err(error) => return refuse(&mut link, error, ids::uuid()).await,
     };
+    drop(start);
     let (news_sender, mut news) = mpsc::unbounded_channel();
     let mut session = Session::new(engine, setup, &link, news_sender);
     let mut input = Input::Open;
@@ -100,11 +101,11 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
                 input = Input::Gone;
                 session.ask.close();
             }
-            Wake::Task(event) => session.task_news(event).await,
+            Wake::Task(event) => session.task_news(&event).await,
             Wake::TurnEnded(ended) => {
                 // What began in the turn is told before its result.
                 while let Ok(event) = news.try_recv() {
-                    session.task_news(event).await;
+                    session.task_news(&event).await;
                 }
                 session.end_turn(*ended).await;
             }
@@ -117,7 +118,7 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
     }
     session.tasks.shutdown().await;
     while let Ok(event) = news.try_recv() {
-        session.task_news(event).await;
+        session.task_news(&event).await;
     }
     if session.setup.leaves_nothing {
         // What cannot be removed is the temporary folder's business.
@@ -150,7 +151,7 @@ enum Wake {
     Host(Box<Result<Frame, WireError>>),
     HostGone,
     InputFinished,
-    Task(TaskEvent),
+    Task(Box<TaskEvent>),
     TurnEnded(Box<(Agent, Ending)>),
     GraceOver,
     Stop,
@@ -222,7 +223,7 @@ async fn refuse(link: &mut Link, error: SetupError, session: String) -> Farewell
 }
 
 impl Session {
-    fn new(engine: Engine, setup: Setup, link: &Link, news: mpsc::UnboundedSender<TaskEvent>) -> Self {
+    fn new(engine: Engine, setup: Setup, link: &Link, news: mpsc::UnboundedSender<Box<TaskEvent>>) -> Self {
         let outbox = Outbox::new(setup.session.as_str().into(), link.outgoing.clone(), link.stop.clone());
         Self {
             ask: Ask::new(outbox.clone()),
@@ -274,11 +275,11 @@ impl Session {
         self.outbox.notify(WireErrorNotice { message: message.to_owned(), line: None }).await;
     }
 
-    async fn task_news(&mut self, event: TaskEvent) {
-        for notice in task_news::notices(&event) {
+    async fn task_news(&mut self, event: &TaskEvent) {
+        for notice in task_news::notices(event) {
             self.outbox.notify(notice).await;
         }
-        if let Some(text) = task_news::for_model(&event) {
+        if let Some(text) = task_news::for_model(event) {
             self.queue.push(Due::News(text));
         }
     }

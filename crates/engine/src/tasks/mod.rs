@@ -54,7 +54,7 @@ pub struct Tasks {
 struct Table {
     roster: Arc<Roster>,
     tasks: Mutex<Vec<Task>>,
-    news: mpsc::UnboundedSender<TaskEvent>,
+    news: mpsc::UnboundedSender<Box<TaskEvent>>,
 }
 
 /// One row of the table.
@@ -81,12 +81,12 @@ struct Watcher {
     stop: CancellationToken,
     closed: CancellationToken,
     state: watch::Sender<TaskState>,
-    news: mpsc::UnboundedSender<TaskEvent>,
+    news: mpsc::UnboundedSender<Box<TaskEvent>>,
 }
 
 impl Tasks {
     /// An empty table that reports to `news`.
-    pub fn new(news: mpsc::UnboundedSender<TaskEvent>) -> Self {
+    pub fn new(news: mpsc::UnboundedSender<Box<TaskEvent>>) -> Self {
         Self { table: Arc::new(Table { roster: Arc::new(Roster::new()), tasks: Mutex::default(), news }) }
     }
 
@@ -194,7 +194,7 @@ impl Table {
         let stop = closed.child_token();
         self.rows().push(Task { facts: facts.clone(), state, stop: stop.clone() });
         // Nobody may be listening any more.
-        let _ = self.news.send(facts.started());
+        let _ = self.news.send(Box::new(facts.started()));
         let watcher = Watcher { facts, stop, closed, state: tell, news: self.news.clone() };
         tokio::spawn(watcher.watch(process, capture));
     }
@@ -230,7 +230,7 @@ impl Watcher {
         };
         capture.finish();
         // Nobody may be listening any more.
-        let _ = self.news.send(self.facts.ended(status, exit_code));
+        let _ = self.news.send(Box::new(self.facts.ended(status, exit_code)));
         self.state.send_replace(TaskState::Ended { status, exit_code });
     }
 }

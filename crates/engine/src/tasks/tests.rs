@@ -14,7 +14,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 struct Session {
     tasks: Tasks,
-    news: UnboundedReceiver<TaskEvent>,
+    news: UnboundedReceiver<Box<TaskEvent>>,
     folder: TempDir,
 }
 
@@ -344,8 +344,8 @@ async fn background_work_tells_when_it_begins_and_ends() {
     ] {
         let mut session = session();
         let facts = session.start(command);
-        assert_eq!(session.news.recv().await.unwrap(), facts.started());
-        assert_eq!(session.news.recv().await.unwrap(), facts.ended(status, exit_code));
+        assert_eq!(*session.news.recv().await.unwrap(), facts.started());
+        assert_eq!(*session.news.recv().await.unwrap(), facts.ended(status, exit_code));
         assert_eq!(std::fs::read_to_string(&facts.output_file).unwrap(), "one\ntwo\n");
         let report = session.tasks.output(&facts.task_id, Duration::ZERO).await.unwrap();
         assert_eq!(report.output, "one\ntwo\n");
@@ -381,8 +381,8 @@ async fn background_work_can_be_stopped_once() {
     let stopped = session.tasks.stop(&facts.task_id).await.unwrap();
     assert_eq!(stopped.state, TaskState::Ended { status: TaskStatus::Stopped, exit_code: None });
     assert!(gone(id).await);
-    assert_eq!(session.news.recv().await.unwrap(), facts.started());
-    let end = session.news.recv().await.unwrap();
+    assert_eq!(*session.news.recv().await.unwrap(), facts.started());
+    let end = *session.news.recv().await.unwrap();
     assert!(matches!(end, TaskEvent::Ended { silent: true, .. }));
     let again = session.tasks.stop(&facts.task_id).await.unwrap_err();
     assert_eq!(again.to_string(), format!("the background task {} is not running: stopped", facts.task_id));
@@ -397,8 +397,8 @@ async fn the_end_of_the_session_stops_background_work_and_tells_so() {
     let id = session.pid("pid").await;
     session.tasks.shutdown().await;
     assert!(state_of(id).is_none_or(|state| state == 'Z'));
-    assert_eq!(session.news.recv().await.unwrap(), facts.started());
-    assert_eq!(session.news.recv().await.unwrap(), facts.ended(TaskStatus::Stopped, None));
+    assert_eq!(*session.news.recv().await.unwrap(), facts.started());
+    assert_eq!(*session.news.recv().await.unwrap(), facts.ended(TaskStatus::Stopped, None));
     assert_eq!(session.tasks.running(), 0);
 }
 
