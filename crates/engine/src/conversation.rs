@@ -1,5 +1,7 @@
 //! The conversation of one agent: whatever is said goes to the transcript, to the model's history and to the host.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 use whimbrel_models::History;
 use whimbrel_models::fault::Fault;
@@ -31,6 +33,8 @@ pub struct Conversation {
     counted: u64,
     /// Whether anything was said yet.
     begun: bool,
+    /// The ids of all calls so far.
+    calls: HashSet<String>,
 }
 
 /// Who speaks in a conversation.
@@ -90,6 +94,7 @@ impl Conversation {
             last_assistant: None,
             counted: 0,
             begun: false,
+            calls: HashSet::new(),
         }
     }
 
@@ -165,6 +170,18 @@ impl Conversation {
         self.write_assistant(&frame);
         if heard {
             self.outbox.send(frame).await;
+        }
+    }
+
+    /// Makes the id of a call its own: no two calls of a conversation may share a result, and some servers number the
+    /// calls of each reply anew or give them no id.
+    pub fn name_call(&mut self, id: &mut String) {
+        let given = if id.is_empty() { "call".to_owned() } else { id.clone() };
+        id.clone_from(&given);
+        let mut nth = 2;
+        while !self.calls.insert(id.clone()) {
+            *id = format!("{given}_{nth}");
+            nth += 1;
         }
     }
 

@@ -210,7 +210,7 @@ async fn record(
     match &mut block {
         Block::Text { text: said, .. } => text = Some(said.clone()),
         Block::ToolUse { id, name, input } => {
-            workshop.make_unique(id);
+            agent.conversation.name_call(id);
             wanted = Some(Wanted { id: id.clone(), tool: name.clone(), input: input.clone(), bad_input });
         }
         _ => {}

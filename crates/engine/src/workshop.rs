@@ -1,7 +1,7 @@
 //! The workshop: makes the tool calls of one reply. Calls that cannot disturb each other run side by side, the others
 //! in order; each call gets exactly one result.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,8 +78,8 @@ pub struct Workshop {
     begun: Vec<(Wanted, Permitted)>,
     /// Results that nobody has taken yet.
     done: VecDeque<Made>,
-    /// Every id of the reply.
-    ids: HashSet<String>,
+    /// How many calls came in.
+    calls: usize,
     alone: bool,
     streaming: bool,
 }
@@ -103,7 +103,7 @@ impl Workshop {
             running: FuturesUnordered::new(),
             begun: Vec::new(),
             done: VecDeque::new(),
-            ids: HashSet::new(),
+            calls: 0,
             alone: false,
             streaming: true,
         }
@@ -111,6 +111,7 @@ impl Workshop {
 
     /// Takes a call in. A harmless one begins at once, even while the reply still streams.
     pub fn take(&mut self, wanted: Wanted) {
+        self.calls += 1;
         let pace = self.pace(&wanted);
         self.waiting.push_back((wanted, pace));
         self.begin();
@@ -122,19 +123,9 @@ impl Workshop {
         self.begin();
     }
 
-    /// Makes the id of a call its own: two calls of one reply must not share a result.
-    pub fn make_unique(&mut self, id: &mut String) {
-        let mut nth = 2;
-        let given = id.clone();
-        while !self.ids.insert(id.clone()) {
-            *id = format!("{given}_{nth}");
-            nth += 1;
-        }
-    }
-
     /// How many calls the reply has, whatever became of them.
     pub fn calls(&self) -> usize {
-        self.ids.len()
+        self.calls
     }
 
     /// Whether a call is running.

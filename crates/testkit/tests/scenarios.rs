@@ -39,6 +39,7 @@ macro_rules! scenarios {
 
 scenarios! {
     api_error => "api-error",
+    calls_with_one_id => "calls-with-one-id",
     compact => "compact",
     compact_nothing => "compact-nothing",
     interrupt_mid_stream => "interrupt-mid-stream",
