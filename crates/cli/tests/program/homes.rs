@@ -67,3 +67,22 @@ fn nothing_is_kept_in_the_working_folder_when_the_home_is_no_path() {
         assert_eq!(left_in(&rig), Vec::<String>::new(), "{home:?}");
     }
 }
+
+#[test]
+fn a_session_that_is_to_leave_nothing_leaves_no_output_either() {
+    let rig = Rig::new();
+    let reply = call("Bash", &json!({"command": "seq 1 20000"}));
+    let flags = ["--allowedTools", "Bash", "--no-session-persistence"];
+    let mut command = rig.session_command(&json!([reply, "done"]), &flags);
+    command.env("TMPDIR", rig.temporary());
+    let mut session = Session::start(command);
+    session.say("go");
+    let (code, frames, _) = session.finish();
+    assert_eq!(code, Some(0));
+    let told = serde_json::to_string(&frames).unwrap();
+    assert!(
+        told.contains(&format!("{}/whimbrel-", rig.temporary().display())),
+        "the output was not put aside"
+    );
+    assert_eq!(std::fs::read_dir(rig.temporary()).unwrap().count(), 0);
+}
