@@ -237,7 +237,7 @@ mod tests {
             .link("/fx/proj/loop", "loop")
             .link("/fx/proj/two", "out")
             .link("/fx/proj/nowhere", "/fx/outside/new")
-            .link("/work", "/fx/proj")
+            .link("/there", "/fx/proj")
     }
 
     fn spell(written: &str, fs: &FakeFs) -> Spellings {
@@ -288,10 +288,10 @@ mod tests {
     #[test]
     fn what_lies_inside() {
         let fs = disk();
-        let dirs = [WorkDir::new(Path::new("/work"), &fs)];
+        let dirs = [WorkDir::new(Path::new("/there"), &fs)];
         let rows = [
             ("src/app.ts", true),
-            ("/work/src/app.ts", true),
+            ("/there/src/app.ts", true),
             ("out/data.txt", false),
             ("/fx/proj-evil/x", false),
             ("/proc/self/cwd/src", false),

@@ -22,9 +22,9 @@ fn the_configuration_folder_is_the_one_named_first() {
 
 #[test]
 fn settings_of_the_host_are_json_or_a_file() {
-    let cwd = Path::new("/work");
+    let cwd = Path::new("/there");
     assert_eq!(flag_file(" {\"a\":1}", cwd), None);
-    assert_eq!(flag_file("s.json", cwd).unwrap(), Path::new("/work/s.json"));
+    assert_eq!(flag_file("s.json", cwd).unwrap(), Path::new("/there/s.json"));
     assert_eq!(flag_file("/s.json", cwd).unwrap(), Path::new("/s.json"));
 }
 
