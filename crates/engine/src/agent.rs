@@ -12,6 +12,7 @@ use crate::denials::Denials;
 use crate::engine::Engine;
 use crate::knobs::KnobsReader;
 use crate::outbox::Outbox;
+use crate::shape::Owed;
 use crate::workshop::Bench;
 
 /// One agent. A turn owns it while it runs.
@@ -34,6 +35,8 @@ pub struct Agent {
     pub ledger: Ledger,
     /// Calls of the tree that were not permitted in the turn at hand.
     pub denials: Denials,
+    /// Whether its answer must have a certain shape.
+    pub owed: Owed,
 }
 
 impl Agent {

@@ -104,6 +104,9 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
         if initialize.append_system_prompt.is_some() {
             session.setup.append_system_prompt = initialize.append_system_prompt;
         }
+        if let Some(schema) = &initialize.json_schema {
+            session.setup.ask_for_shape(schema)?;
+        }
     }
     let mode = session.setup.rights.mode();
     Ok(InitializeReply {

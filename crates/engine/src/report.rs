@@ -49,7 +49,7 @@ pub fn report(report: Report<'_>) -> TurnResult {
         usage: spend.turn.clone(),
         model_usage: spend.models.clone(),
         permission_denials: denials,
-        structured_output: None,
+        structured_output: ending.structured,
         terminal_reason: Some(terminal),
         api_error_status: ending.fault.and_then(|fault| fault.status).filter(|_| is_error),
         origin,
@@ -94,6 +94,11 @@ fn classify(end: End, max_turns: Option<u32>) -> (Outcome, bool, TerminalReason,
         }
         End::AbortedTools => {
             (Outcome::ErrorDuringExecution, true, TerminalReason::AbortedTools, interrupted())
+        }
+        End::NoAnswer => {
+            let text = "The model gave no answer in the shape that was asked for.".to_owned();
+            let reason = TerminalReason::StructuredOutputRetryExhausted;
+            (Outcome::ErrorMaxStructuredOutputRetries, true, reason, Some(text))
         }
         End::MaxTurns => {
             let text = format!("Reached the maximum number of turns ({}).", max_turns.unwrap_or_default());

@@ -442,7 +442,8 @@ impl Session {
 
     /// What makes the session's agents.
     fn agents(&self) -> Agents {
-        let Setup { workspace, place, session, toolbox, limits, small_model, agents, .. } = &self.setup;
+        let Setup { workspace, place, session, toolbox, limits, small_model, agents, shape, .. } =
+            &self.setup;
         Agents::new(Home {
             engine: self.engine.clone(),
             outbox: self.outbox.clone(),
@@ -463,6 +464,7 @@ impl Session {
             workspace: Arc::clone(workspace),
             tasks: self.tasks.clone(),
             small_model: small_model.clone(),
+            shape: shape.clone(),
         })
     }
 

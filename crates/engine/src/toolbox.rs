@@ -66,10 +66,19 @@ impl Toolbox {
         Self { tools: all.iter().filter(|tool| asked_for(tool) && !refused(tool)).cloned().collect() }
     }
 
-    /// The same tools less one, and only those named if any are.
-    pub fn narrowed(&self, only: Option<&[String]>, without: &str) -> Self {
+    /// The same tools and one more.
+    #[must_use]
+    pub fn with(&self, tool: Arc<dyn AnyTool>) -> Self {
+        let mut tools = self.tools.clone();
+        tools.retain(|listed| listed.tool.name() != tool.name());
+        tools.push(Arc::new(Offered::new(tool)));
+        Self { tools }
+    }
+
+    /// The same tools less some, and only those named if any are.
+    pub fn narrowed(&self, only: Option<&[String]>, without: &[&str]) -> Self {
         let kept = |tool: &&Arc<Offered>| {
-            tool.tool.name() != without
+            !without.contains(&tool.tool.name())
                 && only.is_none_or(|names| names.iter().any(|name| name == "*" || tool.answers_to(name)))
         };
         Self { tools: self.tools.iter().filter(kept).cloned().collect() }

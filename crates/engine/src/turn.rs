@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::assemble::{Assembly, Finished};
 use whimbrel_models::call::{Call, Retry, Step, Timing};
@@ -16,6 +17,7 @@ use crate::conversation::ReplyHead;
 use crate::cost::Metered;
 use crate::gate::Refuser;
 use crate::ids;
+use crate::shape;
 use crate::verdict::{self, End, Happened, Next, Nudge, Situation};
 use crate::workshop::{Made, Wanted, Workshop};
 
@@ -34,17 +36,21 @@ pub struct Ending {
     pub num_turns: u32,
     /// From the start of the turn to the first event of the first reply.
     pub first_token: Option<Duration>,
+    /// The answer in the shape that the host asked for.
+    pub structured: Option<Value>,
 }
 
 /// Runs a turn. The prompt is already in the conversation.
 pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
     let mut ending = Ending::new(End::Done);
+    agent.owed.begin_turn();
     let mut now = Situation {
         event: Happened::Failed,
         aborted: false,
         model_calls: 0,
         max_turns: agent.limits.max_turns,
         recoveries: 0,
+        answer: agent.owed.answer(),
     };
     let mut next = Next::Ask;
     let mut workshop = Workshop::new(agent.bench.clone());
@@ -53,7 +59,10 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
         match next {
             Next::Ask | Next::Nudge(_) => {
                 if let Next::Nudge(nudge) = next {
-                    now.recoveries += 1;
+                    match nudge {
+                        Nudge::Answer => agent.owed.demanded(),
+                        Nudge::OutputLimit | Nudge::Cut | Nudge::Paused => now.recoveries += 1,
+                    }
                     if let Some(text) = nudge_text(nudge) {
                         agent.conversation.note(text).await;
                     }
@@ -77,6 +86,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
             }
         }
         now.aborted = cancel.is_cancelled();
+        now.answer = agent.owed.answer();
         next = verdict::next(&now);
     }
 }
@@ -103,7 +113,15 @@ impl Heard {
 impl Ending {
     /// An ending without anything said.
     pub fn new(end: End) -> Self {
-        Self { end, text: String::new(), stop_reason: None, fault: None, num_turns: 1, first_token: None }
+        Self {
+            end,
+            text: String::new(),
+            stop_reason: None,
+            fault: None,
+            num_turns: 1,
+            first_token: None,
+            structured: None,
+        }
     }
 
     fn absorb(&mut self, heard: Heard) {
@@ -211,6 +229,7 @@ async fn record(
         Block::Text { text: said, .. } => text = Some(said.clone()),
         Block::ToolUse { id, name, input } => {
             agent.conversation.name_call(id);
+            agent.owed.called(name, id);
             wanted = Some(Wanted { id: id.clone(), tool: name.clone(), input: input.clone(), bad_input });
         }
         _ => {}
@@ -249,6 +268,7 @@ async fn act(
 /// Records one result; says whether it stops the turn.
 async fn settle(agent: &mut Agent, made: Made) -> bool {
     let stop = made.stop;
+    agent.owed.settled(&made);
     if let Some(refused) = &made.denial {
         agent.denials.add(refused.denial.clone());
         if refused.by != Refuser::Host {
@@ -285,8 +305,14 @@ async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
             ending.text = "The reply hit the output limit again and again. Ask for less at a time, or raise CLAUDE_CODE_MAX_OUTPUT_TOKENS.".into();
             agent.conversation.failure(&ending.text, FailureKind::MaxOutputTokens, None).await;
         }
+        End::Done => {
+            ending.structured = agent.owed.take();
+            if let Some(answer) = &ending.structured {
+                ending.text = answer.to_string();
+            }
+        }
         End::Refused if ending.text.is_empty() => ending.text = "The model declined to answer.".into(),
-        End::Done | End::MaxTurns | End::Refused => {}
+        End::MaxTurns | End::Refused | End::NoAnswer => {}
     }
     agent.conversation.report_losses().await;
 }
@@ -341,6 +367,7 @@ fn failure_text(fault: &Fault) -> String {
 fn nudge_text(nudge: Nudge) -> Option<&'static str> {
     Some(match nudge {
         Nudge::Paused => return None,
+        Nudge::Answer => shape::DEMAND,
         Nudge::OutputLimit => {
             "Your reply was cut off by the output limit. Go on exactly where it stopped, without repeating anything; do the rest in smaller pieces."
         }

@@ -21,6 +21,26 @@ pub struct Situation {
     pub max_turns: Option<u32>,
     /// Continuations already made after the output limit.
     pub recoveries: u32,
+    /// Whether an answer in a certain shape is owed.
+    pub answer: Answer,
+}
+
+/// Whether the turn owes an answer in a shape that the host asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// No: words will do.
+    Free,
+    /// Yes, and it is not there yet.
+    Due {
+        /// Answers given so far; all of them bad.
+        attempts: u32,
+        /// How often the model had to be told to give one.
+        demands: u32,
+        /// The limit on either.
+        limit: u32,
+    },
+    /// It has been given.
+    Given,
 }
 
 /// The last thing that happened.
@@ -64,6 +84,8 @@ pub enum Nudge {
     Cut,
     /// The provider paused; nothing needs to be said.
     Paused,
+    /// The answer is owed in a certain shape.
+    Answer,
 }
 
 /// How a turn ends.
@@ -83,10 +105,13 @@ pub enum End {
     Refused,
     /// The output limit cut the reply once too often.
     OutputLimit,
+    /// No answer fitted the shape that was asked for.
+    NoAnswer,
 }
 
 /// Decides, in this order: an abort ends everything; a failure ends the turn; tool calls are made before anything else;
-/// a cut reply is continued while there are recoveries left; the turn limit ends a turn that would ask again.
+/// an answer in the shape that was asked for ends the turn, and without one it does not end well; a cut reply is continued
+/// while there are recoveries left; the turn limit ends a turn that would ask again.
 pub fn next(now: &Situation) -> Next {
     let ask_again = |next: Next| match now.max_turns {
         Some(limit) if now.model_calls >= limit => Next::End(End::MaxTurns),
@@ -94,7 +119,11 @@ pub fn next(now: &Situation) -> Next {
     };
     match &now.event {
         Happened::Acted { stop } if *stop || now.aborted => Next::End(End::AbortedTools),
-        Happened::Acted { .. } => ask_again(Next::Ask),
+        Happened::Acted { .. } => match now.answer {
+            Answer::Given => Next::End(End::Done),
+            Answer::Due { attempts, limit, .. } if attempts >= limit => Next::End(End::NoAnswer),
+            Answer::Due { .. } | Answer::Free => ask_again(Next::Ask),
+        },
         _ if now.aborted => Next::End(End::AbortedStreaming),
         Happened::Failed => Next::End(End::ApiFailure),
         Happened::Replied { calls: 1.., .. } => Next::Act,
@@ -116,97 +145,16 @@ pub fn next(now: &Situation) -> Next {
                 | StopReason::ToolUse
                 | StopReason::ModelContextWindowExceeded
                 | StopReason::Other(_),
-            ) => Next::End(End::Done),
+            ) => match now.answer {
+                Answer::Due { demands, limit, .. } if demands < limit => {
+                    ask_again(Next::Nudge(Nudge::Answer))
+                }
+                Answer::Due { .. } => Next::End(End::NoAnswer),
+                Answer::Free | Answer::Given => Next::End(End::Done),
+            },
         },
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn replied(stop: StopReason, calls: usize) -> Happened {
-        Happened::Replied { stop: Some(stop), calls }
-    }
-
-    #[test]
-    fn the_decision_table() {
-        let now = |event| Situation { event, aborted: false, model_calls: 1, max_turns: None, recoveries: 0 };
-        let aborted = |event| Situation { aborted: true, ..now(event) };
-        let spent = |event| Situation { model_calls: 2, max_turns: Some(2), ..now(event) };
-        let tired = |event| Situation { recoveries: MAX_RECOVERIES, ..now(event) };
-        let acted = Happened::Acted { stop: false };
-        let rows = [
-            ("a reply with tool calls: make them", now(replied(StopReason::ToolUse, 2)), Next::Act),
-            ("calls are made whatever the stop reason says", now(replied(StopReason::EndTurn, 1)), Next::Act),
-            (
-                "calls of a reply cut by the output limit are made",
-                now(replied(StopReason::MaxTokens, 1)),
-                Next::Act,
-            ),
-            (
-                "calls of a reply cut by the connection are made",
-                now(Happened::Replied { stop: None, calls: 1 }),
-                Next::Act,
-            ),
-            ("no tool calls: done", now(replied(StopReason::EndTurn, 0)), Next::End(End::Done)),
-            ("a stop sequence: done", now(replied(StopReason::StopSequence, 0)), Next::End(End::Done)),
-            (
-                "an unknown stop reason: done",
-                now(replied(StopReason::Other("new".into()), 0)),
-                Next::End(End::Done),
-            ),
-            ("calls made: ask again", now(acted.clone()), Next::Ask),
-            ("calls made and the limit reached: end", spent(acted.clone()), Next::End(End::MaxTurns)),
-            (
-                "the limit does not take back a finished answer",
-                spent(replied(StopReason::EndTurn, 0)),
-                Next::End(End::Done),
-            ),
-            ("the last reply's calls are still made", spent(replied(StopReason::ToolUse, 1)), Next::Act),
-            (
-                "the output limit: go on",
-                now(replied(StopReason::MaxTokens, 0)),
-                Next::Nudge(Nudge::OutputLimit),
-            ),
-            (
-                "the output limit too often: end",
-                tired(replied(StopReason::MaxTokens, 0)),
-                Next::End(End::OutputLimit),
-            ),
-            (
-                "a continuation counts as a turn",
-                spent(replied(StopReason::MaxTokens, 0)),
-                Next::End(End::MaxTurns),
-            ),
-            (
-                "a cut connection: go on",
-                now(Happened::Replied { stop: None, calls: 0 }),
-                Next::Nudge(Nudge::Cut),
-            ),
-            (
-                "cut too often: end",
-                tired(Happened::Replied { stop: None, calls: 0 }),
-                Next::End(End::ApiFailure),
-            ),
-            ("a paused turn: ask again", now(replied(StopReason::PauseTurn, 0)), Next::Nudge(Nudge::Paused)),
-            ("a refusal: end", now(replied(StopReason::Refusal, 0)), Next::End(End::Refused)),
-            ("a failed call: end", now(Happened::Failed), Next::End(End::ApiFailure)),
-            (
-                "aborted while the model spoke",
-                aborted(replied(StopReason::ToolUse, 1)),
-                Next::End(End::AbortedStreaming),
-            ),
-            ("aborted while the call failed", aborted(Happened::Failed), Next::End(End::AbortedStreaming)),
-            ("aborted while tools ran", aborted(acted), Next::End(End::AbortedTools)),
-            (
-                "a denial that stops the turn",
-                now(Happened::Acted { stop: true }),
-                Next::End(End::AbortedTools),
-            ),
-        ];
-        for (name, situation, expected) in rows {
-            assert_eq!(next(&situation), expected, "{name}");
-        }
-    }
-}
+mod tests;

@@ -16,6 +16,7 @@ use crate::knobs::KnobsReader;
 use crate::outbox::Outbox;
 use crate::session::log::Identity;
 use crate::session::{Log, Place};
+use crate::shape::{Owed, Shape};
 use crate::tasks::Tasks;
 use crate::toolbox::Toolbox;
 use crate::tools::Call;
@@ -58,6 +59,8 @@ pub struct Home {
     pub tasks: Tasks,
     /// The model for small jobs.
     pub small_model: String,
+    /// The shape of the main agent's answers, if the host asks for one.
+    pub shape: Option<Shape>,
 }
 
 /// What is an agent's own.
@@ -69,6 +72,7 @@ pub(super) struct Own {
     pub(super) knobs: KnobsReader,
     pub(super) limits: Limits,
     pub(super) ledger: Ledger,
+    pub(super) owed: Owed,
 }
 
 impl Agents {
@@ -112,6 +116,7 @@ impl Agents {
             knobs: home.knobs.clone(),
             limits: home.limits.clone(),
             ledger: home.ledger.clone(),
+            owed: Owed::new(home.shape.clone()),
         })
     }
 }
@@ -119,7 +124,7 @@ impl Agents {
 impl Home {
     /// Makes an agent that knows where it is and has heard nothing yet.
     pub(super) fn agent(&self, own: Own) -> Agent {
-        let Own { log, speaker, system, bench, knobs, limits, ledger } = own;
+        let Own { log, speaker, system, bench, knobs, limits, ledger, owed } = own;
         let mut agent = Agent {
             engine: self.engine.clone(),
             conversation: Conversation::new(log, self.outbox.clone(), speaker),
@@ -130,6 +135,7 @@ impl Home {
             limits,
             ledger,
             denials: self.denials.clone(),
+            owed,
         };
         agent.orient();
         agent

@@ -15,6 +15,7 @@ use crate::conversation::Speaker;
 use crate::gate::Gate;
 use crate::knobs::KnobsReader;
 use crate::session::Log;
+use crate::shape::{self, Owed};
 use crate::tools::{AGENT, Call};
 use crate::turn::{self, Ending};
 use crate::workshop::Bench;
@@ -70,7 +71,7 @@ impl Agents {
         let home = &self.home;
         let wanted = errand.model.as_ref().or(definition.model.as_ref());
         let knobs = follow(&home.knobs, wanted.map(|name| home.engine.catalog().resolve_alias(name)));
-        let toolbox = Arc::new(home.toolbox.narrowed(definition.tools.as_deref(), AGENT));
+        let toolbox = Arc::new(home.toolbox.narrowed(definition.tools.as_deref(), &[AGENT, shape::NAME]));
         let transcripts = home.place.as_ref().map(|place| place.subagents(&home.identity.session));
         let ledger = home.ledger.branch();
         home.agent(Own {
@@ -91,6 +92,7 @@ impl Agents {
             knobs,
             limits: Limits { max_turns: None, partial_messages: false, ..home.limits.clone() },
             ledger,
+            owed: Owed::default(),
         })
     }
 }

@@ -15,7 +15,6 @@ pub fn in_options(options: &Options) -> Option<String> {
             "resuming a session (--resume, --continue)",
         ),
         (options.fork_session || options.resume_session_at.is_some(), "forking a session"),
-        (options.output_format.is_some(), "structured output (--json-schema)"),
         (
             options.max_budget_usd.is_some() || options.task_budget.is_some(),
             "a budget (--max-budget-usd, --task-budget)",
@@ -44,7 +43,6 @@ pub fn in_initialize(initialize: &Initialize) -> Option<String> {
             initialize.sdk_mcp_servers.as_ref().is_some_and(|servers| !servers.is_empty()),
             "in-process MCP servers",
         ),
-        (initialize.json_schema.is_some(), "structured output"),
         (initialize.skills.as_ref().is_some_and(|skills| !skills.is_empty()), "skills"),
         (initialize.agents.as_ref().is_some_and(|agents| !agents.is_empty()), "agent definitions"),
         (initialize.plugins.as_ref().is_some_and(|plugins| !plugins.is_empty()), "plugins"),

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::Value;
 use whimbrel_models::Thinking;
-use whimbrel_wire::options::{self, Options, PermissionPromptTool, SystemPrompt};
+use whimbrel_wire::options::{self, Options, OutputFormat, PermissionPromptTool, SystemPrompt};
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::agent::Limits;
@@ -18,6 +19,7 @@ use crate::permission::rights::{Bypass, Granted, Grants};
 use crate::permission::{Rights, paths};
 use crate::session::Place;
 use crate::setup::{absent, home};
+use crate::shape::{self, Shape};
 use crate::state::Wanted;
 use crate::toolbox::Toolbox;
 use crate::workspace::Workspace;
@@ -72,6 +74,8 @@ pub struct Setup {
     pub entrypoint: String,
     /// A warning for the host, told with the first turn.
     pub warning: Option<String>,
+    /// The shape of answers, if the host asks for one.
+    pub shape: Option<Shape>,
 }
 
 /// Why a session cannot be started.
@@ -116,7 +120,7 @@ impl Setup {
         let rights = granted.rights;
         let default_model = default_model(engine, options, env);
         let small_model = small_model(engine, &default_model, env);
-        Ok(Self {
+        let mut setup = Self {
             knobs: Knobs {
                 model: default_model.clone(),
                 thinking: thinking(options),
@@ -148,7 +152,26 @@ impl Setup {
             leaves_nothing: options.persist_session == Some(false),
             default_model,
             small_model,
-        })
+            shape: None,
+        };
+        if let Some(OutputFormat::JsonSchema { schema }) = &options.output_format {
+            setup.ask_for_shape(schema).map_err(SetupError::Invalid)?;
+        }
+        Ok(setup)
+    }
+
+    /// Asks for answers in a shape: the tool by which they are given is added.
+    pub fn ask_for_shape(&mut self, schema: &Value) -> Result<(), String> {
+        let attempts = match self.workspace.variable(shape::LIMIT_VARIABLE) {
+            None => shape::ATTEMPTS,
+            Some(text) => text.trim().parse::<u32>().ok().filter(|limit| *limit > 0).ok_or_else(|| {
+                format!("{} must be a whole number above 0, but is {text:?}.", shape::LIMIT_VARIABLE)
+            })?,
+        };
+        let shape = Shape::new(schema, attempts)?;
+        self.toolbox = Arc::new(self.toolbox.with(shape.tool()));
+        self.shape = Some(shape);
+        Ok(())
     }
 
     /// The full name of a model that the host named, or the default.

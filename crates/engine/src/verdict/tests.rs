@@ -1,0 +1,103 @@
+use super::*;
+
+fn replied(stop: StopReason, calls: usize) -> Happened {
+    Happened::Replied { stop: Some(stop), calls }
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "one table, row by row")]
+fn the_decision_table() {
+    let now = |event| Situation {
+        event,
+        aborted: false,
+        model_calls: 1,
+        max_turns: None,
+        recoveries: 0,
+        answer: Answer::Free,
+    };
+    let due = |attempts, demands| Answer::Due { attempts, demands, limit: 2 };
+    let owing = |answer, event| Situation { answer, ..now(event) };
+    let aborted = |event| Situation { aborted: true, ..now(event) };
+    let spent = |event| Situation { model_calls: 2, max_turns: Some(2), ..now(event) };
+    let tired = |event| Situation { recoveries: MAX_RECOVERIES, ..now(event) };
+    let acted = Happened::Acted { stop: false };
+    let rows = [
+        ("a reply with tool calls: make them", now(replied(StopReason::ToolUse, 2)), Next::Act),
+        ("calls are made whatever the stop reason says", now(replied(StopReason::EndTurn, 1)), Next::Act),
+        (
+            "calls of a reply cut by the output limit are made",
+            now(replied(StopReason::MaxTokens, 1)),
+            Next::Act,
+        ),
+        (
+            "calls of a reply cut by the connection are made",
+            now(Happened::Replied { stop: None, calls: 1 }),
+            Next::Act,
+        ),
+        ("no tool calls: done", now(replied(StopReason::EndTurn, 0)), Next::End(End::Done)),
+        ("a stop sequence: done", now(replied(StopReason::StopSequence, 0)), Next::End(End::Done)),
+        (
+            "an unknown stop reason: done",
+            now(replied(StopReason::Other("new".into()), 0)),
+            Next::End(End::Done),
+        ),
+        ("calls made: ask again", now(acted.clone()), Next::Ask),
+        ("calls made and the limit reached: end", spent(acted.clone()), Next::End(End::MaxTurns)),
+        (
+            "the limit does not take back a finished answer",
+            spent(replied(StopReason::EndTurn, 0)),
+            Next::End(End::Done),
+        ),
+        ("the last reply's calls are still made", spent(replied(StopReason::ToolUse, 1)), Next::Act),
+        ("the output limit: go on", now(replied(StopReason::MaxTokens, 0)), Next::Nudge(Nudge::OutputLimit)),
+        (
+            "the output limit too often: end",
+            tired(replied(StopReason::MaxTokens, 0)),
+            Next::End(End::OutputLimit),
+        ),
+        (
+            "a continuation counts as a turn",
+            spent(replied(StopReason::MaxTokens, 0)),
+            Next::End(End::MaxTurns),
+        ),
+        ("a cut connection: go on", now(Happened::Replied { stop: None, calls: 0 }), Next::Nudge(Nudge::Cut)),
+        ("cut too often: end", tired(Happened::Replied { stop: None, calls: 0 }), Next::End(End::ApiFailure)),
+        ("a paused turn: ask again", now(replied(StopReason::PauseTurn, 0)), Next::Nudge(Nudge::Paused)),
+        ("a refusal: end", now(replied(StopReason::Refusal, 0)), Next::End(End::Refused)),
+        ("a failed call: end", now(Happened::Failed), Next::End(End::ApiFailure)),
+        (
+            "aborted while the model spoke",
+            aborted(replied(StopReason::ToolUse, 1)),
+            Next::End(End::AbortedStreaming),
+        ),
+        ("aborted while the call failed", aborted(Happened::Failed), Next::End(End::AbortedStreaming)),
+        ("aborted while tools ran", aborted(acted.clone()), Next::End(End::AbortedTools)),
+        ("an answer in the right shape: done", owing(Answer::Given, acted.clone()), Next::End(End::Done)),
+        ("a bad answer: ask again", owing(due(1, 0), acted.clone()), Next::Ask),
+        ("too many bad answers: end", owing(due(2, 0), acted.clone()), Next::End(End::NoAnswer)),
+        (
+            "words where an answer is owed: demand it",
+            owing(due(0, 1), replied(StopReason::EndTurn, 0)),
+            Next::Nudge(Nudge::Answer),
+        ),
+        (
+            "nothing but words: end",
+            owing(due(0, 2), replied(StopReason::EndTurn, 0)),
+            Next::End(End::NoAnswer),
+        ),
+        (
+            "a refusal is an end although an answer is owed",
+            owing(due(0, 0), replied(StopReason::Refusal, 0)),
+            Next::End(End::Refused),
+        ),
+        (
+            "aborted with an answer owed",
+            Situation { answer: due(1, 1), ..aborted(acted) },
+            Next::End(End::AbortedTools),
+        ),
+        ("a denial that stops the turn", now(Happened::Acted { stop: true }), Next::End(End::AbortedTools)),
+    ];
+    for (name, situation, expected) in rows {
+        assert_eq!(next(&situation), expected, "{name}");
+    }
+}

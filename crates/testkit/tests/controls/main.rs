@@ -1,0 +1,3 @@
+//! What keeps a turn within bounds: the shape of its answer, its budget, other models, the room that it has.
+
+mod shape;
