@@ -54,6 +54,10 @@ impl Agent {
 pub struct Limits {
     /// Model calls per turn.
     pub max_turns: Option<u32>,
+    /// Dollars that the session may cost.
+    pub max_budget: Option<f64>,
+    /// Tokens that the task may take, as the model is told.
+    pub task_budget: Option<u64>,
     /// The output limit of one reply, if the caller set one.
     pub max_output_tokens: Option<u64>,
     /// How often a failed call is repeated.

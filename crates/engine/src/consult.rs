@@ -55,7 +55,8 @@ impl Consult {
             ..Request::new(name, preamble, history.ask())
         };
         let call = Call::new(provider, request, self.policy, Timing::default());
-        one_reply(Metered::new(call, self.engine.clone(), self.ledger.clone(), self.model.clone())).await
+        one_reply(Metered::begin(call, self.engine.clone(), self.ledger.clone(), self.model.clone()).await?)
+            .await
     }
 }
 

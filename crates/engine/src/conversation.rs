@@ -207,6 +207,16 @@ impl Conversation {
 
     /// The result of a tool call.
     pub async fn tool_result(&mut self, made: Made) {
+        let frame = self.keep_result(made);
+        self.outbox.send(frame).await;
+    }
+
+    /// The result of a call that was not made because the turn ended before: for the model and the transcript only.
+    pub fn close_call(&mut self, made: Made) {
+        self.keep_result(made);
+    }
+
+    fn keep_result(&mut self, made: Made) -> User {
         let Made { id, content, meta, failed, .. } = made;
         let block =
             Block::ToolResult { tool_use_id: id, content: Some(not_empty(content)), is_error: Some(failed) };
@@ -216,8 +226,7 @@ impl Conversation {
         let mut more = vec![("toolUseResult", meta.clone())];
         more.extend(self.last_assistant.clone().map(|id| ("sourceToolAssistantUUID", Value::String(id))));
         self.write_user(&uuid, &content, more);
-        let frame = User { tool_use_result: Some(meta), ..self.user_frame(uuid, content) };
-        self.outbox.send(frame).await;
+        User { tool_use_result: Some(meta), ..self.user_frame(uuid, content) }
     }
 
     /// Whether anything was said yet. What the engine itself tells the model does not count.

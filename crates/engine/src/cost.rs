@@ -1,20 +1,22 @@
 //! What a session has spent: tokens and dollars, per model and for the turn at hand.
 //!
-//! Models are asked through a [`Metered`] call only: it books what every attempt cost when it is dropped, however it
-//! ended, so that no way out can forget it.
+//! Models are asked through a [`Metered`] call only: it needs a share of the budget to begin, and it books what every
+//! attempt cost when it is dropped, however it ended, so that no way out can forget it.
+
+mod metered;
+mod purse;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use whimbrel_models::call::{Call, Step};
+use whimbrel_models::Figures;
 use whimbrel_models::catalog::Catalog;
-use whimbrel_models::{Fault, Figures};
 use whimbrel_wire::Usage;
 use whimbrel_wire::message::ModelUsage;
 
-use crate::clock;
-use crate::engine::Engine;
+pub use metered::{Metered, no_price};
+pub use purse::Purse;
 
 /// The spend of a session, shared by everything that spends: turns, subagents, tools. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -22,18 +24,36 @@ pub struct Ledger {
     spend: Arc<Mutex<Spend>>,
     /// What was spent through this handle and its copies alone; a subagent has a branch of its own.
     own: Arc<Mutex<Usage>>,
+    /// What may be spent; none means as much as it takes.
+    purse: Option<Purse>,
 }
 
 impl Ledger {
+    /// An empty ledger with a budget in dollars, if there is one.
+    pub fn within(budget: Option<f64>) -> Self {
+        Self { purse: budget.map(Purse::new), ..Self::default() }
+    }
+
+    /// The budget.
+    pub fn purse(&self) -> Option<&Purse> {
+        self.purse.as_ref()
+    }
+
+    /// Whether there is a budget and it is used up.
+    pub fn is_used_up(&self) -> bool {
+        self.purse.as_ref().is_some_and(|purse| purse.is_empty(self.read().dollars()))
+    }
+
     /// Begins a new turn; the totals stay.
     pub fn begin_turn(&self) {
         self.open().begin_turn();
     }
 
-    /// Adds what one attempt at a reply cost.
-    pub fn add(&self, catalog: &Catalog, model: &str, bill: &Figures) {
-        self.open().add(catalog, model, bill);
+    /// Adds what one attempt at a reply cost, in dollars; an error holds what is known of it if that is not all.
+    pub fn add(&self, catalog: &Catalog, model: &str, bill: &Figures) -> Result<f64, f64> {
+        let cost = self.open().add(catalog, model, bill);
         sum(&mut self.own.lock().unwrap_or_else(PoisonError::into_inner), &bill.usage);
+        cost
     }
 
     /// Adds time that was spent waiting for the model.
@@ -43,7 +63,7 @@ impl Ledger {
 
     /// The same ledger with an own column beside it.
     pub fn branch(&self) -> Self {
-        Self { spend: Arc::clone(&self.spend), own: Arc::default() }
+        Self { spend: Arc::clone(&self.spend), own: Arc::default(), purse: self.purse.clone() }
     }
 
     /// What was spent in this column.
@@ -58,37 +78,6 @@ impl Ledger {
 
     fn open(&self) -> MutexGuard<'_, Spend> {
         self.spend.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A call whose cost is booked when it is dropped, however far it has come.
-pub struct Metered {
-    call: Call,
-    engine: Engine,
-    ledger: Ledger,
-    /// The model as the ledger knows it.
-    model: String,
-    began: Instant,
-}
-
-impl Metered {
-    /// A call on this ledger.
-    pub fn new(call: Call, engine: Engine, ledger: Ledger, model: String) -> Self {
-        Self { call, engine, ledger, model, began: clock::monotonic() }
-    }
-
-    /// The next step of the call.
-    pub async fn next(&mut self) -> Option<Result<Step, Fault>> {
-        self.call.next().await
-    }
-}
-
-impl Drop for Metered {
-    fn drop(&mut self) {
-        self.ledger.add_wait(clock::monotonic() - self.began);
-        for bill in self.call.bills() {
-            self.ledger.add(self.engine.catalog(), &self.model, bill);
-        }
     }
 }
 
@@ -111,7 +100,7 @@ impl Spend {
     }
 
     /// Adds what one attempt at a reply cost. What cannot be known, for want of a price or of figures, is marked.
-    fn add(&mut self, catalog: &Catalog, model: &str, bill: &Figures) {
+    fn add(&mut self, catalog: &Catalog, model: &str, bill: &Figures) -> Result<f64, f64> {
         let usage = &bill.usage;
         sum(&mut self.turn, usage);
         let info = catalog.lookup(model);
@@ -125,10 +114,13 @@ impl Spend {
         add(&mut entry.cache_read_input_tokens, usage.cache_read_input_tokens);
         add(&mut entry.cache_creation_input_tokens, usage.cache_creation_input_tokens);
         add(&mut entry.web_search_requests, usage.server_tool_use.web_search_requests);
-        entry.cost_usd += info.as_ref().map_or(0.0, |info| info.price(usage));
+        let cost = info.as_ref().map_or(0.0, |info| info.price(usage));
+        entry.cost_usd += cost;
         if info.is_none() || !bill.are_known() {
             entry.cost_basis = Some("unknown".into());
+            return Err(cost);
         }
+        Ok(cost)
     }
 
     /// Dollars so far.
@@ -186,7 +178,8 @@ mod tests {
         for (name, model, bills, (dollars, basis)) in table {
             let ledger = Ledger::default();
             for bill in &bills {
-                ledger.add(&Catalog::default(), model, &Figures::read(bill));
+                let known = ledger.add(&Catalog::default(), model, &Figures::read(bill));
+                assert!(known.is_ok() || basis.is_some(), "{name}");
             }
             let spend = ledger.read();
             assert!((spend.dollars() - dollars).abs() < 1e-9, "{name}: {}", spend.dollars());

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use whimbrel_wire::message::{Denial, Origin, Outcome, TerminalReason, TurnResult};
 
+use crate::agent::Limits;
 use crate::cost::Spend;
 use crate::turn::Ending;
 use crate::verdict::End;
@@ -20,8 +21,8 @@ pub struct Report<'a> {
     pub took: Duration,
     /// What started it, when it was not a prompt.
     pub origin: Option<Origin>,
-    /// The limit on model calls, for the error text.
-    pub max_turns: Option<u32>,
+    /// The limits, for the error texts.
+    pub limits: &'a Limits,
     /// Which result of the session this is, from 0.
     pub index: u32,
     /// The session.
@@ -32,8 +33,8 @@ pub struct Report<'a> {
 
 /// The result frame of a turn.
 pub fn report(report: Report<'_>) -> TurnResult {
-    let Report { ending, spend, denials, took, origin, max_turns, index, session_id, uuid } = report;
-    let (subtype, is_error, terminal, error) = classify(ending.end, max_turns);
+    let Report { ending, spend, denials, took, origin, limits, index, session_id, uuid } = report;
+    let (subtype, is_error, terminal, error) = classify(ending.end, limits);
     let succeeded = subtype == Outcome::Success;
     TurnResult {
         subtype,
@@ -74,7 +75,7 @@ pub fn not_started(error: String, session_id: String, uuid: String) -> TurnResul
         denials: Vec::new(),
         took: Duration::ZERO,
         origin: None,
-        max_turns: None,
+        limits: &Limits::default(),
         index: 0,
         session_id,
         uuid,
@@ -82,7 +83,7 @@ pub fn not_started(error: String, session_id: String, uuid: String) -> TurnResul
     TurnResult { errors: Some(vec![error]), terminal_reason: Some(TerminalReason::TurnSetupFailed), ..result }
 }
 
-fn classify(end: End, max_turns: Option<u32>) -> (Outcome, bool, TerminalReason, Option<String>) {
+fn classify(end: End, limits: &Limits) -> (Outcome, bool, TerminalReason, Option<String>) {
     let interrupted = || Some("The turn was interrupted.".to_owned());
     match end {
         End::Done => (Outcome::Success, false, TerminalReason::Completed, None),
@@ -95,13 +96,18 @@ fn classify(end: End, max_turns: Option<u32>) -> (Outcome, bool, TerminalReason,
         End::AbortedTools => {
             (Outcome::ErrorDuringExecution, true, TerminalReason::AbortedTools, interrupted())
         }
+        End::Broke => {
+            let text = format!("Reached the maximum budget (${}).", limits.max_budget.unwrap_or_default());
+            (Outcome::ErrorMaxBudgetUsd, true, TerminalReason::BudgetExhausted, Some(text))
+        }
         End::NoAnswer => {
             let text = "The model gave no answer in the shape that was asked for.".to_owned();
             let reason = TerminalReason::StructuredOutputRetryExhausted;
             (Outcome::ErrorMaxStructuredOutputRetries, true, reason, Some(text))
         }
         End::MaxTurns => {
-            let text = format!("Reached the maximum number of turns ({}).", max_turns.unwrap_or_default());
+            let text =
+                format!("Reached the maximum number of turns ({}).", limits.max_turns.unwrap_or_default());
             (Outcome::ErrorMaxTurns, true, TerminalReason::MaxTurns, Some(text))
         }
     }

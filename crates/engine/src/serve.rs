@@ -384,7 +384,7 @@ impl Session {
             denials: agent.denials.take(),
             took: clock::monotonic() - running.started,
             origin: running.origin,
-            max_turns: agent.limits.max_turns,
+            limits: &agent.limits,
             index: self.results,
             session_id: self.outbox.session().to_owned(),
             uuid: ids::uuid(),
@@ -451,7 +451,7 @@ impl Session {
             toolbox: Arc::clone(toolbox),
             gate: self.gate(),
             limits: limits.clone(),
-            ledger: Ledger::default(),
+            ledger: Ledger::within(limits.max_budget),
             denials: Denials::default(),
             identity: Identity {
                 session: session.clone(),

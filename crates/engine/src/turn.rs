@@ -51,6 +51,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
         max_turns: agent.limits.max_turns,
         recoveries: 0,
         answer: agent.owed.answer(),
+        broke: false,
     };
     let mut next = Next::Ask;
     let mut workshop = Workshop::new(agent.bench.clone());
@@ -87,6 +88,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
         }
         now.aborted = cancel.is_cancelled();
         now.answer = agent.owed.answer();
+        now.broke = agent.ledger.is_used_up();
         next = verdict::next(&now);
     }
 }
@@ -146,7 +148,12 @@ async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &Cancellatio
         agent.outbox.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;
     }
     let call = Call::new(model, request, agent.limits.policy(), Timing::default());
-    let mut call = Metered::new(call, agent.engine.clone(), agent.ledger.clone(), knobs.model.clone());
+    let admitted = Metered::begin(call, agent.engine.clone(), agent.ledger.clone(), knobs.model.clone());
+    let mut call = match cancel.run_until_cancelled(admitted).await {
+        Some(Ok(call)) => call,
+        Some(Err(fault)) => return Heard { fault: Some(fault), ..heard },
+        None => return heard,
+    };
     let mut assembly = Assembly::default();
     loop {
         let step = tokio::select! {
@@ -287,7 +294,15 @@ async fn settle(agent: &mut Agent, made: Made) -> bool {
 
 /// Leaves the conversation in order: every call has a result, and an abort or a failure is on record.
 async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
-    for made in workshop.abandon() {
+    let why = match ending.end {
+        End::Broke => "the budget is used up",
+        _ => "the turn was interrupted by the user",
+    };
+    for made in workshop.abandon(why) {
+        if ending.end == End::Broke {
+            agent.conversation.close_call(made);
+            continue;
+        }
         ending.num_turns += 1;
         settle(agent, made).await;
     }
@@ -312,7 +327,7 @@ async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
             }
         }
         End::Refused if ending.text.is_empty() => ending.text = "The model declined to answer.".into(),
-        End::MaxTurns | End::Refused | End::NoAnswer => {}
+        End::MaxTurns | End::Refused | End::NoAnswer | End::Broke => {}
     }
     agent.conversation.report_losses().await;
 }
@@ -324,6 +339,7 @@ fn request(agent: &mut Agent, model: String) -> Request {
     Request {
         thinking: knobs.thinking.unwrap_or_else(|| catalog.default_thinking(&model, max_tokens)),
         effort: knobs.effort,
+        task_budget: agent.limits.task_budget,
         max_tokens,
         model,
         preamble: agent.preamble.clone(),

@@ -23,6 +23,8 @@ pub struct Situation {
     pub recoveries: u32,
     /// Whether an answer in a certain shape is owed.
     pub answer: Answer,
+    /// Whether the budget is used up.
+    pub broke: bool,
 }
 
 /// Whether the turn owes an answer in a shape that the host asked for.
@@ -107,9 +109,11 @@ pub enum End {
     OutputLimit,
     /// No answer fitted the shape that was asked for.
     NoAnswer,
+    /// The budget is used up.
+    Broke,
 }
 
-/// Decides, in this order: an abort ends everything; a failure ends the turn; tool calls are made before anything else;
+/// Decides, in this order: an abort ends everything; an empty purse ends the turn, whatever came of it; a failure ends the turn; tool calls are made before anything else;
 /// an answer in the shape that was asked for ends the turn, and without one it does not end well; a cut reply is continued
 /// while there are recoveries left; the turn limit ends a turn that would ask again.
 pub fn next(now: &Situation) -> Next {
@@ -118,13 +122,15 @@ pub fn next(now: &Situation) -> Next {
         _ => next,
     };
     match &now.event {
-        Happened::Acted { stop } if *stop || now.aborted => Next::End(End::AbortedTools),
+        Happened::Acted { .. } if now.aborted => Next::End(End::AbortedTools),
+        _ if now.aborted => Next::End(End::AbortedStreaming),
+        _ if now.broke => Next::End(End::Broke),
+        Happened::Acted { stop: true } => Next::End(End::AbortedTools),
         Happened::Acted { .. } => match now.answer {
             Answer::Given => Next::End(End::Done),
             Answer::Due { attempts, limit, .. } if attempts >= limit => Next::End(End::NoAnswer),
             Answer::Due { .. } | Answer::Free => ask_again(Next::Ask),
         },
-        _ if now.aborted => Next::End(End::AbortedStreaming),
         Happened::Failed => Next::End(End::ApiFailure),
         Happened::Replied { calls: 1.., .. } => Next::Act,
         Happened::Replied { stop, .. } => match stop {

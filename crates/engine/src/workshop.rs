@@ -148,14 +148,14 @@ impl Workshop {
         self.done.pop_front()
     }
 
-    /// Stops everything and answers the calls that have no result.
-    pub fn abandon(mut self) -> Vec<Made> {
+    /// Stops everything and answers the calls that have no result: `why` says what was in the way.
+    pub fn abandon(mut self, why: &str) -> Vec<Made> {
         self.running.clear();
         let begun = self.begun.iter().map(|(wanted, permitted)| match permitted.load(Ordering::Relaxed) {
             true => interrupted(wanted),
-            false => not_started(wanted),
+            false => not_started(wanted, why),
         });
-        let waiting = self.waiting.iter().map(|(wanted, _)| not_started(wanted));
+        let waiting = self.waiting.iter().map(|(wanted, _)| not_started(wanted, why));
         let cut_off: Vec<Made> = begun.chain(waiting).collect();
         self.done.into_iter().chain(cut_off).collect()
     }
@@ -249,11 +249,8 @@ fn denied(wanted: Wanted, message: String, stop: bool, by: Refuser) -> Made {
 }
 
 /// The result of a call that never began.
-fn not_started(wanted: &Wanted) -> Made {
-    failed(
-        &wanted.id,
-        &Trouble::Failed("Not started: the turn was interrupted by the user before it.".into()),
-    )
+fn not_started(wanted: &Wanted, why: &str) -> Made {
+    failed(&wanted.id, &Trouble::Failed(format!("Not started: {why} before it.")))
 }
 
 /// The result of a call that was stopped before it had one.

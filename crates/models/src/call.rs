@@ -147,6 +147,11 @@ impl Call {
         }
     }
 
+    /// How many bytes the request has.
+    pub fn size(&self) -> usize {
+        self.request.size()
+    }
+
     /// What the provider has reported for each attempt so far, void ones included: all of it is billed.
     pub fn bills(&self) -> impl Iterator<Item = &Figures> {
         self.settled.iter().chain(&self.bill)

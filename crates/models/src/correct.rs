@@ -24,6 +24,8 @@ pub enum Part {
     Thinking,
     /// How hard it tries.
     Effort,
+    /// How many tokens the task may take.
+    TaskBudget,
     /// Who asks.
     Metadata,
 }
@@ -47,7 +49,7 @@ const REFUSING: &[&str] = &[
 ];
 
 /// The change that a refusal asks for, if it names something we can change:
-/// 1. an output limit that is too high; 2. a beta; 3. effort; 4. thinking; 5. metadata.
+/// 1. an output limit that is too high; 2. a beta; 3. a task budget; 4. effort; 5. thinking; 6. metadata.
 ///
 /// A refusal with any other text is final.
 pub fn correct(request: &Request, fault: &Fault) -> Option<Correction> {
@@ -71,8 +73,14 @@ fn refused_part(request: &Request, said: &str) -> Option<Part> {
     if said.contains("anthropic-beta") && !betas.is_empty() {
         return Some(Part::AllBetas);
     }
+    if request.task_budget.is_some() && said.contains("task_budget") {
+        return Some(Part::TaskBudget);
+    }
     if request.effort.is_some() && (said.contains("output_config") || said.contains("effort")) {
         return Some(Part::Effort);
+    }
+    if request.task_budget.is_some() && said.contains("output_config") {
+        return Some(Part::TaskBudget);
     }
     if request.thinking != Thinking::Disabled && said.contains("thinking") {
         return Some(Part::Thinking);
@@ -117,7 +125,7 @@ impl Part {
         match self {
             Self::Beta(beta) => beta == name,
             Self::AllBetas => true,
-            Self::Thinking | Self::Effort | Self::Metadata => false,
+            Self::Thinking | Self::Effort | Self::TaskBudget | Self::Metadata => false,
         }
     }
 }
@@ -130,6 +138,7 @@ impl Correction {
             Self::MaxTokens(limit) => request.max_tokens = *limit,
             Self::Without(Part::Thinking) => request.thinking = Thinking::Disabled,
             Self::Without(Part::Effort) => request.effort = None,
+            Self::Without(Part::TaskBudget) => request.task_budget = None,
             Self::Without(part) => request.betas.retain(|beta| !part.is_beta(beta)),
         }
         request
@@ -149,6 +158,7 @@ mod tests {
             max_tokens: 32_000,
             thinking: Thinking::Adaptive,
             effort: Some(Effort::High),
+            task_budget: Some(50_000),
             betas: vec!["special-2026-01-01".into()],
             session_id: "s".into(),
             ..Request::new("m", Arc::new(Preamble::new(vec![], vec![])), History::new().ask())
@@ -196,6 +206,7 @@ mod tests {
             ("adaptive thinking is not supported on this model", Some(Without(Part::Thinking))),
             ("thinking.type: Input should be 'enabled' or 'disabled'", Some(Without(Part::Thinking))),
             ("metadata: Extra inputs are not permitted", Some(Without(Part::Metadata))),
+            ("output_config.task_budget: Extra inputs are not permitted", Some(Without(Part::TaskBudget))),
             ("messages.1.content.0: Invalid `signature` in `thinking` block", None),
             ("prompt is too long: 210000 tokens > 200000 maximum", None),
             ("no such field", None),
@@ -218,8 +229,13 @@ mod tests {
 
     #[test]
     fn what_was_not_sent_is_not_left_out() {
-        let bare =
-            Request { thinking: Thinking::Disabled, effort: None, session_id: String::new(), ..request() };
+        let bare = Request {
+            thinking: Thinking::Disabled,
+            effort: None,
+            task_budget: None,
+            session_id: String::new(),
+            ..request()
+        };
         for said in ["thinking: unknown field", "output_config: unknown field", "metadata: unknown field"] {
             assert_eq!(correct(&bare, &Fault::new(FaultKind::InvalidRequest, said)), None, "{said}");
         }

@@ -23,6 +23,8 @@ pub struct Request {
     pub thinking: Thinking,
     /// How hard it tries, where the model can be told.
     pub effort: Option<Effort>,
+    /// How many tokens the task may take, where the model can be told: it paces itself.
+    pub task_budget: Option<u64>,
     /// Beta features asked for by the caller.
     pub betas: Vec<String>,
     /// The session, so that a provider can tie requests together.
@@ -90,10 +92,17 @@ impl Request {
             max_tokens: 32_000,
             thinking: Thinking::Disabled,
             effort: None,
+            task_budget: None,
             betas: Vec::new(),
             session_id: String::new(),
             raw_events: false,
         }
+    }
+
+    /// How many bytes it has, about.
+    pub fn size(&self) -> usize {
+        let history: usize = self.history.parts().iter().map(Bytes::len).sum();
+        self.preamble.json().len() + history
     }
 }
 

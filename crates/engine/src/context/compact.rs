@@ -88,7 +88,7 @@ async fn ask(agent: &mut Agent, keep: &str) -> Result<String, Fault> {
         ..Request::new(name, agent.preamble.clone(), history.ask())
     };
     let call = Call::new(provider, request, agent.limits.policy(), Timing::default());
-    one_reply(Metered::new(call, agent.engine.clone(), agent.ledger.clone(), model)).await
+    one_reply(Metered::begin(call, agent.engine.clone(), agent.ledger.clone(), model).await?).await
 }
 
 /// The summary as the model will read it.

@@ -15,10 +15,6 @@ pub fn in_options(options: &Options) -> Option<String> {
             "resuming a session (--resume, --continue)",
         ),
         (options.fork_session || options.resume_session_at.is_some(), "forking a session"),
-        (
-            options.max_budget_usd.is_some() || options.task_budget.is_some(),
-            "a budget (--max-budget-usd, --task-budget)",
-        ),
         (!options.mcp_servers.is_empty(), "MCP servers (--mcp-config)"),
         (options.settings.is_some() || options.sandbox.is_some(), "settings (--settings)"),
         (options.managed_settings.is_some(), "managed settings (--managed-settings)"),

@@ -11,6 +11,7 @@ use whimbrel_wire::permission::PermissionMode;
 
 use crate::agent::Limits;
 use crate::agents::definition::{self, Definition};
+use crate::cost::no_price;
 use crate::engine::Engine;
 use crate::files::{self, Kind};
 use crate::ids;
@@ -119,6 +120,7 @@ impl Setup {
         let warning = warnings(options, config.as_deref(), workspace.root(), granted.warnings, lost);
         let rights = granted.rights;
         let default_model = default_model(engine, options, env);
+        budget(engine, options, &default_model)?;
         let small_model = small_model(engine, &default_model, env);
         let mut setup = Self {
             knobs: Knobs {
@@ -271,6 +273,18 @@ fn default_model(engine: &Engine, options: &Options, env: &BTreeMap<String, Stri
     }
 }
 
+/// A budget must be an amount, and can only be kept if the model has a price.
+fn budget(engine: &Engine, options: &Options, model: &str) -> Result<(), SetupError> {
+    match options.max_budget_usd {
+        None => Ok(()),
+        Some(dollars) if !(dollars.is_finite() && dollars > 0.0) => Err(SetupError::Invalid(format!(
+            "The budget (--max-budget-usd) must be an amount above 0, but is {dollars}."
+        ))),
+        Some(_) if engine.catalog().lookup(model).is_none() => Err(SetupError::Invalid(no_price(model))),
+        Some(_) => Ok(()),
+    }
+}
+
 /// The model for small jobs: the one that is named for them, or the provider's own.
 fn small_model(engine: &Engine, main: &str, env: &BTreeMap<String, String>) -> String {
     match env.get("ANTHROPIC_SMALL_FAST_MODEL") {
@@ -332,6 +346,8 @@ fn limits(options: &Options, env: &BTreeMap<String, String>) -> Result<Limits, S
     };
     Ok(Limits {
         max_turns: options.max_turns,
+        max_budget: options.max_budget_usd,
+        task_budget: options.task_budget,
         max_output_tokens: options.max_output_tokens.or(number("CLAUDE_CODE_MAX_OUTPUT_TOKENS")?),
         max_retries: number("CLAUDE_CODE_MAX_RETRIES")?.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
         partial_messages: options.include_partial_messages,

@@ -97,6 +97,7 @@ fn answer(report: Report, errand: &Errand, interrupted: bool) -> Output {
                 "The user refused a call of the subagent and stopped the work.".into(),
             ));
         }
+        End::Broke => return Err(Trouble::Stopped("The budget is used up.".into())),
         End::AbortedStreaming | End::AbortedTools => {
             return Err(Trouble::Failed("The subagent was interrupted.".into()));
         }

@@ -14,7 +14,9 @@ fn the_decision_table() {
         max_turns: None,
         recoveries: 0,
         answer: Answer::Free,
+        broke: false,
     };
+    let broke = |event| Situation { broke: true, ..now(event) };
     let due = |attempts, demands| Answer::Due { attempts, demands, limit: 2 };
     let owing = |answer, event| Situation { answer, ..now(event) };
     let aborted = |event| Situation { aborted: true, ..now(event) };
@@ -64,6 +66,23 @@ fn the_decision_table() {
         ("cut too often: end", tired(Happened::Replied { stop: None, calls: 0 }), Next::End(End::ApiFailure)),
         ("a paused turn: ask again", now(replied(StopReason::PauseTurn, 0)), Next::Nudge(Nudge::Paused)),
         ("a refusal: end", now(replied(StopReason::Refusal, 0)), Next::End(End::Refused)),
+        (
+            "the reply that uses the budget up: its calls are not made",
+            broke(replied(StopReason::ToolUse, 1)),
+            Next::End(End::Broke),
+        ),
+        (
+            "an answer that uses the budget up is over the budget",
+            broke(replied(StopReason::EndTurn, 0)),
+            Next::End(End::Broke),
+        ),
+        ("a call that could not be paid", broke(Happened::Failed), Next::End(End::Broke)),
+        ("a subagent used the budget up", broke(Happened::Acted { stop: true }), Next::End(End::Broke)),
+        (
+            "an abort counts more than the budget",
+            Situation { aborted: true, ..broke(acted.clone()) },
+            Next::End(End::AbortedTools),
+        ),
         ("a failed call: end", now(Happened::Failed), Next::End(End::ApiFailure)),
         (
             "aborted while the model spoke",

@@ -12,6 +12,7 @@ const LEAST_THINKING: u64 = 1024;
 
 const INTERLEAVED_THINKING: &str = "interleaved-thinking-2025-05-14";
 const EFFORT: &str = "effort-2025-11-24";
+const TASK_BUDGET: &str = "task-budgets-2026-03-13";
 const LONG_CONTEXT: &str = "context-1m-2025-08-07";
 
 /// The suffix that asks for the long context window of a model. It is no part of the model's name.
@@ -39,6 +40,7 @@ pub fn value(request: &Request) -> Value {
 pub fn betas<'a>(request: &'a Request, refused: &[Part]) -> Vec<&'a str> {
     let mut betas = vec![INTERLEAVED_THINKING];
     betas.extend(request.effort.map(|_| EFFORT));
+    betas.extend(request.task_budget.map(|_| TASK_BUDGET));
     betas.extend(request.model.ends_with(LONG_CONTEXT_SUFFIX).then_some(LONG_CONTEXT));
     for beta in request.betas.iter().map(|beta| beta.trim()).filter(|beta| !beta.is_empty()) {
         if !betas.contains(&beta) {
@@ -59,11 +61,19 @@ fn head(request: &Request, refused: &[Part]) -> String {
     if !refused.contains(&Part::Thinking) {
         head += &thinking(request.thinking, request.max_tokens);
     }
-    if let Some(effort) = request.effort.filter(|_| !refused.contains(&Part::Effort)) {
-        head += &format!(r#""output_config":{{"effort":"{}"}},"#, word(effort));
-    }
+    head += &output_config(request, refused);
     head += r#""stream":true,"#;
     head
+}
+
+/// What the model is told about its output, if anything.
+fn output_config(request: &Request, refused: &[Part]) -> String {
+    let effort = request.effort.filter(|_| !refused.contains(&Part::Effort));
+    let budget = request.task_budget.filter(|_| !refused.contains(&Part::TaskBudget));
+    let effort = effort.map(|effort| format!(r#""effort":"{}""#, word(effort)));
+    let budget = budget.map(|total| format!(r#""task_budget":{{"type":"tokens","total":{total}}}"#));
+    let fields: Vec<String> = effort.into_iter().chain(budget).collect();
+    if fields.is_empty() { String::new() } else { format!(r#""output_config":{{{}}},"#, fields.join(",")) }
 }
 
 /// A limit for thinking must lie below the output limit; where there is no room for that, the model does not think.
@@ -182,6 +192,17 @@ mod tests {
         request.model = "claude-x[1m]".into();
         assert_eq!(betas(&request, &[]), [INTERLEAVED_THINKING, EFFORT, LONG_CONTEXT, "new-1"]);
         assert_eq!(value(&request)["model"], "claude-x");
+    }
+
+    #[test]
+    fn a_task_budget_is_told_beside_the_effort() {
+        let mut request = request(&mut asked("hi"));
+        request.task_budget = Some(50_000);
+        let budget = json!({"type": "tokens", "total": 50_000});
+        assert_eq!(value(&request)["output_config"], json!({"task_budget": budget}));
+        assert_eq!(betas(&request, &[]), [INTERLEAVED_THINKING, TASK_BUDGET]);
+        request.effort = Some(Effort::Low);
+        assert_eq!(value(&request)["output_config"], json!({"effort": "low", "task_budget": budget}));
     }
 
     #[test]

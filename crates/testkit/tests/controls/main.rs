@@ -1,3 +1,4 @@
 //! What keeps a turn within bounds: the shape of its answer, its budget, other models, the room that it has.
 
+mod budget;
 mod shape;

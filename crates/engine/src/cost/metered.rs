@@ -1,0 +1,83 @@
+//! A call to a model that is on the ledger: admitted before it begins, booked when it ends in any way.
+
+use std::time::Instant;
+
+use whimbrel_models::call::{Call, Step};
+use whimbrel_models::catalog::Catalog;
+use whimbrel_models::{Fault, FaultKind};
+use whimbrel_wire::Usage;
+
+use super::Ledger;
+use super::purse::{Empty, SetAside};
+use crate::clock;
+use crate::engine::Engine;
+
+/// How many bytes of a request make a token, by a rule of thumb.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// How many tokens a reply is expected to have.
+const EXPECTED_REPLY: u64 = 1_000;
+
+/// A call whose cost is booked when it is dropped, however far it has come.
+pub struct Metered {
+    call: Call,
+    engine: Engine,
+    ledger: Ledger,
+    /// The model as the ledger knows it.
+    model: String,
+    /// What is set aside for it, if there is a budget. Fields are dropped after the cost has been booked.
+    set_aside: Option<SetAside>,
+    began: Instant,
+}
+
+impl Metered {
+    /// Puts a call on this ledger. If there is a budget, the call waits for its share of it; where nothing is left, or where
+    /// the model has no price, it is not made.
+    pub async fn begin(call: Call, engine: Engine, ledger: Ledger, model: String) -> Result<Self, Fault> {
+        let set_aside = match ledger.purse() {
+            None => None,
+            Some(purse) => {
+                let estimate = estimate(engine.catalog(), &model, call.size() as u64)?;
+                let spent = || ledger.read().dollars();
+                Some(purse.set_aside(estimate, spent).await.map_err(used_up)?)
+            }
+        };
+        Ok(Self { call, engine, ledger, model, set_aside, began: clock::monotonic() })
+    }
+
+    /// The next step of the call.
+    pub async fn next(&mut self) -> Option<Result<Step, Fault>> {
+        self.call.next().await
+    }
+}
+
+impl Drop for Metered {
+    fn drop(&mut self) {
+        self.ledger.add_wait(clock::monotonic() - self.began);
+        for bill in self.call.bills() {
+            let known = self.ledger.add(self.engine.catalog(), &self.model, bill);
+            if let (Err(part), Some(set_aside), Some(purse)) = (known, &self.set_aside, self.ledger.purse()) {
+                purse.suppose(set_aside.dollars - part);
+            }
+        }
+    }
+}
+
+/// What a call is expected to cost, in dollars.
+fn estimate(catalog: &Catalog, model: &str, bytes: u64) -> Result<f64, Fault> {
+    let info = catalog.lookup(model).ok_or_else(|| Fault::new(FaultKind::SpendLimit, no_price(model)))?;
+    let usage =
+        Usage { input_tokens: bytes / BYTES_PER_TOKEN, output_tokens: EXPECTED_REPLY, ..Usage::default() };
+    Ok(info.price(&usage))
+}
+
+/// Why a budget cannot be kept with a model.
+pub fn no_price(model: &str) -> String {
+    format!(
+        "A budget in dollars cannot be kept with {model}: its price is not known. Choose a model that has one, or start without the budget."
+    )
+}
+
+fn used_up(empty: Empty) -> Fault {
+    Fault::new(FaultKind::SpendLimit, format!("The budget of ${} is used up.", empty.limit))
+}

@@ -1,0 +1,126 @@
+//! Budgets: what is set aside, what is spent, and how a turn ends when nothing is left.
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{Asked, Host, HostBuilder, Reply, Script};
+use whimbrel_wire::Usage;
+use whimbrel_wire::control::SetModel;
+use whimbrel_wire::message::{Outcome, TerminalReason, TurnResult};
+use whimbrel_wire::options::Options;
+use whimbrel_wire::permission::PermissionMode;
+
+fn host(dollars: f64, script: impl Into<Script>) -> HostBuilder {
+    let mode = Some(PermissionMode::AcceptEdits);
+    Host::with(script).options(Options {
+        max_budget_usd: Some(dollars),
+        permission_mode: mode,
+        ..Options::default()
+    })
+}
+
+/// So many dollars' worth of words, at 25 dollars per million.
+fn worth(dollars: f64) -> Usage {
+    Usage { output_tokens: (dollars * 40_000.0) as u64, ..Usage::default() }
+}
+
+fn write(file: &str) -> Reply {
+    Reply::tool("Write", json!({"file_path": file, "content": "x"}))
+}
+
+fn errand() -> Value {
+    json!({"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"})
+}
+
+fn is_over(result: &TurnResult) -> bool {
+    result.subtype == Outcome::ErrorMaxBudgetUsd
+        && result.is_error
+        && result.result.is_none()
+        && result.terminal_reason == Some(TerminalReason::BudgetExhausted)
+        && result.errors.as_ref().is_some_and(|errors| errors[0].contains("budget"))
+}
+
+#[tokio::test]
+async fn the_reply_that_crosses_the_limit_is_the_last_and_its_calls_are_not_made() {
+    let script = [write("a").usage(worth(0.5)), write("b").usage(worth(0.5)), Reply::text("never")];
+    let mut host = host(1.0, script).start().await.unwrap();
+    let result = host.run("Write.").await.unwrap();
+    assert!(is_over(&result), "{result:?}");
+    assert!((result.total_cost_usd - 1.0).abs() < 1e-9);
+    let files: Vec<String> = host.stage().files().unwrap().into_keys().collect();
+    assert_eq!(files, ["a"]);
+    let next = host.run("Go on.").await.unwrap();
+    assert!(is_over(&next), "a further prompt ends in the same way");
+    assert_eq!(host.asked().len(), 2, "and nothing more is asked");
+    assert_eq!(host.finish().await.unwrap().code, 1);
+}
+
+#[tokio::test]
+async fn a_turn_within_its_budget_does_not_notice_it() {
+    let script = [write("a").usage(worth(0.4)), Reply::text("Done.").usage(worth(0.5))];
+    let mut host = host(1.0, script).start().await.unwrap();
+    assert_eq!(host.run("Write.").await.unwrap().result.as_deref(), Some("Done."));
+}
+
+#[tokio::test]
+async fn a_subagent_that_crosses_the_limit_ends_the_whole_turn() {
+    let script =
+        [Reply::tool("Agent", errand()), Reply::text("I saw.").usage(worth(2.0)), Reply::text("never")];
+    let mut host = host(1.0, script).start().await.unwrap();
+    let result = host.run("Send somebody.").await.unwrap();
+    assert!(is_over(&result), "{result:?}");
+    assert_eq!(host.asked().len(), 2);
+}
+
+#[tokio::test]
+async fn many_subagents_at_once_do_not_run_away_with_the_budget() {
+    let crowd = |asked: &Asked| match asked.says("Look around.") {
+        true => Reply::text("I saw.").usage(worth(0.04)),
+        false => (0..7).fold(Reply::tool("Agent", errand()), |reply, _| reply.and_tool("Agent", errand())),
+    };
+    let mut host = host(0.05, Script::by(crowd)).start().await.unwrap();
+    let result = host.run("Send everybody.").await.unwrap();
+    assert!(is_over(&result), "{result:?}");
+    assert!(host.asked().len() <= 4, "{} requests", host.asked().len());
+    assert!(result.total_cost_usd < 0.15, "{}", result.total_cost_usd);
+}
+
+#[tokio::test]
+async fn a_model_without_a_price_is_not_taken_for_free() {
+    let options =
+        Options { model: Some("nobody-knows-it".into()), max_budget_usd: Some(1.0), ..Options::default() };
+    let mut refused = Host::with([Reply::text("never")]).options(options).start().await.unwrap();
+    let said = refused.result().await.unwrap().errors.unwrap().join(" ");
+    assert!(said.contains("nobody-knows-it") && said.contains("price is not known"), "{said}");
+
+    let mut host = host(1.0, [Reply::text("Hello."), Reply::text("never")]).start().await.unwrap();
+    host.run("Hello?").await.unwrap();
+    host.ask(SetModel { model: Some("nobody-knows-it".into()) }).await.unwrap();
+    let result = host.run("And you?").await.unwrap();
+    assert!(result.is_error && result.result.unwrap().contains("price is not known"));
+    assert_eq!(host.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_reply_that_does_not_tell_its_cost_counts_by_what_was_expected() {
+    let events = [
+        json!({"type": "message_start", "message": {"id": "m", "model": "x"}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "t", "name": "Read", "input": {}}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"file_path\": \"a\"}"}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
+        json!({"type": "message_stop"}),
+    ];
+    let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    let script = Script::by(move |_| Reply::nothing().raw_body(body.clone()));
+    let mut host = host(0.2, script).start().await.unwrap();
+    let result = host.run("Read for ever.").await.unwrap();
+    assert!(is_over(&result), "{result:?}");
+    assert!((2..20).contains(&host.asked().len()), "{} requests", host.asked().len());
+}
+
+#[tokio::test]
+async fn a_task_budget_is_told_to_the_model() {
+    let options = Options { task_budget: Some(30_000), ..Options::default() };
+    let mut host = Host::with([Reply::text("Hello.")]).options(options).start().await.unwrap();
+    assert_eq!(host.run("Hello?").await.unwrap().result.as_deref(), Some("Hello."));
+    assert_eq!(host.asked()[0].body["output_config"]["task_budget"]["total"], 30_000);
+}
