@@ -5,6 +5,7 @@ use std::sync::Arc;
 use whimbrel_models::Preamble;
 use whimbrel_models::retry::Policy;
 
+use crate::context::room::{Room, Switches};
 use crate::context::surroundings;
 use crate::conversation::Conversation;
 use crate::cost::Ledger;
@@ -13,6 +14,8 @@ use crate::engine::Engine;
 use crate::knobs::KnobsReader;
 use crate::outbox::Outbox;
 use crate::shape::Owed;
+use crate::understudy;
+use crate::understudy::Understudies;
 use crate::workshop::Bench;
 
 /// One agent. A turn owns it while it runs.
@@ -37,9 +40,27 @@ pub struct Agent {
     pub denials: Denials,
     /// Whether its answer must have a certain shape.
     pub owed: Owed,
+    /// Who answers when its model is not to be had.
+    pub understudies: Understudies,
+    /// What was done for room.
+    pub room: Room,
 }
 
 impl Agent {
+    /// The model that is asked now.
+    pub fn model(&self) -> String {
+        self.understudies.model(&self.knobs.borrow().model)
+    }
+
+    /// When a failed model call is repeated. An overloaded model that has an understudy is not waited for.
+    pub fn policy(&self) -> Policy {
+        let policy = self.limits.policy();
+        match self.understudies.are_left(&self.knobs.borrow().model) {
+            true => Policy { max_overloads: understudy::ATTEMPTS - 1, ..policy },
+            false => policy,
+        }
+    }
+
     /// Tells the model where it is. What it was told before is forgotten with a compaction.
     pub fn orient(&mut self) {
         let root = self.bench.call.workspace.root();
@@ -66,6 +87,10 @@ pub struct Limits {
     pub partial_messages: bool,
     /// Beta features of the provider.
     pub betas: Vec<String>,
+    /// Models that answer when another is not to be had, by their full names.
+    pub fallback_models: Vec<String>,
+    /// When room is made in the window.
+    pub compaction: Switches,
 }
 
 impl Limits {

@@ -10,6 +10,7 @@ use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
 use whimbrel_wire::system::{CompactBoundary, InformationLevel, Informational, SessionWritesLost};
 use whimbrel_wire::{RawJson, StopReason, Usage};
 
+use crate::context::room;
 use crate::ids;
 use crate::outbox::Outbox;
 use crate::session::{Entry, Log};
@@ -31,6 +32,14 @@ pub struct Conversation {
     last_assistant: Option<String>,
     /// Tokens of the last request and its reply, as the provider counted them.
     counted: u64,
+    /// Tokens of what was added since, by a rule of thumb.
+    added: u64,
+    /// What was asked and has not been answered with a word yet.
+    unanswered: Vec<Block>,
+    /// The words of the last prompt, as far as they are worth repeating.
+    task: String,
+    /// The model that has thought in this conversation.
+    thinker: Option<String>,
     /// Whether anything was said yet.
     begun: bool,
     /// The ids of all calls so far.
@@ -93,6 +102,10 @@ impl Conversation {
             thoughts: Vec::new(),
             last_assistant: None,
             counted: 0,
+            added: 0,
+            unanswered: Vec::new(),
+            task: String::new(),
+            thinker: None,
             begun: false,
             calls: HashSet::new(),
         }
@@ -106,7 +119,7 @@ impl Conversation {
     /// Tells the model something that the host need not see: surroundings, reminders.
     pub fn brief(&mut self, text: &str) {
         let block = Block::text(text);
-        self.history.push(Role::User, &block);
+        self.keep(Role::User, &block);
         self.write_user(&ids::uuid(), &Content::Blocks(vec![block]), vec![("isMeta", true.into())]);
     }
 
@@ -125,8 +138,16 @@ impl Conversation {
             blocks.push(Block::text("(The message was empty.)"));
         }
         for block in &blocks {
-            self.history.push(Role::User, block);
+            self.keep(Role::User, block);
         }
+        self.task = shortened(&content.joined_text());
+        self.unanswered.extend(blocks);
+    }
+
+    /// Keeps a block for the model.
+    fn keep(&mut self, role: Role, block: &Block) {
+        self.added += room::weight(block);
+        self.history.push(role, block);
     }
 
     /// The errand of a subagent: shown to the host as what it was told.
@@ -146,7 +167,7 @@ impl Conversation {
     async fn tell(&mut self, text: &str, more: Vec<(&'static str, Value)>) {
         let uuid = ids::uuid();
         let content = Content::Blocks(vec![Block::text(text)]);
-        self.history.push(Role::User, &Block::text(text));
+        self.keep(Role::User, &Block::text(text));
         self.write_user(&uuid, &content, more);
         let frame = User { is_synthetic: Some(true), ..self.user_frame(uuid, content) };
         self.outbox.send(frame).await;
@@ -192,10 +213,11 @@ impl Conversation {
             Block::Thinking { .. } | Block::RedactedThinking { .. } => self.thoughts.push(block.clone()),
             block if is_blank(block) => {}
             block => {
-                for thought in self.thoughts.drain(..) {
-                    self.history.push(Role::Assistant, &thought);
+                self.unanswered.clear();
+                for thought in std::mem::take(&mut self.thoughts) {
+                    self.keep(Role::Assistant, &thought);
                 }
-                self.history.push(Role::Assistant, block);
+                self.keep(Role::Assistant, block);
             }
         }
     }
@@ -220,7 +242,7 @@ impl Conversation {
         let Made { id, content, meta, failed, .. } = made;
         let block =
             Block::ToolResult { tool_use_id: id, content: Some(not_empty(content)), is_error: Some(failed) };
-        self.history.push(Role::User, &block);
+        self.keep(Role::User, &block);
         let uuid = ids::uuid();
         let content = Content::Blocks(vec![block]);
         let mut more = vec![("toolUseResult", meta.clone())];
@@ -234,23 +256,63 @@ impl Conversation {
         self.begun
     }
 
-    /// Notes what the provider counted for the last request and its reply.
-    pub fn note_usage(&mut self, usage: &Usage) {
-        self.counted = usage.total();
+    /// Whether this is the main conversation of the session.
+    pub fn is_main(&self) -> bool {
+        self.speaker.below.is_none()
     }
 
-    /// How many tokens the conversation has: as counted by the provider, else by a rule of thumb.
+    /// Notes what the provider counted for the last request and its reply, if it did.
+    pub fn note_usage(&mut self, usage: &Usage) {
+        if usage.total() > 0 {
+            (self.counted, self.added) = (usage.total(), 0);
+        }
+    }
+
+    /// How many tokens the conversation has: as counted by the provider, and what was added since by a rule of thumb.
     pub fn tokens(&self) -> u64 {
-        if self.counted > 0 { self.counted } else { self.history.size() as u64 / 4 }
+        self.counted.saturating_add(self.added)
+    }
+
+    /// The next request goes to this model. Thoughts are signed for the model that had them; another one refuses them.
+    pub fn address(&mut self, model: &str) {
+        if self.thinker.as_deref().is_some_and(|thinker| thinker != model) {
+            self.history
+                .retain(|block| !matches!(block, Block::Thinking { .. } | Block::RedactedThinking { .. }));
+        }
+        self.thinker = Some(model.to_owned());
+    }
+
+    /// The words of the last prompt, shortened if they are many.
+    pub fn task(&self) -> &str {
+        &self.task
+    }
+
+    /// What was asked and has not been answered with a word yet.
+    pub fn take_unanswered(&mut self) -> Vec<Block> {
+        std::mem::take(&mut self.unanswered)
+    }
+
+    /// Lets the model have it again after everything was forgotten.
+    pub fn put_back(&mut self, unanswered: Vec<Block>) {
+        if unanswered.is_empty() {
+            return;
+        }
+        for block in &unanswered {
+            self.keep(Role::User, block);
+        }
+        self.write_user(&ids::uuid(), &Content::Blocks(unanswered.clone()), vec![("isMeta", true.into())]);
+        self.unanswered = unanswered;
     }
 
     /// Lets the model forget everything said so far. The transcript keeps it all.
     pub async fn forget(&mut self, boundary: CompactBoundary) {
         self.history = History::new();
-        self.counted = 0;
+        (self.counted, self.added) = (0, 0);
         let uuid = ids::uuid();
         self.log.boundary(&uuid, &boundary);
-        self.outbox.notify_as(uuid, boundary).await;
+        if self.is_main() {
+            self.outbox.notify_as(uuid, boundary).await;
+        }
     }
 
     /// A summary of what was forgotten.
@@ -369,6 +431,14 @@ impl Conversation {
         }
         self.last_assistant = Some(frame.uuid.clone());
     }
+}
+
+/// How many bytes of a prompt are worth repeating.
+const TASK: usize = 8_000;
+
+fn shortened(text: &str) -> String {
+    let end = text.floor_char_boundary(TASK);
+    if end < text.len() { format!("{} [...]", &text[..end]) } else { text.to_owned() }
 }
 
 /// Text without anything to read.

@@ -6,7 +6,8 @@
 //! - front door: [`link`] (a pair of channels), [`serve()`] (the owner of a session), `control` (requests of the
 //!   host), [`ask`] (questions to the host), [`outbox`] (the way out), [`state`] (running, waiting, idle)
 //! - the turn: [`turn`] (the loop), [`verdict`] (pure: what next), [`gate`] and [`permission`] (may it?), [`workshop`] (which
-//!   calls run side by side), [`cost`], [`report`](mod@report) (pure: the result frame), [`shape`] (an answer in the host's shape), [`consult`] (a question beside the conversation)
+//!   calls run side by side), [`cost`], [`report`](mod@report) (pure: the result frame), [`shape`] (an answer in the host's shape),
+//!   [`understudy`] (other models), [`consult`] (a question beside the conversation)
 //! - what is said: [`conversation`] (transcript, history and host at once), [`context`] (prompt, surroundings), [`session`]
 //! - [`commands`]: prompts that the engine answers itself
 //! - [`settings`]: what the person, the project, the host and an administrator want
@@ -49,6 +50,7 @@ pub mod tasks;
 pub mod toolbox;
 pub mod tools;
 pub mod turn;
+pub mod understudy;
 pub mod verdict;
 pub mod workshop;
 pub mod workspace;

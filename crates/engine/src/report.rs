@@ -96,6 +96,7 @@ fn classify(end: End, limits: &Limits) -> (Outcome, bool, TerminalReason, Option
         End::AbortedTools => {
             (Outcome::ErrorDuringExecution, true, TerminalReason::AbortedTools, interrupted())
         }
+        End::TooLong => (Outcome::Success, true, TerminalReason::PromptTooLong, None),
         End::Broke => {
             let text = format!("Reached the maximum budget (${}).", limits.max_budget.unwrap_or_default());
             (Outcome::ErrorMaxBudgetUsd, true, TerminalReason::BudgetExhausted, Some(text))

@@ -8,18 +8,19 @@ use whimbrel_models::assemble::{Assembly, Finished};
 use whimbrel_models::call::{Call, Retry, Step, Timing};
 use whimbrel_models::{Delta, Event, Fault, FaultKind, Request};
 use whimbrel_wire::message::{FailureKind, StreamEvent};
-use whimbrel_wire::system::{ApiRetry, PermissionDenied, Status, StatusKind};
+use whimbrel_wire::system::{ApiRetry, ModelFallback, PermissionDenied, Status, StatusKind};
 use whimbrel_wire::{Block, RawJson, StopReason};
 
 use crate::agent::Agent;
 use crate::clock;
+use crate::context::room;
 use crate::conversation::ReplyHead;
 use crate::cost::Metered;
 use crate::gate::Refuser;
 use crate::ids;
-use crate::shape;
 use crate::verdict::{self, End, Happened, Next, Nudge, Situation};
 use crate::workshop::{Made, Wanted, Workshop};
+use crate::{shape, understudy};
 
 /// How a turn went.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +45,7 @@ pub struct Ending {
 pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
     let mut ending = Ending::new(End::Done);
     agent.owed.begin_turn();
+    agent.understudies.begin_turn();
     let mut now = Situation {
         event: Happened::Failed,
         aborted: false,
@@ -52,6 +54,8 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
         recoveries: 0,
         answer: agent.owed.answer(),
         broke: false,
+        understudy: false,
+        room: false,
     };
     let mut next = Next::Ask;
     let mut workshop = Workshop::new(agent.bench.clone());
@@ -59,6 +63,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
     loop {
         match next {
             Next::Ask | Next::Nudge(_) => {
+                room::make_if_scarce(agent, cancel).await;
                 if let Next::Nudge(nudge) = next {
                     match nudge {
                         Nudge::Answer => agent.owed.demanded(),
@@ -73,7 +78,21 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
                 let heard = listen(agent, &mut workshop, cancel).await;
                 ending.first_token = ending.first_token.or_else(|| heard.first_event.map(|at| at - started));
                 now.event = heard.happened(workshop.calls());
+                match now.event {
+                    Happened::Replied { .. } => agent.room.replied(),
+                    // A call that was refused and is made again does not count.
+                    Happened::Unavailable | Happened::TooLong => now.model_calls -= 1,
+                    Happened::Failed | Happened::Acted { .. } | Happened::RoomMade { .. } => {}
+                }
                 ending.absorb(heard);
+            }
+            Next::StepIn => {
+                step_in(agent, ending.fault.as_ref()).await;
+                next = Next::Ask;
+                continue;
+            }
+            Next::MakeRoom => {
+                now.event = Happened::RoomMade { made: room::make_after_refusal(agent, cancel).await };
             }
             Next::Act => {
                 let stop = act(agent, &mut workshop, &mut ending.num_turns, cancel).await;
@@ -89,6 +108,8 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
         now.aborted = cancel.is_cancelled();
         now.answer = agent.owed.answer();
         now.broke = agent.ledger.is_used_up();
+        now.understudy = agent.understudies.are_left(&agent.knobs.borrow().model);
+        now.room = room::may_be_made(agent);
         next = verdict::next(&now);
     }
 }
@@ -106,7 +127,11 @@ struct Heard {
 impl Heard {
     fn happened(&self, calls: usize) -> Happened {
         match &self.fault {
-            Some(_) if !self.cut => Happened::Failed,
+            Some(fault) if !self.cut => match fault.kind {
+                FaultKind::PromptTooLong | FaultKind::TooLarge => Happened::TooLong,
+                _ if understudy::unavailable(fault).is_some() => Happened::Unavailable,
+                _ => Happened::Failed,
+            },
             _ => Happened::Replied { stop: if self.cut { None } else { self.stop.clone() }, calls },
         }
     }
@@ -138,17 +163,18 @@ impl Ending {
 /// Asks the model once and records what it says as it says it. Harmless tool calls begin meanwhile.
 async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &CancellationToken) -> Heard {
     let mut heard = Heard { stop: None, fault: None, cut: false, text: None, first_event: None };
-    let knobs = agent.knobs.borrow().clone();
-    let (model, name) = match agent.engine.providers().resolve(&knobs.model) {
+    let asked = agent.model();
+    let (model, name) = match agent.engine.providers().resolve(&asked) {
         Ok(found) => found,
         Err(fault) => return Heard { fault: Some(fault), ..heard },
     };
+    agent.conversation.address(&asked);
     let request = request(agent, name);
     if agent.limits.partial_messages {
         agent.outbox.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;
     }
-    let call = Call::new(model, request, agent.limits.policy(), Timing::default());
-    let admitted = Metered::begin(call, agent.engine.clone(), agent.ledger.clone(), knobs.model.clone());
+    let call = Call::new(model, request, agent.policy(), Timing::default());
+    let admitted = Metered::begin(call, agent.engine.clone(), agent.ledger.clone(), asked);
     let mut call = match cancel.run_until_cancelled(admitted).await {
         Some(Ok(call)) => call,
         Some(Err(fault)) => return Heard { fault: Some(fault), ..heard },
@@ -316,6 +342,14 @@ async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
             agent.conversation.failure(&ending.text, fault.failure(), Some(&fault)).await;
             ending.fault = Some(fault);
         }
+        End::TooLong => {
+            let fault = ending.fault.clone();
+            ending.text = match &fault {
+                Some(fault) => failure_text(fault),
+                None => "The conversation is too long for the model's window, and the reply was cut at its end. Shorten it with /compact, or begin a new one.".into(),
+            };
+            agent.conversation.failure(&ending.text, FailureKind::InvalidRequest, fault.as_ref()).await;
+        }
         End::OutputLimit => {
             ending.text = "The reply hit the output limit again and again. Ask for less at a time, or raise CLAUDE_CODE_MAX_OUTPUT_TOKENS.".into();
             agent.conversation.failure(&ending.text, FailureKind::MaxOutputTokens, None).await;
@@ -348,6 +382,21 @@ fn request(agent: &mut Agent, model: String) -> Request {
         session_id: agent.outbox.session().to_owned(),
         raw_events: agent.limits.partial_messages,
     }
+}
+
+/// Lets the next understudy speak, and tells the host.
+async fn step_in(agent: &mut Agent, fault: Option<&Fault>) {
+    let wanted = agent.knobs.borrow().model.clone();
+    let failed = agent.model();
+    let (trigger, why) =
+        fault.and_then(understudy::unavailable).unwrap_or(("unavailable", "does not answer"));
+    let Some(name) = agent.understudies.step_in(&wanted) else { return };
+    let content = format!("{failed} {why}; {name} answers in its place for the rest of this turn.");
+    let trigger = trigger.to_owned();
+    agent
+        .outbox
+        .notify(ModelFallback { trigger, original_model: failed, fallback_model: name, content })
+        .await;
 }
 
 async fn announce(agent: &Agent, retry: &Retry) {

@@ -25,6 +25,10 @@ pub struct Situation {
     pub answer: Answer,
     /// Whether the budget is used up.
     pub broke: bool,
+    /// Whether another model could be asked.
+    pub understudy: bool,
+    /// Whether room could be made in the window.
+    pub room: bool,
 }
 
 /// Whether the turn owes an answer in a shape that the host asked for.
@@ -57,6 +61,15 @@ pub enum Happened {
     },
     /// The model could not be reached, or refused the request, for good.
     Failed,
+    /// The model is not to be had, but another one might be.
+    Unavailable,
+    /// The conversation does not fit the model's window.
+    TooLong,
+    /// Room has been made in the window, or not.
+    RoomMade {
+        /// Whether it has.
+        made: bool,
+    },
     /// The tool calls of the reply have been made.
     Acted {
         /// Whether a permission answer told the turn to stop.
@@ -73,6 +86,10 @@ pub enum Next {
     Ask,
     /// Tell the model why it is asked again, then ask.
     Nudge(Nudge),
+    /// Let another model answer, then ask it.
+    StepIn,
+    /// Make room in the window.
+    MakeRoom,
     /// The turn ends.
     End(End),
 }
@@ -111,9 +128,12 @@ pub enum End {
     NoAnswer,
     /// The budget is used up.
     Broke,
+    /// The conversation does not fit the window, and room could not be made.
+    TooLong,
 }
 
-/// Decides, in this order: an abort ends everything; an empty purse ends the turn, whatever came of it; a failure ends the turn; tool calls are made before anything else;
+/// Decides, in this order: an abort ends everything; an empty purse ends the turn, whatever came of it; a failure ends the turn,
+/// unless another model can be asked or room can be made; tool calls are made before anything else;
 /// an answer in the shape that was asked for ends the turn, and without one it does not end well; a cut reply is continued
 /// while there are recoveries left; the turn limit ends a turn that would ask again.
 pub fn next(now: &Situation) -> Next {
@@ -121,6 +141,7 @@ pub fn next(now: &Situation) -> Next {
         Some(limit) if now.model_calls >= limit => Next::End(End::MaxTurns),
         _ => next,
     };
+    let make_room = if now.room { Next::MakeRoom } else { Next::End(End::TooLong) };
     match &now.event {
         Happened::Acted { .. } if now.aborted => Next::End(End::AbortedTools),
         _ if now.aborted => Next::End(End::AbortedStreaming),
@@ -131,7 +152,11 @@ pub fn next(now: &Situation) -> Next {
             Answer::Due { attempts, limit, .. } if attempts >= limit => Next::End(End::NoAnswer),
             Answer::Due { .. } | Answer::Free => ask_again(Next::Ask),
         },
-        Happened::Failed => Next::End(End::ApiFailure),
+        Happened::Unavailable if now.understudy => Next::StepIn,
+        Happened::Failed | Happened::Unavailable => Next::End(End::ApiFailure),
+        Happened::TooLong => make_room,
+        Happened::RoomMade { made: true } => Next::Ask,
+        Happened::RoomMade { made: false } => Next::End(End::TooLong),
         Happened::Replied { calls: 1.., .. } => Next::Act,
         Happened::Replied { stop, .. } => match stop {
             Some(StopReason::MaxTokens) if now.recoveries < MAX_RECOVERIES => {
@@ -145,12 +170,9 @@ pub fn next(now: &Situation) -> Next {
             }
             Some(StopReason::PauseTurn) => Next::End(End::OutputLimit),
             Some(StopReason::Refusal) => Next::End(End::Refused),
+            Some(StopReason::ModelContextWindowExceeded) => make_room,
             Some(
-                StopReason::EndTurn
-                | StopReason::StopSequence
-                | StopReason::ToolUse
-                | StopReason::ModelContextWindowExceeded
-                | StopReason::Other(_),
+                StopReason::EndTurn | StopReason::StopSequence | StopReason::ToolUse | StopReason::Other(_),
             ) => match now.answer {
                 Answer::Due { demands, limit, .. } if demands < limit => {
                     ask_again(Next::Nudge(Nudge::Answer))

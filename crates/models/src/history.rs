@@ -152,6 +152,20 @@ impl History {
         }
     }
 
+    /// Drops every block that is not to be kept. What was written before is written again, so caches are lost.
+    pub fn retain(&mut self, keep: impl Fn(&Block) -> bool) {
+        let messages = self.messages();
+        if messages.iter().all(|message| message.content.iter().all(&keep)) {
+            return;
+        }
+        *self = Self::new();
+        for message in &messages {
+            for block in message.content.iter().filter(|block| keep(block)) {
+                self.push(message.role, block);
+            }
+        }
+    }
+
     /// The conversation read back, message by message, without cache marks.
     pub fn messages(&self) -> Vec<Message> {
         let mut copy = self.clone();

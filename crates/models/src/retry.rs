@@ -9,6 +9,8 @@ use crate::fault::{Fault, FaultKind};
 pub struct Policy {
     /// How often a request is repeated at most.
     pub max_retries: u32,
+    /// How often it is repeated at most because of an overload.
+    pub max_overloads: u32,
     /// The first wait; each further one is twice as long.
     pub base: Duration,
     /// The longest wait of our own choosing.
@@ -21,6 +23,7 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             max_retries: 10,
+            max_overloads: u32::MAX,
             base: Duration::from_millis(500),
             cap: Duration::from_secs(32),
             budget: Duration::from_secs(600),
@@ -61,7 +64,10 @@ impl Policy {
     /// 3. The provider's wait counts if it names one, else our own, which doubles.
     /// 4. A wait beyond the budget is not begun.
     pub fn decide(&self, fault: &Fault, retries: u32, waited: Duration, random: f64) -> Next {
-        let most = repetitions(fault.kind).min(self.max_retries);
+        let most = match fault.kind {
+            FaultKind::Overloaded => self.max_overloads.min(self.max_retries),
+            kind => repetitions(kind).min(self.max_retries),
+        };
         if repetitions(fault.kind) == 0 {
             return Next::GiveUp(Reason::Hopeless);
         }

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, Limits};
 use crate::agents::Definition;
 use crate::consult::Consult;
+use crate::context::room::Room;
 use crate::conversation::{Conversation, Speaker};
 use crate::cost::Ledger;
 use crate::denials::Denials;
@@ -20,6 +21,7 @@ use crate::shape::{Owed, Shape};
 use crate::tasks::Tasks;
 use crate::toolbox::Toolbox;
 use crate::tools::Call;
+use crate::understudy::Understudies;
 use crate::workshop::Bench;
 use crate::workspace::Workspace;
 
@@ -125,6 +127,7 @@ impl Home {
     /// Makes an agent that knows where it is and has heard nothing yet.
     pub(super) fn agent(&self, own: Own) -> Agent {
         let Own { log, speaker, system, bench, knobs, limits, ledger, owed } = own;
+        let understudies = Understudies::new(limits.fallback_models.clone());
         let mut agent = Agent {
             engine: self.engine.clone(),
             conversation: Conversation::new(log, self.outbox.clone(), speaker),
@@ -136,6 +139,8 @@ impl Home {
             ledger,
             denials: self.denials.clone(),
             owed,
+            understudies,
+            room: Room::default(),
         };
         agent.orient();
         agent

@@ -6,7 +6,7 @@ use whimbrel_wire::system::{CompactTrigger, Init};
 
 use crate::agent::Agent;
 use crate::commands::{Action, Command};
-use crate::context::compact::{self, Failed};
+use crate::context::compact::{self, Failed, Source};
 use crate::turn::Ending;
 use crate::verdict::End;
 
@@ -30,7 +30,7 @@ pub struct Wish {
 
 /// Runs it in place of a turn.
 pub async fn run(agent: &mut Agent, wish: Wish, cancel: &CancellationToken) -> Ending {
-    let summary = compact::summarise(agent, &wish.keep, cancel).await;
+    let summary = compact::summarise(agent, &wish.keep, Source::Whole, cancel).await;
     agent.outbox.notify(wish.init).await;
     let done = Ending::new(End::Done);
     let ending = match summary {

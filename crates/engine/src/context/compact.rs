@@ -1,10 +1,11 @@
 //! Compaction: the model summarises the conversation, and the summary takes its place.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::call::{Call, Timing};
-use whimbrel_models::{Fault, Request};
+use whimbrel_models::{Fault, FaultKind, History, Preamble, Request};
 use whimbrel_wire::system::{
     CompactBoundary, CompactMetadata, CompactResult, CompactTrigger, Status, StatusKind,
 };
@@ -13,10 +14,18 @@ use whimbrel_wire::{Block, Role};
 use crate::agent::Agent;
 use crate::clock;
 use crate::consult::one_reply;
+use crate::context::retell::retell;
+use crate::context::room;
 use crate::cost::Metered;
 
 /// How long a summary may get.
 const LONGEST: u64 = 20_000;
+
+/// How much room a conversation is given when the model's window is not known, in tokens.
+const UNKNOWN_ROOM: u64 = 60_000;
+
+/// Bytes per token of a retold conversation; rather too few, so that it fits.
+const RETOLD_BYTES: u64 = 3;
 
 /// What the model is asked. Its answer is all that it will know of the conversation afterwards.
 const QUESTION: &str = "The conversation is about to be replaced by a summary, which you now write. Whoever goes on with the work will have nothing else. Use no tools. \
@@ -42,24 +51,50 @@ pub struct Summary {
     took: Duration,
 }
 
-/// Has the conversation summarised; `keep` says what the person wants kept. Nothing is replaced yet.
-pub async fn summarise(agent: &mut Agent, keep: &str, cancel: &CancellationToken) -> Result<Summary, Failed> {
+/// What is summarised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The conversation as it is; if that is too long, retold.
+    Whole,
+    /// The conversation retold in less.
+    Retold,
+}
+
+/// Has the conversation summarised; `keep` says what the person wants kept. Nothing is replaced yet. The host hears of it
+/// if it is the main conversation.
+pub async fn summarise(
+    agent: &mut Agent,
+    keep: &str,
+    source: Source,
+    cancel: &CancellationToken,
+) -> Result<Summary, Failed> {
     if !agent.conversation.has_begun() {
         return Err(Failed::Nothing);
     }
     let began = clock::monotonic();
-    agent.outbox.notify(Status { status: Some(StatusKind::Compacting), ..Status::default() }).await;
-    let summary = match cancel.run_until_cancelled(ask(agent, keep)).await {
+    show(agent, Status { status: Some(StatusKind::Compacting), ..Status::default() }).await;
+    let summary = match cancel.run_until_cancelled(ask(agent, keep, source)).await {
         Some(Ok(text)) => Ok(Summary { text, took: clock::monotonic() - began }),
         Some(Err(fault)) => Err(Failed::Model(fault)),
         None => Err(Failed::Interrupted),
     };
     let compact_result = Some(if summary.is_ok() { CompactResult::Success } else { CompactResult::Failed });
-    agent.outbox.notify(Status { compact_result, ..Status::default() }).await;
+    let compact_error = match &summary {
+        Err(Failed::Model(fault)) => Some(fault.message.clone()),
+        _ => None,
+    };
+    show(agent, Status { compact_result, compact_error, ..Status::default() }).await;
     summary
 }
 
-/// Puts a summary in the place of the conversation.
+async fn show(agent: &Agent, status: Status) {
+    if agent.conversation.is_main() {
+        agent.outbox.notify(status).await;
+    }
+}
+
+/// Puts a summary in the place of the conversation. A prompt that has not been answered yet stays as it is; in the middle of
+/// a turn its words go with the summary.
 pub async fn replace(agent: &mut Agent, trigger: CompactTrigger, summary: Summary) {
     let compact_metadata = CompactMetadata {
         trigger,
@@ -68,33 +103,60 @@ pub async fn replace(agent: &mut Agent, trigger: CompactTrigger, summary: Summar
         ..CompactMetadata::default()
     };
     let boundary = CompactBoundary { compact_metadata };
+    let waiting = agent.conversation.take_unanswered();
+    let task = match trigger {
+        CompactTrigger::Auto if waiting.is_empty() => Some(agent.conversation.task().to_owned()),
+        CompactTrigger::Auto | CompactTrigger::Manual => None,
+    };
     agent.conversation.forget(boundary).await;
     agent.orient();
-    agent.conversation.summary(&frame(&summary.text)).await;
+    agent.conversation.summary(&frame(&summary.text, task.as_deref())).await;
+    agent.conversation.put_back(waiting);
 }
 
 /// Asks for the summary. Nothing of the exchange is recorded.
-async fn ask(agent: &mut Agent, keep: &str) -> Result<String, Fault> {
-    let model = agent.knobs.borrow().model.clone();
-    let (provider, name) = agent.engine.providers().resolve(&model)?;
-    let mut history = agent.conversation.history.clone();
+async fn ask(agent: &mut Agent, keep: &str, source: Source) -> Result<String, Fault> {
     let wish =
         if keep.is_empty() { String::new() } else { format!("\n\nThe person asks in particular: {keep}") };
-    history.push(Role::User, &Block::text(format!("{QUESTION}{wish}")));
+    let question = format!("{QUESTION}{wish}");
+    if source == Source::Whole {
+        let mut history = agent.conversation.history.clone();
+        history.push(Role::User, &Block::text(question.clone()));
+        match reply(agent, agent.preamble.clone(), history).await {
+            Err(fault) if matches!(fault.kind, FaultKind::PromptTooLong | FaultKind::TooLarge) => {}
+            answer => return answer,
+        }
+    }
+    let most = room::threshold(agent).unwrap_or(UNKNOWN_ROOM) / 2 * RETOLD_BYTES;
+    let told = retell(&agent.conversation.history.messages(), usize::try_from(most).unwrap_or(usize::MAX));
+    let mut history = History::new();
+    history.push(Role::User, &Block::text(format!("<conversation>\n{told}\n</conversation>\n\n{question}")));
+    reply(agent, Arc::new(Preamble::new(Vec::new(), Vec::new())), history).await
+}
+
+async fn reply(agent: &Agent, preamble: Arc<Preamble>, mut history: History) -> Result<String, Fault> {
+    let model = agent.model();
+    let (provider, name) = agent.engine.providers().resolve(&model)?;
     let request = Request {
         max_tokens: LONGEST.min(agent.engine.catalog().max_output_tokens(&model)),
         betas: agent.limits.betas.clone(),
         session_id: agent.outbox.session().to_owned(),
-        ..Request::new(name, agent.preamble.clone(), history.ask())
+        ..Request::new(name, preamble, history.ask())
     };
     let call = Call::new(provider, request, agent.limits.policy(), Timing::default());
     one_reply(Metered::begin(call, agent.engine.clone(), agent.ledger.clone(), model).await?).await
 }
 
-/// The summary as the model will read it.
-fn frame(summary: &str) -> String {
-    format!(
+/// The summary as the model will read it; in the middle of a turn with what is being worked on.
+fn frame(summary: &str, task: Option<&str>) -> String {
+    let told = format!(
         "The conversation before this point was replaced by this summary to make room:\n\n{}",
         summary.trim()
-    )
+    );
+    match task {
+        None => told,
+        Some(task) => format!(
+            "{told}\n\nThe person's last message was this:\n\n{task}\n\nYou are in the middle of working on it. Go on from where the summary ends."
+        ),
+    }
 }

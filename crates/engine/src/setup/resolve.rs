@@ -11,6 +11,7 @@ use whimbrel_wire::permission::PermissionMode;
 
 use crate::agent::Limits;
 use crate::agents::definition::{self, Definition};
+use crate::context::room::Switches;
 use crate::cost::no_price;
 use crate::engine::Engine;
 use crate::files::{self, Kind};
@@ -143,7 +144,7 @@ impl Setup {
             rights,
             system_prompt: system_prompt(options)?,
             append_system_prompt: appended(options),
-            limits: limits(options, env)?,
+            limits: limits(engine, options, env)?,
             state_wanted: state_wanted(env),
             replay_user_messages: options.replay_user_messages,
             entrypoint: env.get("CLAUDE_CODE_ENTRYPOINT").cloned().unwrap_or_else(|| "cli".into()),
@@ -273,16 +274,27 @@ fn default_model(engine: &Engine, options: &Options, env: &BTreeMap<String, Stri
     }
 }
 
-/// A budget must be an amount, and can only be kept if the model has a price.
+/// A budget must be an amount, and can only be kept if every model has a price.
 fn budget(engine: &Engine, options: &Options, model: &str) -> Result<(), SetupError> {
+    let models = std::iter::once(model.to_owned()).chain(fallback_models(engine, options));
+    let no_price_for = models.into_iter().find(|model| engine.catalog().lookup(model).is_none());
     match options.max_budget_usd {
         None => Ok(()),
         Some(dollars) if !(dollars.is_finite() && dollars > 0.0) => Err(SetupError::Invalid(format!(
             "The budget (--max-budget-usd) must be an amount above 0, but is {dollars}."
         ))),
-        Some(_) if engine.catalog().lookup(model).is_none() => Err(SetupError::Invalid(no_price(model))),
-        Some(_) => Ok(()),
+        Some(_) => no_price_for.map_or(Ok(()), |model| Err(SetupError::Invalid(no_price(&model)))),
     }
+}
+
+/// The models to ask when another is not to be had: names with commas between them.
+fn fallback_models(engine: &Engine, options: &Options) -> Vec<String> {
+    let names = options.fallback_model.iter().flat_map(|names| names.split(',')).map(str::trim);
+    let full = |name| match name {
+        "default" => engine.catalog().default_model().to_owned(),
+        name => engine.catalog().resolve_alias(name),
+    };
+    names.filter(|name| !name.is_empty()).map(full).collect()
 }
 
 /// The model for small jobs: the one that is named for them, or the provider's own.
@@ -337,7 +349,7 @@ fn appended(options: &Options) -> Option<String> {
     }
 }
 
-fn limits(options: &Options, env: &BTreeMap<String, String>) -> Result<Limits, SetupError> {
+fn limits(engine: &Engine, options: &Options, env: &BTreeMap<String, String>) -> Result<Limits, SetupError> {
     let number = |name: &str| -> Result<Option<u64>, SetupError> {
         env.get(name)
             .map(|text| text.trim().parse())
@@ -352,6 +364,8 @@ fn limits(options: &Options, env: &BTreeMap<String, String>) -> Result<Limits, S
         max_retries: number("CLAUDE_CODE_MAX_RETRIES")?.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
         partial_messages: options.include_partial_messages,
         betas: options.betas.clone(),
+        fallback_models: fallback_models(engine, options),
+        compaction: Switches::from_env(env).map_err(SetupError::Invalid)?,
     })
 }
 

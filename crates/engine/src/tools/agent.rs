@@ -101,7 +101,7 @@ fn answer(report: Report, errand: &Errand, interrupted: bool) -> Output {
         End::AbortedStreaming | End::AbortedTools => {
             return Err(Trouble::Failed("The subagent was interrupted.".into()));
         }
-        End::MaxTurns | End::ApiFailure | End::Refused | End::OutputLimit | End::NoAnswer => {
+        End::MaxTurns | End::ApiFailure | End::Refused | End::OutputLimit | End::NoAnswer | End::TooLong => {
             return Err(Trouble::Failed(format!("The subagent could not finish. Its last words: {text}")));
         }
     }

@@ -15,7 +15,10 @@ fn the_decision_table() {
         recoveries: 0,
         answer: Answer::Free,
         broke: false,
+        understudy: false,
+        room: true,
     };
+    let full = |event| Situation { room: false, ..now(event) };
     let broke = |event| Situation { broke: true, ..now(event) };
     let due = |attempts, demands| Answer::Due { attempts, demands, limit: 2 };
     let owing = |answer, event| Situation { answer, ..now(event) };
@@ -82,6 +85,36 @@ fn the_decision_table() {
             "an abort counts more than the budget",
             Situation { aborted: true, ..broke(acted.clone()) },
             Next::End(End::AbortedTools),
+        ),
+        (
+            "a model that is not to be had: another one",
+            Situation { understudy: true, ..now(Happened::Unavailable) },
+            Next::StepIn,
+        ),
+        ("and if there is none: end", now(Happened::Unavailable), Next::End(End::ApiFailure)),
+        ("a conversation that is too long: make room", now(Happened::TooLong), Next::MakeRoom),
+        ("and if that is no use: end", full(Happened::TooLong), Next::End(End::TooLong)),
+        (
+            "a reply that hit the end of the window: make room",
+            now(replied(StopReason::ModelContextWindowExceeded, 0)),
+            Next::MakeRoom,
+        ),
+        (
+            "and if that is no use: end",
+            full(replied(StopReason::ModelContextWindowExceeded, 0)),
+            Next::End(End::TooLong),
+        ),
+        (
+            "calls of a reply that hit the end of the window are made",
+            full(replied(StopReason::ModelContextWindowExceeded, 1)),
+            Next::Act,
+        ),
+        ("room was made: ask again", full(Happened::RoomMade { made: true }), Next::Ask),
+        ("room was not made: end", now(Happened::RoomMade { made: false }), Next::End(End::TooLong)),
+        (
+            "aborted while room was made",
+            aborted(Happened::RoomMade { made: false }),
+            Next::End(End::AbortedStreaming),
         ),
         ("a failed call: end", now(Happened::Failed), Next::End(End::ApiFailure)),
         (

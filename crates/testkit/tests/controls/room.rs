@@ -1,0 +1,184 @@
+//! Room in the model's window: when it is made, what is kept, and that it is not made for ever.
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{Asked, Host, HostBuilder, Reply, Script};
+use whimbrel_wire::message::TerminalReason;
+use whimbrel_wire::options::Options;
+use whimbrel_wire::{StopReason, Usage};
+
+/// What is in every request for a summary.
+const QUESTION: &str = "about to be replaced by a summary";
+
+fn host(script: impl Into<Script>) -> HostBuilder {
+    Host::with(script).file("a.txt", "hello")
+}
+
+fn nearly_full() -> Usage {
+    Usage { input_tokens: 180_000, output_tokens: 10, ..Usage::default() }
+}
+
+fn read() -> Reply {
+    Reply::tool("Read", json!({"file_path": "a.txt"}))
+}
+
+fn too_long() -> Reply {
+    let said = "prompt is too long: 212345 tokens > 200000 maximum";
+    Reply::nothing().status(400).error("invalid_request_error", said)
+}
+
+fn notices<'a>(host: &'a Host, subtype: &'a str) -> Vec<&'a Value> {
+    let frames = host.heard().iter().map(|heard| &heard.json);
+    frames.filter(|frame| frame["subtype"] == subtype).collect()
+}
+
+/// Calls and results in a request.
+fn calls(asked: &Asked) -> usize {
+    asked.body["messages"].to_string().matches("tool_use").count()
+}
+
+#[tokio::test]
+async fn a_full_conversation_is_summarised_before_the_next_prompt_which_stays_as_it_is() {
+    let script = [Reply::text("Big.").usage(nearly_full()), Reply::text("A SUMMARY."), Reply::text("Here.")];
+    let mut host = host(script).start().await.unwrap();
+    host.run("The first thing.").await.unwrap();
+    assert_eq!(host.run("The second thing.").await.unwrap().result.as_deref(), Some("Here."));
+    let asked = host.asked();
+    assert!(asked[1].says("The first thing.") && asked[1].last_text().contains(QUESTION));
+    assert!(asked[2].says("A SUMMARY.") && !asked[2].says("The first thing.") && !asked[2].says("Big."));
+    assert!(asked[2].last_text().ends_with("The second thing."), "{}", asked[2].last_text());
+    let boundaries = notices(&host, "compact_boundary");
+    assert_eq!(boundaries.len(), 1);
+    assert_eq!(boundaries[0]["compact_metadata"]["trigger"], "auto");
+    assert!(boundaries[0]["compact_metadata"]["pre_tokens"].as_u64().unwrap() >= 180_010);
+    let states: Vec<&Value> = notices(&host, "status").iter().map(|notice| &notice["status"]).collect();
+    assert_eq!(states, [&json!("compacting"), &Value::Null]);
+}
+
+#[tokio::test]
+async fn in_the_middle_of_a_turn_the_task_goes_with_the_summary_and_no_call_is_torn_apart() {
+    let script = [read().usage(nearly_full()), Reply::text("A SUMMARY."), Reply::text("Done.")];
+    let mut host = host(script).start().await.unwrap();
+    assert_eq!(host.run("Read it and tell.").await.unwrap().result.as_deref(), Some("Done."));
+    let asked = host.asked();
+    assert!(calls(&asked[1]) >= 2, "the summary is made of everything");
+    assert_eq!(calls(&asked[2]), 0);
+    assert!(asked[2].says("A SUMMARY.") && asked[2].says("Read it and tell."));
+}
+
+#[tokio::test]
+async fn what_a_tool_brings_in_counts_before_the_provider_has_counted_it() {
+    let large = "lorem ipsum dolor ".repeat(12_000);
+    let command = json!({"command": "cat a.txt"});
+    let usage = Usage { input_tokens: 166_990, output_tokens: 5, ..Usage::default() };
+    let script = [Reply::tool("Bash", command).usage(usage), Reply::text("A SUMMARY."), Reply::text("Done.")];
+    let mut host = Host::with(script).file("a.txt", large).start().await.unwrap();
+    host.run("Look.").await.unwrap();
+    assert_eq!(notices(&host, "compact_boundary").len(), 1);
+}
+
+#[tokio::test]
+async fn switches_say_when_room_is_made() {
+    let small = || Usage { input_tokens: 40_000, output_tokens: 10, ..Usage::default() };
+    let rows = [
+        ("not yet", vec![], small(), 0),
+        ("full", vec![], nearly_full(), 1),
+        ("off", vec![("DISABLE_AUTO_COMPACT", "1")], nearly_full(), 0),
+        ("earlier", vec![("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "20")], small(), 1),
+        ("a smaller window", vec![("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "50000")], small(), 1),
+    ];
+    for (name, env, usage, expected) in rows {
+        let script = Script::by(move |_| Reply::text("Fine.").usage(usage.clone()));
+        let host = env.into_iter().fold(host(script), |host, (name, value)| host.env(name, value));
+        let mut host = host.start().await.unwrap();
+        host.run("One.").await.unwrap();
+        host.run("Two.").await.unwrap();
+        assert_eq!(notices(&host, "compact_boundary").len(), expected, "{name}");
+    }
+    let options = Options { model: Some("nobody-knows-it".into()), ..Options::default() };
+    let script = Script::by(|_| Reply::text("Fine.").usage(nearly_full()));
+    let mut unknown = Host::with(script).options(options).start().await.unwrap();
+    unknown.run("One.").await.unwrap();
+    unknown.run("Two.").await.unwrap();
+    assert_eq!(unknown.asked().len(), 2, "a window that is not known is not full");
+}
+
+#[tokio::test]
+async fn a_conversation_that_is_refused_as_too_long_is_summarised_once_and_sent_again() {
+    let script =
+        [Reply::text("Something."), too_long().then_next(), Reply::text("A SUMMARY."), Reply::text("After.")];
+    let mut host = host(script).start().await.unwrap();
+    host.run("The first thing.").await.unwrap();
+    let result = host.run("The second thing.").await.unwrap();
+    assert_eq!((result.is_error, result.result.as_deref()), (false, Some("After.")));
+    let asked = host.asked();
+    assert_eq!(asked[2].messages().len(), 1, "what is too long is told in fewer words");
+    assert!(asked[2].says("Agent: Something.") && asked[2].says(QUESTION));
+    assert!(asked[3].says("A SUMMARY.") && asked[3].says("The second thing."));
+    assert_eq!(notices(&host, "compact_boundary").len(), 1);
+}
+
+#[tokio::test]
+async fn a_reply_that_hits_the_end_of_the_window_goes_on_after_a_summary() {
+    let cut = Reply::text("As I was say").stop(StopReason::ModelContextWindowExceeded);
+    let mut host = host([cut, Reply::text("A SUMMARY."), Reply::text("Saying.")]).start().await.unwrap();
+    assert_eq!(host.run("Say.").await.unwrap().result.as_deref(), Some("Saying."));
+}
+
+#[tokio::test]
+async fn what_does_not_help_is_not_done_for_ever() {
+    let summary = |asked: &Asked| asked.says(QUESTION);
+    let always = Script::by(move |asked| if summary(asked) { Reply::text("A SUMMARY.") } else { too_long() });
+    let nothing = Script::by(|_| too_long());
+    let refill = Script::by(move |asked| {
+        match (summary(asked), asked.body["messages"].to_string().contains("tool_use")) {
+            (true, _) => Reply::text("A SUMMARY."),
+            (_, true) => too_long(),
+            _ => read(),
+        }
+    });
+    let rows = [
+        ("it is still too long", always, vec![], 3),
+        ("no summary is to be had", nothing, vec![], 2),
+        ("it fills up as fast as room is made", refill, vec![], 11),
+        ("switched off", Script::by(|_| too_long()), vec![("DISABLE_AUTO_COMPACT", "1")], 1),
+    ];
+    for (name, script, env, requests) in rows {
+        let host = env.into_iter().fold(host(script), |host, (name, value)| host.env(name, value));
+        let mut host = host.start().await.unwrap();
+        let result = host.run("Tell.").await.unwrap();
+        assert!(result.is_error, "{name}");
+        assert_eq!(result.terminal_reason, Some(TerminalReason::PromptTooLong), "{name}");
+        assert!(result.result.unwrap().contains("too long"), "{name}");
+        assert_eq!(host.asked().len(), requests, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_summary_that_fails_does_not_stop_a_turn_that_still_fits() {
+    let refused = Reply::nothing().status(400).error("invalid_request_error", "no").then_next();
+    let script = [Reply::text("Big.").usage(nearly_full()), refused, Reply::text("Here.")];
+    let mut host = host(script).start().await.unwrap();
+    host.run("One.").await.unwrap();
+    assert_eq!(host.run("Two.").await.unwrap().result.as_deref(), Some("Here."));
+    let told = notices(&host, "status");
+    assert_eq!(told[1]["compact_result"], "failed");
+    assert!(told[1]["compact_error"].as_str().unwrap().contains("no"));
+}
+
+#[tokio::test]
+async fn a_subagent_makes_room_for_itself_and_the_host_is_not_misled() {
+    let errand = json!({"description": "look", "prompt": "Look around.", "subagent_type": "general-purpose"});
+    let script = [
+        Reply::tool("Agent", errand),
+        read().usage(nearly_full()),
+        Reply::text("A SUMMARY."),
+        Reply::text("I saw."),
+        Reply::text("Thanks."),
+    ];
+    let mut host = host(script).start().await.unwrap();
+    assert_eq!(host.run("Send somebody.").await.unwrap().result.as_deref(), Some("Thanks."));
+    let asked = host.asked();
+    assert!(asked[3].says("A SUMMARY.") && asked[3].says("Look around."));
+    assert!(asked[4].says("I saw."));
+    assert!(notices(&host, "compact_boundary").is_empty() && notices(&host, "status").is_empty());
+}

@@ -1,0 +1,139 @@
+//! Models that answer in another one's place.
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{Asked, Host, HostBuilder, Reply, Script};
+use whimbrel_wire::options::Options;
+
+const MODEL: &str = "claude-opus-4-5-20251101";
+const OTHER: &str = "claude-haiku-4-5-20251001";
+
+fn host(fallback: &str, script: impl Into<Script>) -> HostBuilder {
+    Host::with(script)
+        .options(Options { fallback_model: Some(fallback.into()), ..Options::default() })
+        .env("OPENAI_API_KEY", "sk-test-key")
+}
+
+fn overloaded() -> Reply {
+    Reply::nothing().status(529).error("overloaded_error", "full").retry_after("0")
+}
+
+/// Everybody but these is overloaded.
+fn only(available: &'static [&'static str]) -> Script {
+    Script::by(move |asked| match available.contains(&asked.model()) {
+        true => Reply::text(format!("I am {}.", asked.model())),
+        false => overloaded(),
+    })
+}
+
+fn models(host: &Host) -> Vec<String> {
+    host.asked().iter().map(|asked| asked.model().to_owned()).collect()
+}
+
+fn notices(host: &Host) -> Vec<&Value> {
+    let frames = host.heard().iter().map(|heard| &heard.json);
+    frames.filter(|frame| frame["subtype"] == "model_fallback").collect()
+}
+
+#[tokio::test]
+async fn an_overloaded_model_is_asked_three_times_and_then_another() {
+    let mut host = host(OTHER, only(&[OTHER])).start().await.unwrap();
+    let result = host.run("Who are you?").await.unwrap();
+    assert_eq!(result.result.as_deref(), Some(&*format!("I am {OTHER}.")));
+    assert_eq!(models(&host), [MODEL, MODEL, MODEL, OTHER]);
+    assert_eq!(result.model_usage.keys().collect::<Vec<_>>(), [OTHER]);
+    let notices = notices(&host);
+    assert_eq!(notices.len(), 1);
+    assert_eq!(notices[0]["trigger"], "overloaded");
+    assert_eq!(
+        (&notices[0]["original_model"], &notices[0]["fallback_model"]),
+        (&json!(MODEL), &json!(OTHER))
+    );
+    assert!(notices[0]["content"].as_str().unwrap().contains("overloaded"));
+
+    host.run("And now?").await.unwrap();
+    assert_eq!(models(&host)[4..], [MODEL, MODEL, MODEL, OTHER], "every turn begins with the model itself");
+}
+
+#[tokio::test]
+async fn several_are_tried_in_order_also_at_other_providers() {
+    let list = format!("{OTHER}, openai:kimi-k3,sonnet");
+    let mut host = host(&list, only(&["kimi-k3"])).start().await.unwrap();
+    assert_eq!(host.run("Who are you?").await.unwrap().result.as_deref(), Some("I am kimi-k3."));
+    assert_eq!(models(&host), [MODEL, MODEL, MODEL, OTHER, OTHER, OTHER, "kimi-k3"]);
+    assert_eq!(notices(&host).len(), 2);
+}
+
+#[tokio::test]
+async fn a_model_does_not_stand_in_for_itself() {
+    let mut host = host(MODEL, only(&[])).env("CLAUDE_CODE_MAX_RETRIES", "4").start().await.unwrap();
+    let result = host.run("Who are you?").await.unwrap();
+    assert!(result.is_error && result.result.unwrap().contains("full"));
+    assert_eq!((models(&host).len(), notices(&host).len()), (5, 0));
+}
+
+#[tokio::test]
+async fn which_failures_another_model_is_asked_for() {
+    let failed =
+        |status: u16, kind: &'static str| Reply::nothing().status(status).error(kind, "no").retry_after("0");
+    let rows = [
+        ("A6 overloaded", failed(529, "overloaded_error"), true),
+        ("no such model", failed(404, "not_found_error"), true),
+        ("the provider fails", failed(500, "api_error"), true),
+        ("too many requests", failed(429, "rate_limit_error"), true),
+        ("a bad request", failed(400, "invalid_request_error"), false),
+        ("a bad key", failed(401, "authentication_error"), false),
+    ];
+    for (name, failure, steps_in) in rows {
+        let script = Script::by(move |asked: &Asked| match asked.model() {
+            MODEL => failure.clone(),
+            _ => Reply::text("Here."),
+        });
+        let mut host = host(OTHER, script).env("CLAUDE_CODE_MAX_RETRIES", "1").start().await.unwrap();
+        let result = host.run("Anybody?").await.unwrap();
+        assert_eq!((result.is_error, notices(&host).len()), (!steps_in, usize::from(steps_in)), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn half_a_call_is_not_made_and_another_model_begins_anew() {
+    let write = json!({"file_path": "half.txt", "content": "x".repeat(200)});
+    let script = Script::by(move |asked: &Asked| match asked.model() {
+        MODEL => Reply::tool("Write", write.clone()).chunk(10).error_event(6, "overloaded_error", "full"),
+        _ => Reply::text("Here."),
+    });
+    let options = Options {
+        fallback_model: Some(OTHER.into()),
+        allowed_tools: vec!["Write".into()],
+        ..Options::default()
+    };
+    let mut host = Host::with(script).options(options).start().await.unwrap();
+    assert_eq!(host.run("Write.").await.unwrap().result.as_deref(), Some("Here."));
+    assert!(host.stage().files().unwrap().is_empty(), "nothing was written");
+    let last = host.asked().pop().unwrap();
+    assert_eq!(last.messages().len(), 1, "nothing of the void replies is left: {:?}", last.messages());
+}
+
+#[tokio::test]
+async fn thoughts_are_not_shown_to_another_model() {
+    let script = Script::by(|asked: &Asked| match (asked.model(), asked.number) {
+        (MODEL, 0) => Reply::tool("Read", json!({"file_path": "a.txt"})).thinking("Let me see."),
+        (MODEL, _) => overloaded(),
+        _ => Reply::text("Here."),
+    });
+    let mut host = host(OTHER, script).file("a.txt", "x").start().await.unwrap();
+    assert_eq!(host.run("Read.").await.unwrap().result.as_deref(), Some("Here."));
+    let thinks = |asked: &Asked| asked.body["messages"].to_string().contains("Let me see.");
+    assert_eq!(host.asked().iter().map(thinks).collect::<Vec<_>>(), [false, true, true, true, false]);
+}
+
+#[tokio::test]
+async fn a_budget_needs_the_prices_of_all_of_them() {
+    let options = Options {
+        fallback_model: Some("openai:nobody-knows-it".into()),
+        max_budget_usd: Some(1.0),
+        ..Options::default()
+    };
+    let mut host = Host::with([Reply::text("never")]).options(options).start().await.unwrap();
+    let said = host.result().await.unwrap().errors.unwrap().join(" ");
+    assert!(said.contains("openai:nobody-knows-it"), "{said}");
+}
