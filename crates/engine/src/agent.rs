@@ -1,6 +1,7 @@
 //! An agent: one conversation and what it takes to carry it on. A session has one; a subagent is another.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use whimbrel_models::Preamble;
 use whimbrel_models::retry::Policy;
@@ -83,6 +84,8 @@ pub struct Limits {
     pub max_output_tokens: Option<u64>,
     /// How often a failed call is repeated.
     pub max_retries: Option<u32>,
+    /// How long an overload is ridden out.
+    pub ride_out: Option<Duration>,
     /// Whether the host wants the raw events of the stream.
     pub partial_messages: bool,
     /// Beta features of the provider.
@@ -97,6 +100,10 @@ impl Limits {
     /// When a failed model call is repeated.
     pub fn policy(&self) -> Policy {
         let default = Policy::default();
-        Policy { max_retries: self.max_retries.unwrap_or(default.max_retries), ..default }
+        Policy {
+            max_retries: self.max_retries.unwrap_or(default.max_retries),
+            ride_out: self.ride_out,
+            ..default
+        }
     }
 }

@@ -8,7 +8,7 @@ use whimbrel_models::assemble::{Assembly, Finished};
 use whimbrel_models::call::{Call, Retry, Step, Timing};
 use whimbrel_models::{Delta, Event, Fault, FaultKind, Request};
 use whimbrel_wire::message::{FailureKind, StreamEvent};
-use whimbrel_wire::system::{ApiRetry, ModelFallback, PermissionDenied, Status, StatusKind};
+use whimbrel_wire::system::{ApiRetry, PermissionDenied, Status, StatusKind};
 use whimbrel_wire::{Block, RawJson, StopReason};
 
 use crate::agent::Agent;
@@ -87,7 +87,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
                 ending.absorb(heard);
             }
             Next::StepIn => {
-                step_in(agent, ending.fault.as_ref()).await;
+                understudy::step_in(agent, ending.fault.as_ref()).await;
                 next = Next::Ask;
                 continue;
             }
@@ -382,21 +382,6 @@ fn request(agent: &mut Agent, model: String) -> Request {
         session_id: agent.outbox.session().to_owned(),
         raw_events: agent.limits.partial_messages,
     }
-}
-
-/// Lets the next understudy speak, and tells the host.
-async fn step_in(agent: &mut Agent, fault: Option<&Fault>) {
-    let wanted = agent.knobs.borrow().model.clone();
-    let failed = agent.model();
-    let (trigger, why) =
-        fault.and_then(understudy::unavailable).unwrap_or(("unavailable", "does not answer"));
-    let Some(name) = agent.understudies.step_in(&wanted) else { return };
-    let content = format!("{failed} {why}; {name} answers in its place for the rest of this turn.");
-    let trigger = trigger.to_owned();
-    agent
-        .outbox
-        .notify(ModelFallback { trigger, original_model: failed, fallback_model: name, content })
-        .await;
 }
 
 async fn announce(agent: &Agent, retry: &Retry) {

@@ -3,6 +3,9 @@
 //! They are tried in order, for the rest of a turn; the next turn begins with the model itself again.
 
 use whimbrel_models::{Fault, FaultKind};
+use whimbrel_wire::system::ModelFallback;
+
+use crate::agent::Agent;
 
 /// How often an overloaded model is asked before an understudy is.
 pub const ATTEMPTS: u32 = 3;
@@ -78,6 +81,20 @@ pub fn unavailable(fault: &Fault) -> Option<(&'static str, &'static str)> {
         | FaultKind::Protocol
         | FaultKind::Script => return None,
     })
+}
+
+/// Lets the next understudy speak, and tells the host.
+pub async fn step_in(agent: &mut Agent, fault: Option<&Fault>) {
+    let wanted = agent.knobs.borrow().model.clone();
+    let failed = agent.model();
+    let (trigger, why) = fault.and_then(unavailable).unwrap_or(("unavailable", "does not answer"));
+    let Some(name) = agent.understudies.step_in(&wanted) else { return };
+    let content = format!("{failed} {why}; {name} answers in its place for the rest of this turn.");
+    let trigger = trigger.to_owned();
+    agent
+        .outbox
+        .notify(ModelFallback { trigger, original_model: failed, fallback_model: name, content })
+        .await;
 }
 
 #[cfg(test)]

@@ -202,7 +202,8 @@ impl Call {
                 self.state = State::Waiting(Instant::now() + delay);
                 Ok(Retry {
                     attempt: self.retries.into(),
-                    max_retries: self.policy.max_retries.into(),
+                    // What is ridden out is repeated as often as it takes.
+                    max_retries: self.policy.max_retries.max(self.retries).into(),
                     delay,
                     status: fault.status,
                     failure: announced(&fault),

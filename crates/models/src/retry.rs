@@ -17,6 +17,9 @@ pub struct Policy {
     pub cap: Duration,
     /// The longest time that all waits together may take.
     pub budget: Duration,
+    /// How long an overload or a limit on requests is ridden out, all waits together, however often it takes; none means
+    /// no longer than anything else.
+    pub ride_out: Option<Duration>,
 }
 
 impl Default for Policy {
@@ -27,6 +30,7 @@ impl Default for Policy {
             base: Duration::from_millis(500),
             cap: Duration::from_secs(32),
             budget: Duration::from_secs(600),
+            ride_out: None,
         }
     }
 }
@@ -53,6 +57,9 @@ pub enum Reason {
     TooLong(Duration),
 }
 
+/// The longest wait of our own choosing while something is ridden out.
+const RIDING: Duration = Duration::from_secs(300);
+
 /// How much of a wait is left to chance, so that many clients do not come back at once.
 const JITTER: f64 = 0.25;
 
@@ -63,8 +70,11 @@ impl Policy {
     /// 2. A kind of fault that rarely passes is tried a few times only.
     /// 3. The provider's wait counts if it names one, else our own, which doubles.
     /// 4. A wait beyond the budget is not begun.
+    /// 5. What is ridden out has a budget of its own, and no other limit.
     pub fn decide(&self, fault: &Fault, retries: u32, waited: Duration, random: f64) -> Next {
+        let ridden_out = self.ridden_out(fault.kind);
         let most = match fault.kind {
+            _ if ridden_out.is_some() => u32::MAX,
             FaultKind::Overloaded => self.max_overloads.min(self.max_retries),
             kind => repetitions(kind).min(self.max_retries),
         };
@@ -77,20 +87,31 @@ impl Policy {
         if retries >= most {
             return Next::GiveUp(Reason::Enough);
         }
-        let left = self.budget.saturating_sub(waited);
+        let left = ridden_out.unwrap_or(self.budget).saturating_sub(waited);
+        let cap = if ridden_out.is_some() { RIDING } else { self.cap };
         match fault.retry_after {
             Some(after) if after > left => Next::GiveUp(Reason::TooLong(after)),
             Some(after) => Next::Wait(after + self.base.mul_f64(JITTER * random)),
-            None => match self.backoff(retries, random) {
+            None => match self.backoff(retries, cap, random) {
                 wait if wait > left => Next::GiveUp(Reason::Enough),
                 wait => Next::Wait(wait),
             },
         }
     }
 
-    fn backoff(&self, retries: u32, random: f64) -> Duration {
+    fn backoff(&self, retries: u32, cap: Duration, random: f64) -> Duration {
         let doubled = self.base.saturating_mul(2u32.saturating_pow(retries.min(31)));
-        doubled.min(self.cap).mul_f64(1.0 + JITTER * random)
+        doubled.min(cap).mul_f64(1.0 + JITTER * random)
+    }
+
+    /// How long a kind of fault is ridden out, if it is. An overload is not when somebody else is asked instead.
+    fn ridden_out(&self, kind: FaultKind) -> Option<Duration> {
+        let rides = match kind {
+            FaultKind::RateLimit => true,
+            FaultKind::Overloaded => self.max_overloads == u32::MAX,
+            _ => false,
+        };
+        self.ride_out.filter(|_| rides)
     }
 }
 
@@ -184,6 +205,54 @@ mod tests {
             let policy = Policy { max_retries, ..Policy::default() };
             let next = policy.decide(&Fault::new(FaultKind::Server, ""), retries, Duration::ZERO, 0.5);
             assert_eq!(matches!(next, Next::Wait(_)), goes_on, "{retries} of {max_retries}");
+        }
+    }
+
+    #[test]
+    fn an_overload_can_be_ridden_out() {
+        use FaultKind::{Overloaded, RateLimit, Server};
+        let hours = |hours: f64| seconds(hours * 3600.0);
+        let patient = Policy { ride_out: Some(hours(5.0)), ..Policy::default() };
+        let instead = Policy { max_overloads: 2, ..patient };
+        let after = |wait| Fault { retry_after: Some(wait), ..Fault::new(RateLimit, "") };
+        let table = [
+            ("no count", patient, Fault::new(Overloaded, ""), 500, hours(1.0), Next::Wait(RIDING)),
+            (
+                "parked until a limit is lifted",
+                patient,
+                after(hours(2.0)),
+                3,
+                hours(1.0),
+                Next::Wait(hours(2.0)),
+            ),
+            (
+                "but not for ever",
+                patient,
+                after(hours(2.0)),
+                3,
+                hours(4.0),
+                Next::GiveUp(Reason::TooLong(hours(2.0))),
+            ),
+            ("not a failure", patient, Fault::new(Server, ""), 10, hours(0.0), Next::GiveUp(Reason::Enough)),
+            (
+                "not if somebody else can be asked",
+                instead,
+                Fault::new(Overloaded, ""),
+                2,
+                hours(0.0),
+                Next::GiveUp(Reason::Enough),
+            ),
+            (
+                "which is asked soon",
+                instead,
+                Fault::new(Overloaded, ""),
+                1,
+                hours(0.0),
+                Next::Wait(seconds(1.0)),
+            ),
+        ];
+        for (name, policy, fault, retries, waited, expected) in table {
+            assert_eq!(policy.decide(&fault, retries, waited, 0.0), expected, "{name}");
         }
     }
 

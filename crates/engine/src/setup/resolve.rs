@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use whimbrel_models::Thinking;
@@ -28,6 +29,9 @@ use crate::workspace::Workspace;
 
 /// How many bytes a system prompt may have.
 const LONGEST_PROMPT: u64 = 1024 * 1024;
+
+/// How many minutes an overload may be ridden out at most: a month.
+const LONGEST_RIDE: u64 = 30 * 24 * 60;
 
 /// How a session is started.
 #[derive(Debug, Clone, Default)]
@@ -362,6 +366,8 @@ fn limits(engine: &Engine, options: &Options, env: &BTreeMap<String, String>) ->
         task_budget: options.task_budget,
         max_output_tokens: options.max_output_tokens.or(number("CLAUDE_CODE_MAX_OUTPUT_TOKENS")?),
         max_retries: number("CLAUDE_CODE_MAX_RETRIES")?.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
+        ride_out: number("WHIMBREL_RIDE_OUT_MINUTES")?
+            .map(|minutes| Duration::from_secs(minutes.min(LONGEST_RIDE) * 60)),
         partial_messages: options.include_partial_messages,
         betas: options.betas.clone(),
         fallback_models: fallback_models(engine, options),
