@@ -10,7 +10,7 @@ use whimbrel_wire::message::User;
 use crate::exit::{self, Cut, Host, Why};
 use crate::flags::{self, Args, Caller, Command, InputFormat, OutputFormat, Parsed};
 use crate::print::{Shown, print};
-use crate::session::{Env, Session};
+use crate::session::{Env, REPLAY, Session};
 use crate::stdio::{OnMalformed, note};
 use crate::terminal::{self, Terminal};
 use crate::{demo, home, prompt, signals, stdio, welcome};
@@ -87,7 +87,10 @@ fn input(args: &Args, env: &Env, terminal: Terminal) -> Result<Input, String> {
     }
     let prompt = prompt::gather(args.prompt.as_deref(), terminal)?;
     match args.output_format {
-        OutputFormat::Text | OutputFormat::Json if welcome::lacks_key(args.options.model.as_deref(), env) => {
+        OutputFormat::Text | OutputFormat::Json
+            if welcome::lacks_key(args.options.model.as_deref(), env)
+                && !args.options.extra_args.contains_key(REPLAY) =>
+        {
             Err(welcome::NO_KEY.into())
         }
         _ => Ok(Input::Prompt(prompt)),

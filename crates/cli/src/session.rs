@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::runtime::Builder;
@@ -10,6 +11,7 @@ use whimbrel_engine::link::Link;
 use whimbrel_engine::{Engine, Farewell, Start, serve};
 use whimbrel_models::http::Door;
 use whimbrel_models::providers::Providers;
+use whimbrel_models::tape::Tape;
 use whimbrel_wire::options::Options;
 
 /// The environment of the program.
@@ -29,7 +31,10 @@ impl Session {
         read_env(&mut options, &env);
         let shared = Arc::new(env.clone());
         let door = Door::from_env(|name| env.get(name).cloned());
-        let providers = Providers::from_env(Arc::new(move |name| shared.get(name).cloned()), door);
+        let mut providers = Providers::from_env(Arc::new(move |name| shared.get(name).cloned()), door);
+        if let Some(tape) = tape(&options) {
+            providers = providers.with_tape(tape);
+        }
         Self { engine: Engine::new(providers), start: Start { options, env } }
     }
 
@@ -53,6 +58,18 @@ impl Session {
         runtime.shutdown_background();
         Ok(ended)
     }
+}
+
+/// The flag that records what models say.
+pub(crate) const RECORD: &str = "record";
+
+/// The flag that lets a recording speak in their place.
+pub(crate) const REPLAY: &str = "replay";
+
+/// The recording that is to be made or played.
+fn tape(options: &Options) -> Option<Tape> {
+    let file = |flag: &str| options.extra_args.get(flag).and_then(Option::as_deref).map(Path::new);
+    file(REPLAY).map(Tape::play).or_else(|| file(RECORD).map(Tape::record))
 }
 
 /// Options that travel in the environment.

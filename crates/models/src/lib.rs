@@ -11,6 +11,7 @@
 //! - [`retry`]: when to try again, pure; [`correct`]: what to ask otherwise, pure; [`fault`]: what can go wrong
 //! - [`sse`]: bytes to events, pure; [`reply`]: an HTTP answer as events; [`replay`]: a whole reply as events
 //! - [`anthropic`], [`openai_chat`], [`scripted`]: the providers; [`providers`]: which one a model name means
+//! - [`tape`]: replies that are recorded and played again
 //! - [`http`]: the one door to the network
 //! - [`catalog`]: aliases, windows, limits, prices
 
@@ -41,6 +42,8 @@ pub mod request;
 pub mod retry;
 pub mod scripted;
 pub mod sse;
+#[cfg(feature = "http")]
+pub mod tape;
 
 pub use event::{BlockDelta, Event};
 pub use fault::{Fault, FaultKind};

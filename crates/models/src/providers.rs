@@ -12,7 +12,7 @@ use crate::model::Model;
 use crate::scripted::Scripted;
 
 #[cfg(feature = "http")]
-use crate::{anthropic::Anthropic, fault::FaultKind, http::Door, openai_chat::OpenAiChat};
+use crate::{anthropic::Anthropic, fault::FaultKind, http::Door, openai_chat::OpenAiChat, tape::Tape};
 
 /// Where settings come from: a variable by its name.
 pub type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -26,6 +26,9 @@ pub struct Providers {
     made: Mutex<HashMap<Key, Arc<dyn Model>>>,
     #[cfg(feature = "http")]
     net: Option<Net>,
+    /// Where replies are recorded, or come from.
+    #[cfg(feature = "http")]
+    tape: Option<Tape>,
 }
 
 /// What a model answers to.
@@ -75,6 +78,8 @@ impl Providers {
             made: Mutex::default(),
             #[cfg(feature = "http")]
             net: None,
+            #[cfg(feature = "http")]
+            tape: None,
         }
     }
 
@@ -83,6 +88,13 @@ impl Providers {
     pub fn from_env(env: Env, door: Door) -> Self {
         let anthropic = Arc::new(Anthropic::from_env(|name| env(name), door.clone()));
         Self { net: Some(Net { env, door, anthropic, endpoints: Vec::new() }), ..Self::offline() }
+    }
+
+    /// Records what everybody says, or lets a recording speak in their place.
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub fn with_tape(self, tape: Tape) -> Self {
+        Self { tape: Some(tape), ..self }
     }
 
     /// Adds an endpoint. A prefix that is taken, even one of ours, is replaced.
@@ -115,6 +127,15 @@ impl Providers {
 
     /// Who answers for a model, and the model's name there.
     pub fn resolve(&self, name: &str) -> Result<(Arc<dyn Model>, String), Fault> {
+        let found = self.find(name);
+        #[cfg(feature = "http")]
+        if let Some(tape) = &self.tape {
+            return tape.put_before(name, found);
+        }
+        found
+    }
+
+    fn find(&self, name: &str) -> Result<(Arc<dyn Model>, String), Fault> {
         let split = name.split_once(':');
         if let Some((SCRIPTED, rest)) = split {
             let model = self

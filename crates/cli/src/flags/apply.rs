@@ -145,6 +145,15 @@ pub(super) fn plugin(typed: &mut Typed, folder: &str, servers: Servers) -> Appli
     Ok(())
 }
 
+/// A value that has no option of its own.
+pub(super) fn extra_value(typed: &mut Typed, name: &str, value: &str) -> Applied {
+    if value.is_empty() {
+        return Err("a file has to be named".into());
+    }
+    typed.options.extra_args.insert(name.to_owned(), Some(value.to_owned()));
+    Ok(())
+}
+
 /// A switch that has no option of its own.
 pub(super) fn extra(typed: &mut Typed, name: &str) {
     typed.options.extra_args.insert(name.to_owned(), None);

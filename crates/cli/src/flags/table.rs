@@ -9,6 +9,7 @@ use super::flag::Group::{Model, Permissions, Programs, Session, Surroundings, Ta
 use super::flag::Kind::{List, Optional, Switch, Value as One};
 use super::list::{is_config, is_folder, is_rules, never};
 use super::typed::Command;
+use crate::session::{RECORD, REPLAY};
 
 /// The flag that an argument names.
 pub(super) fn find(spelled: &str) -> Option<&'static Flag> {
@@ -387,6 +388,18 @@ pub(super) const FLAGS: &[Flag] = &[
         Programs,
         Switch(|typed| typed.strict_input = true),
         "Leave with an error when a line of the input is malformed, instead of reporting it and going on.",
+    ),
+    Flag::new(
+        RECORD,
+        Programs,
+        One("FILE", |typed, value| extra_value(typed, RECORD, value)),
+        "Keep what the model says in a new file.",
+    ),
+    Flag::new(
+        REPLAY,
+        Programs,
+        One("FILE", |typed, value| extra_value(typed, REPLAY, value)),
+        "Run again on such a file, without a model, and say where it comes out differently.",
     ),
     Flag::new(
         "debug",

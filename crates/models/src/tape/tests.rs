@@ -1,0 +1,122 @@
+use futures::StreamExt;
+use serde_json::json;
+use whimbrel_wire::{Block, Role};
+
+use super::*;
+use crate::assemble::Assembly;
+use crate::history::History;
+use crate::providers::Providers;
+use crate::request::Preamble;
+use crate::scripted::Scripted;
+
+const NAME: &str = "scripted:test";
+
+fn request(said: &[&str]) -> Arc<Request> {
+    let mut history = History::new();
+    for (at, text) in said.iter().enumerate() {
+        let role = if at % 2 == 0 { Role::User } else { Role::Assistant };
+        history.push(role, &Block::text(*text));
+    }
+    Arc::new(Request::new("m", Arc::new(Preamble::new(vec![], vec![])), history.ask()))
+}
+
+/// What a model says to a request: its text, or its fault.
+async fn said(providers: &Providers, said: &[&str]) -> Result<String, Fault> {
+    let (model, _) = providers.resolve(NAME)?;
+    let mut stream = model.ask(request(said));
+    let (mut assembly, mut text) = (Assembly::default(), String::new());
+    while let Some(delta) = stream.next().await {
+        if let Some(finished) = assembly.take(&delta?.event)?
+            && let Block::Text { text: more, .. } = finished.block
+        {
+            text += &more;
+        }
+    }
+    Ok(text)
+}
+
+fn recording(path: &Path, replies: serde_json::Value) -> Providers {
+    let providers = Providers::offline();
+    providers.add_script("test", Arc::new(Scripted::replies(replies).unwrap()));
+    providers.with_tape(Tape::record(path))
+}
+
+fn playing(path: &Path) -> Providers {
+    Providers::offline().with_tape(Tape::play(path))
+}
+
+#[tokio::test]
+async fn what_was_said_is_said_again_to_the_same_requests_in_any_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let failure = json!({"fault": {"kind": "overloaded", "status": 529, "message": "full"}});
+    let first = recording(&path, json!(["One.", "Two.", failure, "Three."]));
+    assert_eq!(said(&first, &["a"]).await.unwrap(), "One.");
+    assert_eq!(said(&first, &["<system-reminder>Monday", "x", "b"]).await.unwrap(), "Two.");
+    assert_eq!(said(&first, &["c"]).await.unwrap_err().kind, FaultKind::Overloaded);
+    assert_eq!(said(&first, &["c"]).await.unwrap(), "Three.");
+
+    let again = playing(&path);
+    let fault = said(&again, &["c"]).await.unwrap_err();
+    assert_eq!((fault.kind, fault.status, &*fault.message), (FaultKind::Overloaded, Some(529), "full"));
+    assert_eq!(said(&again, &["c"]).await.unwrap(), "Three.");
+    assert_eq!(said(&again, &["<system-reminder>Tuesday", "x", "b"]).await.unwrap(), "Two.");
+    assert_eq!(said(&again, &["a"]).await.unwrap(), "One.");
+    let over = said(&again, &["a"]).await.unwrap_err();
+    assert!(over.message.contains("it has 4 steps, and one more is asked for"), "{over}");
+}
+
+#[tokio::test]
+async fn where_a_session_leaves_its_recording_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let first = recording(&path, json!(["One.", "Two."]));
+    said(&first, &["a"]).await.unwrap();
+    said(&first, &["a", "One.", "b"]).await.unwrap();
+
+    let again = playing(&path);
+    said(&again, &["a"]).await.unwrap();
+    let left = said(&again, &["a", "One.", "B"]).await.unwrap_err();
+    assert_eq!(left.kind, FaultKind::Script);
+    for part in ["step 2 (m)", "message 3 was", "\"b\"", "\"B\""] {
+        assert!(left.message.contains(part), "{part}: {left}");
+    }
+    let longer = said(&again, &["a", "One.", "b", "c", "d"]).await.unwrap_err();
+    assert!(longer.message.contains("message 4 was not there"), "{longer}");
+    assert_eq!(
+        said(&again, &["a", "One.", "b"]).await.unwrap(),
+        "Two.",
+        "the right request is still answered"
+    );
+}
+
+#[tokio::test]
+async fn a_recording_that_cannot_be_used_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let missing = said(&playing(&path), &["a"]).await.unwrap_err();
+    assert!(missing.message.contains("tape.jsonl cannot be played"), "{missing}");
+    std::fs::write(&path, "nonsense\n").unwrap();
+    let spoilt = said(&playing(&path), &["a"]).await.unwrap_err();
+    assert!(spoilt.message.contains("line 1 is no step"), "{spoilt}");
+    let taken = said(&recording(&path, json!(["One."])), &["a"]).await.unwrap_err();
+    assert!(taken.message.contains("tape.jsonl cannot be made"), "an older one is not overwritten: {taken}");
+}
+
+#[tokio::test]
+async fn a_recording_that_broke_off_is_good_up_to_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let first = recording(&path, json!(["One.", "Two."]));
+    said(&first, &["a"]).await.unwrap();
+    let (model, _) = first.resolve(NAME).unwrap();
+    let mut cut = model.ask(request(&["b"]));
+    cut.next().await.unwrap().unwrap();
+    drop(cut);
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{text}{{\"step\":3,\"mod")).unwrap();
+
+    let again = playing(&path);
+    assert_eq!(said(&again, &["a"]).await.unwrap(), "One.");
+    assert_eq!(said(&again, &["b"]).await.unwrap_err().kind, FaultKind::Cut);
+}
