@@ -287,6 +287,11 @@ impl Conversation {
         &self.task
     }
 
+    /// Whether something was asked that has not been answered with a word yet.
+    pub fn has_unanswered(&self) -> bool {
+        !self.unanswered.is_empty()
+    }
+
     /// What was asked and has not been answered with a word yet.
     pub fn take_unanswered(&mut self) -> Vec<Block> {
         std::mem::take(&mut self.unanswered)

@@ -39,12 +39,15 @@ macro_rules! scenarios {
 
 scenarios! {
     api_error => "api-error",
+    budget_used_up => "budget-used-up",
     calls_with_one_id => "calls-with-one-id",
     compact => "compact",
+    compact_auto => "compact-auto",
     compact_nothing => "compact-nothing",
     interrupt_mid_stream => "interrupt-mid-stream",
     interrupt_mid_tool => "interrupt-mid-tool",
     max_turns => "max-turns",
+    model_fallback => "model-fallback",
     parallel_reads => "parallel-reads",
     permission_allowed => "permission-allowed",
     permission_denied => "permission-denied",

@@ -154,6 +154,8 @@ fn a_value_means_the_same_as_two_arguments_and_as_one() {
                 ..none()
             },
         ),
+        ("record", "/t", Options { extra_args: [("record".into(), Some("/t".into()))].into(), ..none() }),
+        ("replay", "/t", Options { extra_args: [("replay".into(), Some("/t".into()))].into(), ..none() }),
         ("debug-file", "/d", Options { debug: false, debug_file: Some("/d".into()), ..none() }),
         ("project-config-root", "/r", Options { project_config_root: Some("/r".into()), ..none() }),
         ("name", "a title", Options { title: Some("a title".into()), ..none() }),

@@ -33,6 +33,9 @@ Cover, in this order and only as far as it applies: what the person asked for, i
 all files that were read, made or changed and what is in them that matters; what failed and how it was solved; what is still open; what was being done last and the very next step. \
 Keep names, numbers, commands and error texts exact. Leave out pleasantries and what no longer matters.";
 
+/// What is added when the last prompt has not been answered yet.
+const UNANSWERED: &str = " The person's last message stays as it is after your summary: do not answer it here, and do not repeat it.";
+
 /// Why a conversation was not compacted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Failed {
@@ -118,7 +121,8 @@ pub async fn replace(agent: &mut Agent, trigger: CompactTrigger, summary: Summar
 async fn ask(agent: &mut Agent, keep: &str, source: Source) -> Result<String, Fault> {
     let wish =
         if keep.is_empty() { String::new() } else { format!("\n\nThe person asks in particular: {keep}") };
-    let question = format!("{QUESTION}{wish}");
+    let open = if agent.conversation.has_unanswered() { UNANSWERED } else { "" };
+    let question = format!("{QUESTION}{open}{wish}");
     if source == Source::Whole {
         let mut history = agent.conversation.history.clone();
         history.push(Role::User, &Block::text(question.clone()));
