@@ -97,14 +97,14 @@ pub(crate) fn code(why: Option<Why>, farewell: &Farewell, host: Host) -> i32 {
 /// Whether a turn ended by its limit or an interrupt rather than a failure.
 fn is_mild(result: &TurnResult) -> bool {
     match result.subtype {
-        Outcome::ErrorMaxTurns => true,
+        Outcome::ErrorMaxTurns | Outcome::ErrorMaxBudgetUsd => true,
         Outcome::ErrorDuringExecution => {
             matches!(
                 result.terminal_reason,
                 Some(TerminalReason::AbortedStreaming | TerminalReason::AbortedTools)
             )
         }
-        Outcome::Success | Outcome::ErrorMaxBudgetUsd | Outcome::ErrorMaxStructuredOutputRetries => false,
+        Outcome::Success | Outcome::ErrorMaxStructuredOutputRetries => false,
     }
 }
 
@@ -137,6 +137,14 @@ mod tests {
             ("the same for an old host", None, ended("success", true, "api_error"), Old, 1),
             ("too many turns", None, ended("error_max_turns", true, "max_turns"), New, 1),
             ("the same for an old host", None, ended("error_max_turns", true, "max_turns"), Old, 0),
+            ("over the budget", None, ended("error_max_budget_usd", true, "budget_exhausted"), New, 1),
+            (
+                "the same for an old host",
+                None,
+                ended("error_max_budget_usd", true, "budget_exhausted"),
+                Old,
+                0,
+            ),
             ("an interrupt", None, ended("error_during_execution", true, "aborted_tools"), New, 1),
             (
                 "the same for an old host",

@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    fn message(role: &str, content: serde_json::Value) -> Message {
+    fn message(role: &str, content: &serde_json::Value) -> Message {
         serde_json::from_value(json!({"role": role, "content": content})).unwrap()
     }
 
@@ -83,20 +83,20 @@ mod tests {
         let messages = [
             message(
                 "user",
-                json!([{"type": "text", "text": "<system-reminder>\nToday"}, {"type": "text", "text": "Look."}]),
+                &json!([{"type": "text", "text": "<system-reminder>\nToday"}, {"type": "text", "text": "Look."}]),
             ),
             message(
                 "assistant",
-                json!([
+                &json!([
                     {"type": "thinking", "thinking": "hm", "signature": "s"},
                     {"type": "tool_use", "id": "t", "name": "Read", "input": {"file_path": "a"}},
                 ]),
             ),
             message(
                 "user",
-                json!([{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "hello"}]}]),
+                &json!([{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "hello"}]}]),
             ),
-            message("assistant", json!([{"type": "text", "text": "It says hello."}])),
+            message("assistant", &json!([{"type": "text", "text": "It says hello."}])),
         ];
         let told =
             "Person: Look.\nAgent calls Read: {\"file_path\":\"a\"}\nResult: hello\nAgent: It says hello.";
@@ -105,13 +105,13 @@ mod tests {
 
     #[test]
     fn what_is_too_long_keeps_its_beginning_and_its_end() {
-        let say = |text: String| message("user", json!([{"type": "text", "text": text}]));
+        let say = |text: String| message("user", &json!([{"type": "text", "text": text}]));
         let messages: Vec<Message> = (0..2000).map(|n| say(format!("number {n} größer"))).collect();
         let told = retell(&messages, 4_000);
         assert!(told.len() < 4_100, "{}", told.len());
         assert!(told.starts_with("Person: number 0 ") && told.ends_with("number 1999 größer"));
         assert!(told.contains("left out"));
         let result = json!([{"type": "tool_result", "tool_use_id": "t", "content": "ß".repeat(100_000)}]);
-        assert!(retell(&[message("user", result)], 1_000_000).len() < 2_000);
+        assert!(retell(&[message("user", &result)], 1_000_000).len() < 2_000);
     }
 }
