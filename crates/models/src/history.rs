@@ -240,6 +240,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_kept_is_gone_and_the_rest_stands_as_it_was() {
+        let thought = |text: &str| Block::Thinking { thinking: text.into(), signature: "s".into() };
+        let mut history = History::new();
+        for turn in 0..20 {
+            history.push(Role::User, &Block::text(format!("{turn} {}", "x".repeat(9_000))));
+            history.push(Role::Assistant, &thought("hm"));
+            history.push(Role::Assistant, &Block::text("answer"));
+        }
+        let before = history.messages();
+        history.retain(|_| true);
+        assert_eq!(history.messages(), before);
+        history.retain(|block| !matches!(block, Block::Thinking { .. }));
+        let after = history.messages();
+        assert_eq!(after.len(), before.len());
+        assert!(after.iter().all(|message| message.content.len() == 1));
+        assert_eq!(
+            (after[0].clone(), after[1].content[0].clone()),
+            (before[0].clone(), Block::text("answer"))
+        );
+    }
+
+    #[test]
     fn a_request_carries_at_most_two_marks_and_a_byte_equal_prefix_without_them() {
         let mut history = History::new();
         let mut before = String::new();

@@ -7,7 +7,7 @@ use whimbrel_wire::system::CompactTrigger;
 use whimbrel_wire::{Block, RawJson};
 
 use crate::agent::Agent;
-use crate::context::compact::{self, Source};
+use crate::context::compact::{self, Failed, Source};
 
 /// The most tokens that are kept free for a summary.
 const RESERVE: u64 = 20_000;
@@ -130,13 +130,17 @@ pub async fn make_after_refusal(agent: &mut Agent, cancel: &CancellationToken) -
 }
 
 async fn make(agent: &mut Agent, source: Source, cancel: &CancellationToken) -> bool {
-    agent.room.tried();
     match compact::summarise(agent, "", source, cancel).await {
         Ok(summary) => {
+            agent.room.tried();
             compact::replace(agent, CompactTrigger::Auto, summary).await;
             true
         }
-        Err(_) => false,
+        Err(Failed::Nothing | Failed::Model(_)) => {
+            agent.room.tried();
+            false
+        }
+        Err(Failed::Interrupted) => false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use whimbrel_testkit::{Asked, Host, HostBuilder, Reply, Script};
+use whimbrel_wire::control::Interrupt;
 use whimbrel_wire::message::TerminalReason;
 use whimbrel_wire::options::Options;
 use whimbrel_wire::{StopReason, Usage};
@@ -163,6 +164,26 @@ async fn a_summary_that_fails_does_not_stop_a_turn_that_still_fits() {
     let told = notices(&host, "status");
     assert_eq!(told[1]["compact_result"], "failed");
     assert!(told[1]["compact_error"].as_str().unwrap().contains("no"));
+}
+
+#[tokio::test]
+async fn an_interrupt_while_room_is_made_ends_the_turn_and_keeps_the_conversation() {
+    let script = [
+        Reply::text("Big.").usage(nearly_full()),
+        Reply::text("A SUMMARY.").hold("summary"),
+        Reply::text("ANOTHER."),
+        Reply::text("Here."),
+    ];
+    let mut host = host(script).start().await.unwrap();
+    host.run("The first thing.").await.unwrap();
+    host.say("The second thing.").await.unwrap();
+    host.next_like(&json!({"subtype": "status", "status": "compacting"})).await.unwrap();
+    host.ask(Interrupt::default()).await.unwrap();
+    assert_eq!(host.result().await.unwrap().terminal_reason, Some(TerminalReason::AbortedStreaming));
+    assert!(notices(&host, "compact_boundary").is_empty());
+    assert_eq!(host.run("The third thing.").await.unwrap().result.as_deref(), Some("Here."));
+    assert!(host.asked()[2].says("The first thing."), "nothing was forgotten");
+    assert!(host.asked()[3].says("ANOTHER.") && host.asked()[3].says("The third thing."));
 }
 
 #[tokio::test]
