@@ -24,6 +24,8 @@ pub struct History {
     tail: Vec<u8>,
     /// Who spoke last.
     last: Option<Role>,
+    /// Whether the model has ever spoken.
+    answered: bool,
     /// Where in `tail` the last request ended, so that its cache mark can be set again.
     asked_at: Option<usize>,
 }
@@ -109,11 +111,17 @@ impl History {
         };
         self.tail.extend_from_slice(opening);
         self.last = Some(role);
+        self.answered |= role == Role::Assistant;
     }
 
     /// Who spoke last.
     pub fn last_role(&self) -> Option<Role> {
         self.last
+    }
+
+    /// Whether the model has said anything yet.
+    pub fn has_reply(&self) -> bool {
+        self.answered
     }
 
     /// Whether nothing has been said yet.

@@ -109,9 +109,10 @@ impl Room {
     }
 }
 
-/// Whether the engine may make room by itself.
+/// Whether the engine may make room by itself. Where the model has said nothing yet there is nothing to summarise: what is
+/// too long then is the prompt itself.
 pub fn may_be_made(agent: &Agent) -> bool {
-    !agent.limits.compaction.off && agent.room.is_worth_trying() && agent.conversation.has_begun()
+    !agent.limits.compaction.off && agent.room.is_worth_trying() && agent.conversation.history.has_reply()
 }
 
 /// Makes room if the conversation has come near the end of the window. A window that is not known has no end; then the

@@ -127,26 +127,32 @@ async fn a_reply_that_hits_the_end_of_the_window_goes_on_after_a_summary() {
 
 #[tokio::test]
 async fn what_does_not_help_is_not_done_for_ever() {
-    let summary = |asked: &Asked| asked.says(QUESTION);
-    let always = Script::by(move |asked| if summary(asked) { Reply::text("A SUMMARY.") } else { too_long() });
-    let nothing = Script::by(|_| too_long());
-    let refill = Script::by(move |asked| {
-        match (summary(asked), asked.body["messages"].to_string().contains("tool_use")) {
-            (true, _) => Reply::text("A SUMMARY."),
-            (_, true) => too_long(),
-            _ => read(),
-        }
+    let always = Script::by(|asked| match asked.number {
+        0 => Reply::text("Begun."),
+        _ if asked.says(QUESTION) => Reply::text("A SUMMARY."),
+        _ => too_long(),
+    });
+    let begun = |asked: &Asked| if asked.number == 0 { Reply::text("Begun.") } else { too_long() };
+    let refill = Script::by(|asked| match asked.number {
+        0 => Reply::text("Begun."),
+        _ if asked.says(QUESTION) => Reply::text("A SUMMARY."),
+        _ if calls(asked) > 0 => too_long(),
+        _ => read(),
     });
     let rows = [
-        ("it is still too long", always, vec![], 3),
-        ("no summary is to be had", nothing, vec![], 2),
-        ("it fills up as fast as room is made", refill, vec![], 11),
-        ("switched off", Script::by(|_| too_long()), vec![("DISABLE_AUTO_COMPACT", "1")], 1),
+        ("it is still too long", always, vec![], 4),
+        ("no summary is to be had", Script::by(begun), vec![], 3),
+        ("it fills up as fast as room is made", refill, vec![], 12),
+        ("switched off", Script::by(begun), vec![("DISABLE_AUTO_COMPACT", "1")], 2),
+        ("the very first prompt", Script::by(|_| too_long()), vec![], 1),
     ];
     for (name, script, env, requests) in rows {
         let host = env.into_iter().fold(host(script), |host, (name, value)| host.env(name, value));
         let mut host = host.start().await.unwrap();
-        let result = host.run("Tell.").await.unwrap();
+        let mut result = host.run("Begin.").await.unwrap();
+        if !result.is_error {
+            result = host.run("Tell.").await.unwrap();
+        }
         assert!(result.is_error, "{name}");
         assert_eq!(result.terminal_reason, Some(TerminalReason::PromptTooLong), "{name}");
         assert!(result.result.unwrap().contains("too long"), "{name}");
