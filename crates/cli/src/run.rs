@@ -52,8 +52,14 @@ pub(crate) fn main() -> i32 {
         Command::Help => say(&flags::help(terminal::width())),
         Command::Version => say(&flags::version()),
         Command::Demo => code(demo::demo(env, terminal), host),
-        Command::Run => match check(&args, caller, &mut env).and_then(|()| input(&args, &env, terminal)) {
-            Ok(input) => code(run(args, env, input, terminal), host),
+        Command::Run => match check(&args, caller, &mut env) {
+            Ok(()) => {
+                let session = Session::new(args.options.clone(), env);
+                match input(&args, &session, terminal) {
+                    Ok(input) => code(run(args, session, input, terminal), host),
+                    Err(text) => fail(&text),
+                }
+            }
             Err(text) => fail(&text),
         },
     }
@@ -81,34 +87,36 @@ enum Input {
 }
 
 /// Where the input comes from, or why there is none.
-fn input(args: &Args, env: &Env, terminal: Terminal) -> Result<Input, String> {
+fn input(args: &Args, session: &Session, terminal: Terminal) -> Result<Input, String> {
     if args.input_format == InputFormat::StreamJson {
         return Ok(Input::Frames);
     }
     let prompt = prompt::gather(args.prompt.as_deref(), terminal)?;
     match args.output_format {
-        OutputFormat::Text | OutputFormat::Json if welcome::lacks_key(args.options.model.as_deref(), env) => {
+        OutputFormat::Text | OutputFormat::Json
+            if welcome::lacks_key(session.model(), &session.start.env) =>
+        {
             Err(welcome::NO_KEY.into())
         }
         _ => Ok(Input::Prompt(prompt)),
     }
 }
 
-fn run(args: Args, env: Env, input: Input, terminal: Terminal) -> io::Result<Ended> {
+fn run(args: Args, session: Session, input: Input, terminal: Terminal) -> io::Result<Ended> {
     match (input, args.output_format) {
         (Input::Prompt(prompt), OutputFormat::Text) => {
             let shown = if terminal.stdout { Shown::Story } else { Shown::Answer };
-            print(args, env, prompt, shown, terminal)
+            print(session, !args.print, prompt, shown, terminal)
         }
-        (Input::Prompt(prompt), OutputFormat::Json) => print(args, env, prompt, Shown::Json, terminal),
+        (Input::Prompt(prompt), OutputFormat::Json) => print(session, !args.print, prompt, Shown::Json, terminal),
         (input @ Input::Prompt(_), OutputFormat::StreamJson) | (input @ Input::Frames, _) => {
-            over_stdio(args, env, input)
+            over_stdio(args.strict_input, session, input)
         }
     }
 }
 
 /// Frames on stdout, for a host that is a program.
-fn over_stdio(args: Args, env: Env, input: Input) -> io::Result<Ended> {
+fn over_stdio(strict_input: bool, session: Session, input: Input) -> io::Result<Ended> {
     let (link, HostEnd { sender, receiver, stop, .. }) = pair();
     let cut = Cut::new(stop);
     signals::watch(cut.clone())?;
@@ -116,7 +124,7 @@ fn over_stdio(args: Args, env: Env, input: Input) -> io::Result<Ended> {
     let writer = stdio::write(receiver, cut.clone())?;
     match input {
         Input::Frames => {
-            let on_malformed = if args.strict_input { OnMalformed::Leave } else { OnMalformed::Report };
+            let on_malformed = if strict_input { OnMalformed::Leave } else { OnMalformed::Report };
             stdio::read(sender, on_malformed, cut.clone())?;
         }
         Input::Prompt(prompt) => {
@@ -125,7 +133,7 @@ fn over_stdio(args: Args, env: Env, input: Input) -> io::Result<Ended> {
             drop(sender);
         }
     }
-    let (farewell, ()) = Session::new(args.options, env).serve(link, |_| std::future::ready(()))?;
+    let (farewell, ()) = session.serve(link, |_| std::future::ready(()))?;
     // Everything that was said is written before we leave.
     let _ = writer.join();
     Ok(Ended { farewell, why: cut.why() })

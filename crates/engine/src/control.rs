@@ -1,4 +1,6 @@
-//! Control requests of the host: one match, request to answer.
+//! Control requests of the host: one match, request to answer. What takes longer has a file of its own.
+
+mod settings;
 
 use std::time::Duration;
 
@@ -15,6 +17,7 @@ use whimbrel_wire::system::Status;
 
 use crate::agents::Definition;
 use crate::commands::{self, Command};
+use crate::hooks::HookSet;
 use crate::serve::Session;
 use crate::setup::{SetupError, absent};
 use crate::tasks::TaskReport;
@@ -77,6 +80,9 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
                 ..RewindFilesReply::default()
             },
         ),
+        Request::GetSettings(_) => settings::show(session, id),
+        Request::ApplyFlagSettings(apply) => settings::lay_over(session, id, apply.settings),
+        Request::UpdateSettings(update) => settings::keep(session, id, &update),
         Request::ListModels(_) => ControlResponse::success(id, &ModelList { models: models(session) }),
         Request::GetBinaryVersion(_) => ControlResponse::success(
             id,
@@ -98,6 +104,8 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
         return Err(error);
     }
     if !session.has_begun() {
+        let hooks = HookSet::from_initialize(&initialize).map_err(|error| format!("Hooks: {error}."))?;
+        session.add_hooks(hooks);
         if let Some(blocks) = initialize.system_prompt {
             session.setup.system_prompt = Some(SystemPrompt::Text(blocks.join("\n\n")));
         }
@@ -119,7 +127,7 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
         pid: Some(std::process::id()),
         claude_code_version: Some(PROTOCOL_VERSION.into()),
         current_permission_mode: Some(mode),
-        hook_on_failure_supported: Some(false),
+        hook_on_failure_supported: Some(true),
         ..InitializeReply::default()
     })
 }

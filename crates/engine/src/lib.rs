@@ -34,6 +34,7 @@ pub mod hooks;
 pub mod ids;
 pub mod knobs;
 pub mod link;
+mod opening;
 pub mod outbox;
 pub mod permission;
 mod queue;

@@ -12,8 +12,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::ControlResponse;
+use whimbrel_wire::hook::{HookBase, HookEvent};
 use whimbrel_wire::message::{Origin, TurnResult, User};
-use whimbrel_wire::system::{InformationLevel, Informational, Init, WireErrorNotice};
+use whimbrel_wire::system::{Init, WireErrorNotice};
 use whimbrel_wire::{Frame, PROTOCOL_VERSION, Role, WireError};
 
 use crate::agent::Agent;
@@ -25,8 +26,10 @@ use crate::cost::Ledger;
 use crate::denials::Denials;
 use crate::engine::Engine;
 use crate::gate::{Asks, Gate};
+use crate::hooks::{Desk, HookSet, Hooks, Lookout};
 use crate::knobs::KnobsWriter;
 use crate::link::Link;
+use crate::opening::{self, Opening};
 use crate::outbox::Outbox;
 use crate::queue::{Batch, Due, Queue};
 use crate::report::{self, Report, report};
@@ -43,6 +46,9 @@ const WIND_UP: Duration = Duration::from_millis(1500);
 /// How long background commands may go on after the input has finished and the last turn has ended.
 const BACKGROUND_GRACE: Duration = Duration::from_secs(3);
 
+/// How long hooks may go on that hear of the end of a session that is stopped.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
 /// How long a host is heard whose session cannot begin.
 const HEAR_OUT: Duration = Duration::from_secs(1);
 
@@ -57,11 +63,10 @@ pub struct Farewell {
 
 /// Serves a session until it is over.
 pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
-    let setup = match Setup::resolve(&engine, &start) {
+    let setup = match Setup::resolve(&engine, start) {
         Ok(setup) => setup,
         Err(error) => return refuse(&mut link, error, ids::uuid()).await,
     };
-    drop(start);
     let (news_sender, mut news) = mpsc::unbounded_channel();
     let mut session = Session::new(engine, setup, &link, news_sender);
     let mut input = Input::Open;
@@ -116,6 +121,9 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
             }
         }
     }
+    if session.opened {
+        say_goodbye(&session.lookout.clone(), &link.stop).await;
+    }
     session.tasks.shutdown().await;
     while let Ok(event) = news.try_recv() {
         session.task_news(&event).await;
@@ -125,6 +133,41 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
         let _ = files::remove_folder(session.setup.workspace.spill());
     }
     Farewell { last_result: session.last_result, not_started: None }
+}
+
+/// Tells the hooks that the session ends. Whoever wants everything to stop does not wait for them long.
+async fn say_goodbye(lookout: &Lookout, stop: &CancellationToken) {
+    let cancel = CancellationToken::new();
+    let hurry = async {
+        stop.cancelled().await;
+        tokio::time::sleep(LAST_WORDS).await;
+        cancel.cancel();
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        biased;
+        _ = lookout.raise(HookEvent::SessionEnd, |scene| scene.session_end("other"), &cancel) => {}
+        () = hurry => {}
+    }
+}
+
+/// The way to the session's hooks.
+fn lookout(setup: &Setup, ask: &Ask, tasks: &Tasks, outbox: &Outbox) -> Lookout {
+    let transcript = setup.place.as_ref().map(|place| place.transcript(&setup.session));
+    let desk = Desk {
+        ask: ask.clone(),
+        outbox: outbox.clone(),
+        tasks: tasks.clone(),
+        workspace: Arc::clone(&setup.workspace),
+        announce: setup.announce,
+    };
+    let base = HookBase {
+        session_id: setup.session.clone(),
+        transcript_path: transcript.map(|path| path.display().to_string()).unwrap_or_default(),
+        ..HookBase::default()
+    };
+    let hooks = Hooks::new(setup.hooks.clone(), desk);
+    Lookout::new(hooks, setup.rights.clone(), Arc::clone(&setup.workspace), outbox.clone(), base)
 }
 
 /// Ends at an instant; never, if there is none.
@@ -165,11 +208,14 @@ pub(crate) struct Session {
     pub(crate) ask: Ask,
     pub(crate) knobs: KnobsWriter,
     pub(crate) tasks: Tasks,
+    lookout: Lookout,
     state: StateSign,
     /// The agent, while no turn owns it. Made with the first turn, so that `initialize` can still shape it.
     agent: Option<Agent>,
     running: Option<Running>,
     pub(crate) queue: Queue,
+    /// Whether the first turn has begun.
+    opened: bool,
     results: u32,
     last_result: Option<TurnResult>,
     /// Set when `initialize` asked for something that cannot be had: the session must not go on without it.
@@ -187,7 +233,7 @@ struct Running {
 /// What a turn does.
 enum Work {
     /// The model answers.
-    Turn,
+    Turn(Box<Opening>),
     /// The conversation is summarised.
     Compact(Box<compact::Wish>),
 }
@@ -225,14 +271,17 @@ async fn refuse(link: &mut Link, error: SetupError, session: String) -> Farewell
 impl Session {
     fn new(engine: Engine, setup: Setup, link: &Link, news: mpsc::UnboundedSender<Box<TaskEvent>>) -> Self {
         let outbox = Outbox::new(setup.session.as_str().into(), link.outgoing.clone(), link.stop.clone());
+        let (ask, tasks) = (Ask::new(outbox.clone()), Tasks::new(news));
         Self {
-            ask: Ask::new(outbox.clone()),
+            lookout: lookout(&setup, &ask, &tasks, &outbox),
             knobs: watch::Sender::new(setup.knobs.clone()),
-            tasks: Tasks::new(news),
+            ask,
+            tasks,
             state: StateSign::new(outbox.clone(), setup.state_wanted),
             agent: None,
             running: None,
             queue: Queue::default(),
+            opened: false,
             results: 0,
             last_result: None,
             refused: None,
@@ -306,28 +355,29 @@ impl Session {
     }
 
     async fn start_turn(&mut self, mut agent: Agent, dues: Vec<Due>) {
-        let asks = dues.iter().any(Due::asks);
-        let only_news = dues.iter().all(|due| matches!(due, Due::News(_)));
-        if asks {
-            self.announce().await;
-        }
-        for due in dues {
-            match due {
-                Due::News(text) => agent.conversation.note(&text).await,
-                Due::Prompt(user) => self.say(&mut agent, *user).await,
+        let replay = self.setup.replay_user_messages;
+        if !dues.iter().any(Due::asks) {
+            for due in dues {
+                if let Due::Prompt(user) = due {
+                    let user = opening::echo(&self.outbox, replay, *user).await;
+                    opening::record(&mut agent, &user);
+                }
             }
-        }
-        if !asks {
             self.agent = Some(agent);
             return;
         }
+        self.state.running().await;
+        let only_news = dues.iter().all(|due| matches!(due, Due::News(_)));
         let origin = only_news.then(|| Origin { kind: "task-notification".into(), details: Map::new() });
-        self.run(agent, Work::Turn, origin);
+        let first = (!std::mem::replace(&mut self.opened, true)).then_some("startup");
+        let (init, warning) = (self.init(), self.setup.warning.take());
+        let opening = Opening { first, init, warning, dues, replay };
+        self.run(agent, Work::Turn(Box::new(opening)), origin);
     }
 
     async fn start_compact(&mut self, agent: Agent, keep: String, prompt: User) {
         self.state.running().await;
-        let prompt = self.echo(prompt).await;
+        let prompt = opening::echo(&self.outbox, self.setup.replay_user_messages, prompt).await;
         let wish = compact::Wish { keep, prompt, init: self.init() };
         self.run(agent, Work::Compact(Box::new(wish)), None);
     }
@@ -340,39 +390,15 @@ impl Session {
         let token = cancel.clone();
         let turn = Box::pin(async move {
             let ending = match work {
-                Work::Turn => turn::run(&mut agent, &token).await,
+                Work::Turn(opening) => match opening::open(&mut agent, *opening, &token).await {
+                    Some(ending) => ending,
+                    None => turn::run(&mut agent, &token).await,
+                },
                 Work::Compact(wish) => compact::run(&mut agent, *wish, &token).await,
             };
             (agent, ending)
         });
         self.running = Some(Running { turn, cancel, started: clock::monotonic(), origin });
-    }
-
-    /// Tells the host that a turn begins.
-    async fn announce(&mut self) {
-        self.state.running().await;
-        self.outbox.notify(self.init()).await;
-        if let Some(content) = self.setup.warning.take() {
-            let level = InformationLevel::Warning;
-            self.outbox.notify(Informational { content, level, ..Informational::default() }).await;
-        }
-    }
-
-    /// Puts a prompt into the conversation.
-    async fn say(&mut self, agent: &mut Agent, user: User) {
-        let user = self.echo(user).await;
-        let mode = self.setup.rights.mode().to_string();
-        agent.conversation.prompt(user.uuid.as_deref().unwrap_or_default(), &user.message.content, &mode);
-    }
-
-    /// Gives a prompt an id if it has none, and shows it to the host if the host wants that.
-    async fn echo(&mut self, mut user: User) -> User {
-        user.uuid.get_or_insert_with(ids::uuid);
-        if self.setup.replay_user_messages {
-            let session_id = self.outbox.session().to_owned();
-            self.outbox.send(User { is_replay: Some(true), session_id, ..user.clone() }).await;
-        }
-        user
     }
 
     /// Ends a turn with its result.
@@ -472,7 +498,13 @@ impl Session {
             asks: if self.setup.host_answers { Asks::Host(self.ask.clone()) } else { Asks::Nobody },
             state: self.state.clone(),
             outbox: self.outbox.clone(),
-            agent_id: None,
+            lookout: self.lookout.clone(),
         }
+    }
+
+    /// The hooks that a host brings along come to those of the settings.
+    pub(crate) fn add_hooks(&mut self, more: HookSet) {
+        self.setup.hooks.append(more);
+        self.lookout = lookout(&self.setup, &self.ask, &self.tasks, &self.outbox);
     }
 }

@@ -1,7 +1,12 @@
 //! One turn, from a prompt to its end: ask, record, judge, act, and round again.
 
+mod hooked;
+
+pub(crate) use hooked::brief;
+
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::assemble::{Assembly, Finished};
 use whimbrel_models::call::{Call, Retry, Step, Timing};
@@ -14,7 +19,7 @@ use crate::agent::Agent;
 use crate::clock;
 use crate::conversation::ReplyHead;
 use crate::cost::Metered;
-use crate::gate::Refuser;
+use crate::gate::{Halt, Refuser};
 use crate::ids;
 use crate::verdict::{self, End, Happened, Next, Nudge, Situation};
 use crate::workshop::{Made, Wanted, Workshop};
@@ -34,6 +39,8 @@ pub struct Ending {
     pub num_turns: u32,
     /// From the start of the turn to the first event of the first reply.
     pub first_token: Option<Duration>,
+    /// The call that was put off, if one was.
+    pub deferred: Option<Box<Value>>,
 }
 
 /// Runs a turn. The prompt is already in the conversation.
@@ -47,6 +54,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
         recoveries: 0,
     };
     let mut next = Next::Ask;
+    let mut objections = 0;
     let mut workshop = Workshop::new(agent.bench.clone());
     let started = clock::monotonic();
     loop {
@@ -58,6 +66,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
                         agent.conversation.note(text).await;
                     }
                 }
+                hooked::brief_late(agent).await;
                 workshop = Workshop::new(agent.bench.clone());
                 now.model_calls += 1;
                 let heard = listen(agent, &mut workshop, cancel).await;
@@ -66,9 +75,16 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
                 ending.absorb(heard);
             }
             Next::Act => {
-                let stop = act(agent, &mut workshop, &mut ending.num_turns, cancel).await;
-                now.event = Happened::Acted { stop };
+                let halt = act(agent, &mut workshop, &mut ending, cancel).await;
+                now.event = Happened::Acted { halt };
                 now.recoveries = 0;
+            }
+            Next::End(End::Done)
+                if let Some(objection) = hooked::objection(agent, &ending, objections, cancel).await =>
+            {
+                objections += 1;
+                agent.conversation.note(&objection).await;
+                now.event = Happened::SentBack;
             }
             Next::End(end) => {
                 ending.end = end;
@@ -103,7 +119,8 @@ impl Heard {
 impl Ending {
     /// An ending without anything said.
     pub fn new(end: End) -> Self {
-        Self { end, text: String::new(), stop_reason: None, fault: None, num_turns: 1, first_token: None }
+        let (text, stop_reason, fault) = (String::new(), None, None);
+        Self { end, text, stop_reason, fault, num_turns: 1, first_token: None, deferred: None }
     }
 
     fn absorb(&mut self, heard: Heard) {
@@ -224,31 +241,44 @@ async fn record(
     text
 }
 
-/// Makes the calls that are left; says whether a denial stops the turn.
+/// Makes the calls that are left; says whether one of them ends the turn.
 async fn act(
     agent: &mut Agent,
     workshop: &mut Workshop,
-    num_turns: &mut u32,
+    ending: &mut Ending,
     cancel: &CancellationToken,
-) -> bool {
-    let mut stop = false;
+) -> Option<Halt> {
+    let mut settled = Settled::default();
     workshop.reply_complete();
-    while !stop {
+    while settled.halt.is_none() {
         let made = tokio::select! {
             biased;
-            () = cancel.cancelled() => return false,
+            () = cancel.cancelled() => break,
             made = workshop.next() => made,
         };
         let Some(made) = made else { break };
-        *num_turns += 1;
-        stop = settle(agent, made).await;
+        settle(agent, made, ending, &mut settled).await;
     }
-    stop
+    brief(agent, &settled.notes);
+    if settled.halt.is_none() && !cancel.is_cancelled() {
+        settled.halt = hooked::after_batch(agent, workshop.batch(), cancel).await;
+    }
+    settled.halt
 }
 
-/// Records one result; says whether it stops the turn.
-async fn settle(agent: &mut Agent, made: Made) -> bool {
-    let stop = made.stop;
+/// What came of calls besides their results.
+#[derive(Default)]
+struct Settled {
+    notes: Vec<String>,
+    halt: Option<Halt>,
+}
+
+/// Records one result.
+async fn settle(agent: &mut Agent, mut made: Made, ending: &mut Ending, settled: &mut Settled) {
+    ending.num_turns += 1;
+    ending.deferred = made.deferred.take().or(ending.deferred.take());
+    settled.notes.append(&mut made.notes);
+    settled.halt = settled.halt.or(made.halt);
     if let Some(refused) = &made.denial {
         agent.denials.add(refused.denial.clone());
         if refused.by != Refuser::Host {
@@ -262,15 +292,15 @@ async fn settle(agent: &mut Agent, made: Made) -> bool {
         }
     }
     agent.conversation.tool_result(made).await;
-    stop
 }
 
 /// Leaves the conversation in order: every call has a result, and an abort or a failure is on record.
 async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
+    let mut settled = Settled::default();
     for made in workshop.abandon() {
-        ending.num_turns += 1;
-        settle(agent, made).await;
+        settle(agent, made, ending, &mut settled).await;
     }
+    brief(agent, &settled.notes);
     match ending.end {
         End::AbortedStreaming => agent.conversation.note("[Request interrupted by user]").await,
         End::AbortedTools => agent.conversation.note("[Request interrupted by user for tool use]").await,
@@ -279,6 +309,7 @@ async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
                 ending.fault.clone().unwrap_or_else(|| Fault::new(FaultKind::Cut, "The reply broke off."));
             ending.text = failure_text(&fault);
             agent.conversation.failure(&ending.text, fault.failure(), Some(&fault)).await;
+            hooked::after_failure(agent, &fault).await;
             ending.fault = Some(fault);
         }
         End::OutputLimit => {
@@ -286,7 +317,8 @@ async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
             agent.conversation.failure(&ending.text, FailureKind::MaxOutputTokens, None).await;
         }
         End::Refused if ending.text.is_empty() => ending.text = "The model declined to answer.".into(),
-        End::Done | End::MaxTurns | End::Refused => {}
+        End::HookStopped => ending.text.clear(),
+        End::Done | End::Deferred | End::MaxTurns | End::Refused => {}
     }
     agent.conversation.report_losses().await;
 }

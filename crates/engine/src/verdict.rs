@@ -2,6 +2,8 @@
 
 use whimbrel_wire::StopReason;
 
+use crate::gate::Halt;
+
 /// How often a reply that hit the output limit is continued within one turn.
 pub const MAX_RECOVERIES: u32 = 3;
 
@@ -37,9 +39,11 @@ pub enum Happened {
     Failed,
     /// The tool calls of the reply have been made.
     Acted {
-        /// Whether a permission answer told the turn to stop.
-        stop: bool,
+        /// Set if one of them ends the turn.
+        halt: Option<Halt>,
     },
+    /// The model had finished, and a hook wants it to go on.
+    SentBack,
 }
 
 /// What comes next.
@@ -75,6 +79,10 @@ pub enum End {
     AbortedStreaming,
     /// Interrupted while tools ran, or by a denial that says so.
     AbortedTools,
+    /// A hook said so.
+    HookStopped,
+    /// A call was put off.
+    Deferred,
     /// As many model calls as allowed.
     MaxTurns,
     /// The model failed for good.
@@ -93,9 +101,13 @@ pub fn next(now: &Situation) -> Next {
         _ => next,
     };
     match &now.event {
-        Happened::Acted { stop } if *stop || now.aborted => Next::End(End::AbortedTools),
-        Happened::Acted { .. } => ask_again(Next::Ask),
+        Happened::Acted { halt: Some(Halt::Refused) } => Next::End(End::AbortedTools),
+        Happened::Acted { .. } if now.aborted => Next::End(End::AbortedTools),
+        Happened::Acted { halt: Some(Halt::Hook) } => Next::End(End::HookStopped),
+        Happened::Acted { halt: Some(Halt::Deferred) } => Next::End(End::Deferred),
+        Happened::Acted { halt: None } => ask_again(Next::Ask),
         _ if now.aborted => Next::End(End::AbortedStreaming),
+        Happened::SentBack => ask_again(Next::Ask),
         Happened::Failed => Next::End(End::ApiFailure),
         Happened::Replied { calls: 1.., .. } => Next::Act,
         Happened::Replied { stop, .. } => match stop {
@@ -135,7 +147,8 @@ mod tests {
         let aborted = |event| Situation { aborted: true, ..now(event) };
         let spent = |event| Situation { model_calls: 2, max_turns: Some(2), ..now(event) };
         let tired = |event| Situation { recoveries: MAX_RECOVERIES, ..now(event) };
-        let acted = Happened::Acted { stop: false };
+        let acted = Happened::Acted { halt: None };
+        let halted = |halt| now(Happened::Acted { halt: Some(halt) });
         let rows = [
             ("a reply with tool calls: make them", now(replied(StopReason::ToolUse, 2)), Next::Act),
             ("calls are made whatever the stop reason says", now(replied(StopReason::EndTurn, 1)), Next::Act),
@@ -199,11 +212,12 @@ mod tests {
             ),
             ("aborted while the call failed", aborted(Happened::Failed), Next::End(End::AbortedStreaming)),
             ("aborted while tools ran", aborted(acted), Next::End(End::AbortedTools)),
-            (
-                "a denial that stops the turn",
-                now(Happened::Acted { stop: true }),
-                Next::End(End::AbortedTools),
-            ),
+            ("a denial that stops the turn", halted(Halt::Refused), Next::End(End::AbortedTools)),
+            ("a hook that stops the turn", halted(Halt::Hook), Next::End(End::HookStopped)),
+            ("a call that was put off", halted(Halt::Deferred), Next::End(End::Deferred)),
+            ("a hook that wants more: ask again", now(Happened::SentBack), Next::Ask),
+            ("but not beyond the limit", spent(Happened::SentBack), Next::End(End::MaxTurns)),
+            ("nor after an abort", aborted(Happened::SentBack), Next::End(End::AbortedStreaming)),
         ];
         for (name, situation, expected) in rows {
             assert_eq!(next(&situation), expected, "{name}");

@@ -7,12 +7,14 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_models::Thinking;
 use whimbrel_wire::Usage;
 use whimbrel_wire::content::Content;
+use whimbrel_wire::hook::HookEvent;
 
 use crate::agent::{Agent, Limits};
 use crate::agents::home::Own;
 use crate::agents::{Agents, Definition};
 use crate::conversation::Speaker;
 use crate::gate::Gate;
+use crate::hooks::Scene;
 use crate::knobs::KnobsReader;
 use crate::session::Log;
 use crate::tools::{AGENT, Call};
@@ -53,7 +55,10 @@ impl Agents {
         let agent_id = ids::task('a');
         let cancel = call.cancel.child_token();
         let mut agent = self.raise(definition, errand, call, &agent_id, cancel.clone());
+        let told = |scene: &Scene| scene.subagent_start(&agent_id, &definition.name);
+        let said = agent.bench.gate.lookout.raise(HookEvent::SubagentStart, told, &cancel).await;
         agent.conversation.hear_errand(&Content::from(errand.prompt.as_str())).await;
+        turn::brief(&mut agent, &said.contexts);
         let ending = turn::run(&mut agent, &cancel).await;
         Report { agent_id, ending, usage: agent.ledger.own(), took: clock::monotonic() - began }
     }
@@ -79,7 +84,10 @@ impl Agents {
             system: vec![definition.prompt.clone()],
             bench: Bench {
                 toolbox,
-                gate: Gate { agent_id: Some(agent_id.into()), ..home.gate.clone() },
+                gate: Gate {
+                    lookout: home.gate.lookout.of_subagent(agent_id, &definition.name),
+                    ..home.gate.clone()
+                },
                 call: Call {
                     id: String::new(),
                     agents: None,

@@ -30,7 +30,7 @@ pub struct Wish {
 
 /// Runs it in place of a turn.
 pub async fn run(agent: &mut Agent, wish: Wish, cancel: &CancellationToken) -> Ending {
-    let summary = compact::summarise(agent, &wish.keep, cancel).await;
+    let summary = compact::summarise(agent, CompactTrigger::Manual, &wish.keep, cancel).await;
     agent.outbox.notify(wish.init).await;
     let done = Ending::new(End::Done);
     let ending = match summary {
@@ -43,6 +43,11 @@ pub async fn run(agent: &mut Agent, wish: Wish, cancel: &CancellationToken) -> E
             let text = "There is nothing to summarise yet.";
             agent.conversation.command(&wish.prompt, text).await;
             Ending { text: text.into(), ..done }
+        }
+        Err(Failed::Blocked(reason)) => {
+            let text = format!("A hook does not want the conversation summarised: {reason}");
+            agent.conversation.command(&wish.prompt, &text).await;
+            Ending { text, ..done }
         }
         Err(Failed::Interrupted) => {
             agent.conversation.command(&wish.prompt, "Interrupted.").await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::call::{Call, Timing};
 use whimbrel_models::{Fault, Request};
+use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::system::{
     CompactBoundary, CompactMetadata, CompactResult, CompactTrigger, Status, StatusKind,
 };
@@ -14,6 +15,8 @@ use crate::agent::Agent;
 use crate::clock;
 use crate::consult::one_reply;
 use crate::cost::Metered;
+use crate::hooks::{Scene, joined};
+use crate::turn;
 
 /// How long a summary may get.
 const LONGEST: u64 = 20_000;
@@ -31,6 +34,8 @@ pub enum Failed {
     Nothing,
     /// The turn was interrupted.
     Interrupted,
+    /// A hook does not want it, and why.
+    Blocked(String),
     /// The model gave no summary.
     Model(Fault),
 }
@@ -43,9 +48,20 @@ pub struct Summary {
 }
 
 /// Has the conversation summarised; `keep` says what the person wants kept. Nothing is replaced yet.
-pub async fn summarise(agent: &mut Agent, keep: &str, cancel: &CancellationToken) -> Result<Summary, Failed> {
+pub async fn summarise(
+    agent: &mut Agent,
+    trigger: CompactTrigger,
+    keep: &str,
+    cancel: &CancellationToken,
+) -> Result<Summary, Failed> {
     if !agent.conversation.has_begun() {
         return Err(Failed::Nothing);
+    }
+    let wish = Some(keep.to_owned()).filter(|keep| !keep.is_empty());
+    let told = |scene: &Scene| scene.pre_compact(trigger, wish);
+    let said = agent.bench.gate.lookout.raise(HookEvent::PreCompact, told, cancel).await;
+    if !said.blocked.is_empty() {
+        return Err(Failed::Blocked(joined(&said.blocked)));
     }
     let began = clock::monotonic();
     agent.outbox.notify(Status { status: Some(StatusKind::Compacting), ..Status::default() }).await;
@@ -71,6 +87,13 @@ pub async fn replace(agent: &mut Agent, trigger: CompactTrigger, summary: Summar
     agent.conversation.forget(boundary).await;
     agent.orient();
     agent.conversation.summary(&frame(&summary.text)).await;
+    let lookout = agent.bench.gate.lookout.clone();
+    let cancel = &agent.bench.call.cancel;
+    lookout.raise(HookEvent::PostCompact, |scene| scene.post_compact(trigger, summary.text), cancel).await;
+    let model = agent.knobs.borrow().model.clone();
+    let told = |scene: &Scene| scene.session_start("compact", Some(&model));
+    let said = lookout.raise(HookEvent::SessionStart, told, cancel).await;
+    turn::brief(agent, &said.contexts);
 }
 
 /// Asks for the summary. Nothing of the exchange is recorded.

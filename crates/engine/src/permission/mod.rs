@@ -1,9 +1,11 @@
 //! What a session may do: the rules that it began with, and how they stand now. The judging itself is
 //! [`whimbrel_policy`]'s.
 //!
-//! Rooms: [`rights`] (mode, rules and directories as they stand), [`question`] (what the host is asked), [`paths`] (where
+//! Rooms: [`rights`] (mode, rules and directories as they stand), [`from_settings`] (those of settings),
+//! [`question`] (what the host is asked), [`paths`] (where
 //! a path really leads).
 
+pub mod from_settings;
 pub mod paths;
 pub mod question;
 pub mod rights;

@@ -1,23 +1,27 @@
 //! What a session may do now: mode, rules and directories. One for the whole tree of agents.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use tokio::sync::watch;
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::{
-    Bounds, Call, Decision, Facts, HookVerdict, Layer, RuleSet, Source, Standing, ToolFacts, WorkDirs, apply,
-    decide,
+    Bounds, Call, Decision, Facts, HookVerdict, Layer, RuleSet, Source, Standing, ToolFacts, UpdateProblem,
+    WorkDirs, apply, decide,
 };
-use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
+use whimbrel_wire::permission::{Destination, PermissionMode, PermissionUpdate};
 
+use crate::permission::from_settings;
+use crate::settings::{self, Settings};
 use crate::workspace::Workspace;
 
 /// The rights of a session. Cheap to clone; a change is seen by all at once.
 #[derive(Debug, Clone)]
 pub struct Rights {
     standing: watch::Sender<Arc<Standing>>,
+    /// The settings that they were made of; what is to be kept is written there.
+    settings: Arc<Mutex<Settings>>,
     workspace: Arc<Workspace>,
     home: Arc<Path>,
     bypass: Bypass,
@@ -32,7 +36,7 @@ pub enum Bypass {
     Unavailable,
 }
 
-/// What a session begins with.
+/// What a session begins with, besides its settings.
 #[derive(Debug, Clone, Default)]
 pub struct Grants {
     /// The mode.
@@ -41,7 +45,7 @@ pub struct Grants {
     pub allow: Vec<String>,
     /// Rules that deny, from the options.
     pub deny: Vec<String>,
-    /// Further directories.
+    /// Further directories, from the options.
     pub directories: Vec<PathBuf>,
 }
 
@@ -55,28 +59,49 @@ pub struct Granted {
 }
 
 impl Rights {
-    /// The rights that a session begins with. A rule that should deny and cannot be read is an error.
-    pub fn grant(workspace: Arc<Workspace>, grants: Grants, bypass: Bypass) -> Result<Granted, String> {
+    /// The rights that a session begins with. A rule that should deny or ask and cannot be read is an error.
+    pub fn grant(
+        workspace: Arc<Workspace>,
+        settings: Settings,
+        grants: Grants,
+        bypass: Bypass,
+    ) -> Result<Granted, String> {
         let home = PathBuf::from(workspace.variable("HOME").unwrap_or_default());
         let mut rules = RuleSet::new(&home, workspace.root());
-        let mut layer = Layer::new(Source::CliArg, workspace.root());
-        // `Tool()` in the options has always meant the whole tool.
-        let whole = |rule: String| rule.strip_suffix("()").map(str::to_owned).unwrap_or(rule);
-        layer.allow = grants.allow.into_iter().map(whole).collect();
-        layer.deny = grants.deny;
-        let loaded = rules.add_layer(&layer, &RealFs);
-        if let Some(error) = loaded.errors.first() {
-            return Err(format!("The session does not start without a rule that should deny: {error}."));
-        }
         let mut dirs = WorkDirs::new(workspace.root(), &RealFs);
+        let mut warnings = add_options(&mut rules, workspace.root(), grants.allow, grants.deny)?;
         for directory in &grants.directories {
             dirs.add(directory, Source::CliArg, &RealFs);
         }
+        if settings.effective().managed_rules_only {
+            rules.limit_to_managed();
+        }
         let standing = Standing { rules, mode: grants.mode, dirs };
-        let rights =
-            Self { standing: watch::Sender::new(Arc::new(standing)), workspace, home: home.into(), bypass };
-        rights.tell_workspace();
-        Ok(Granted { rights, warnings: loaded.warnings.iter().map(ToString::to_string).collect() })
+        let rights = Self {
+            standing: watch::Sender::new(Arc::new(standing)),
+            settings: Arc::new(Mutex::new(settings)),
+            workspace,
+            home: home.into(),
+            bypass,
+        };
+        warnings.extend(rights.take_settings(settings::Source::ALL)?);
+        Ok(Granted { rights, warnings })
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> MutexGuard<'_, Settings> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes rules and directories of these sources from the settings, in place of those that were taken before. Tells
+    /// what rules do not do although they seem to; if one that should deny or ask cannot be read, nothing is changed.
+    pub fn take_settings(&self, sources: &[settings::Source]) -> Result<Vec<String>, String> {
+        let effective = self.settings().effective().clone();
+        let mut standing = Standing::clone(&self.standing.borrow());
+        let warnings = from_settings::replace(&mut standing, &effective, sources, &self.workspace)?;
+        self.standing.send_replace(Arc::new(standing));
+        self.tell_workspace();
+        Ok(warnings)
     }
 
     /// The mode.
@@ -109,21 +134,69 @@ impl Rights {
         decide(&call, &standing.rules, standing.mode, &standing.dirs, &facts).in_mode(standing.mode)
     }
 
-    /// Makes changes as a host says. What cannot be done is left out and told; the rest is done.
-    pub fn apply(&self, updates: &[PermissionUpdate]) -> Vec<String> {
+    /// The changes that are made from now on.
+    pub fn changes(&self) -> Changes {
+        Changes(self.standing.subscribe())
+    }
+
+    /// Makes changes as a host says: at once, and in the file that each names. What cannot be done is left out and told;
+    /// the rest is done. Touches the disk.
+    pub fn change(&self, updates: &[PermissionUpdate]) -> Vec<String> {
         let bounds = Bounds { bypass_available: self.bypass == Bypass::Available, fs: &RealFs };
         let mut problems = Vec::new();
-        self.standing.send_modify(|standing| {
-            let standing = Arc::make_mut(standing);
-            for update in updates {
-                problems.extend(apply(standing, update, &bounds).iter().map(ToString::to_string));
+        for update in updates {
+            let mut found = Vec::new();
+            self.standing.send_modify(|standing| found = apply(Arc::make_mut(standing), update, &bounds));
+            let refused = found.iter().any(|problem| matches!(problem, UpdateProblem::ManagedOnly(_)));
+            problems.extend(found.iter().map(ToString::to_string));
+            if !refused && !matches!(update.destination(), Destination::Session | Destination::CliArg) {
+                problems.extend(self.keep(update));
             }
-        });
+        }
         self.tell_workspace();
         problems
     }
 
+    /// Writes a change to its file; tells what went wrong.
+    fn keep(&self, update: &PermissionUpdate) -> Vec<String> {
+        match self.settings().update(update) {
+            Ok(updated) => updated.warnings,
+            Err(error) => vec![format!("{error} The change counts for this session only.")],
+        }
+    }
+
     fn tell_workspace(&self) {
         self.workspace.set_directories(self.standing.borrow().dirs.real_paths());
+    }
+}
+
+/// Changes of rights.
+#[derive(Debug)]
+pub struct Changes(watch::Receiver<Arc<Standing>>);
+
+impl Changes {
+    /// Waits for the next one; for ever, once nobody can make any.
+    pub async fn next(&mut self) {
+        if self.0.changed().await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
+
+/// Takes in the rules that the options name.
+fn add_options(
+    rules: &mut RuleSet,
+    root: &Path,
+    allow: Vec<String>,
+    deny: Vec<String>,
+) -> Result<Vec<String>, String> {
+    // `Tool()` in the options has always meant the whole tool.
+    let whole = |rule: String| rule.strip_suffix("()").map(str::to_owned).unwrap_or(rule);
+    let allow = allow.into_iter().map(whole).collect();
+    let layer = Layer { allow, deny, ..Layer::new(Source::CliArg, root) };
+    let loaded = rules.add_layer(&layer, &RealFs);
+    match loaded.errors.first() {
+        Some(error) => Err(format!("The session does not start without a rule that should deny: {error}.")),
+        None => Ok(loaded.warnings.iter().map(ToString::to_string).collect()),
     }
 }

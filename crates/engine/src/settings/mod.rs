@@ -116,9 +116,9 @@ impl Settings {
             let of_source = layers.iter().filter(|layer| layer.origin.source == source);
             of_source.map(|layer| (layer.origin.clone(), layer.given.clone())).collect()
         };
-        let sources = [Source::User, Source::Project, Source::Local, Source::Flag, Source::Managed];
-        let changed = sources
-            .into_iter()
+        let changed = Source::ALL
+            .iter()
+            .copied()
             .filter(|source| says(&self.gathered.layers, *source) != says(&gathered.layers, *source))
             .collect();
         self.effective = merge::merge(&gathered.layers);

@@ -1,9 +1,10 @@
 //! From what was asked to what it means: options and environment are resolved once, before the first turn.
 //!
-//! Rooms: [`resolve`] (options to [`Setup`]), [`absent`] (what this version does not have yet, and says so), `home` (where
+//! Rooms: [`resolve`] (options to [`Setup`]), `configure` (settings), [`absent`] (what this version does not have yet, and says so), `home` (where
 //! things are kept).
 
 pub mod absent;
+mod configure;
 mod home;
 pub mod resolve;
 

@@ -12,12 +12,14 @@ use crate::agent::Limits;
 use crate::agents::definition::{self, Definition};
 use crate::engine::Engine;
 use crate::files::{self, Kind};
+use crate::hooks::{Announce, HookSet};
 use crate::ids;
 use crate::knobs::Knobs;
 use crate::permission::rights::{Bypass, Granted, Grants};
 use crate::permission::{Rights, paths};
 use crate::session::Place;
-use crate::setup::{absent, home};
+use crate::settings::{Known, Settings};
+use crate::setup::{absent, configure, home};
 use crate::state::Wanted;
 use crate::toolbox::Toolbox;
 use crate::workspace::Workspace;
@@ -32,6 +34,33 @@ pub struct Start {
     pub options: Options,
     /// The environment: of the engine itself, and of the commands it runs.
     pub env: BTreeMap<String, String>,
+    /// The settings, once they have been read.
+    pub settings: Option<Settings>,
+}
+
+impl Start {
+    /// A start with these options, in this environment.
+    pub fn new(options: Options, env: BTreeMap<String, String>) -> Self {
+        Self { options, env, settings: None }
+    }
+
+    /// Reads the settings and puts their variables into the environment. For whoever needs them before the session
+    /// does; a session reads them itself otherwise. Touches the disk.
+    pub fn read_settings(&mut self) -> Result<&Settings, SetupError> {
+        let settings = self.take_settings()?;
+        Ok(self.settings.insert(settings))
+    }
+
+    fn take_settings(&mut self) -> Result<Settings, SetupError> {
+        if let Some(settings) = self.settings.take() {
+            return Ok(settings);
+        }
+        let mut env = self.env.clone();
+        env.extend(self.options.env.clone());
+        let settings = configure::read(&self.options, &env, &working_directory(&self.options)?)?;
+        self.env.extend(settings.effective().env.clone());
+        Ok(settings)
+    }
 }
 
 /// Everything a session needs to know, resolved.
@@ -56,6 +85,10 @@ pub struct Setup {
     pub agents: Vec<Definition>,
     /// What the session may do.
     pub rights: Rights,
+    /// The hooks that the settings bring.
+    pub hooks: HookSet,
+    /// Of which events the host hears that hooks run.
+    pub announce: Announce,
     /// Whether the host answers permission questions.
     pub host_answers: bool,
     /// The system prompt that was asked for.
@@ -87,17 +120,16 @@ pub enum SetupError {
 
 impl Setup {
     /// Resolves what was asked for.
-    pub fn resolve(engine: &Engine, start: &Start) -> Result<Self, SetupError> {
-        let options = &start.options;
-        let mut env = start.env.clone();
-        env.extend(options.env.clone());
-        let env = &env;
-        if let Some(text) = absent::in_options(options) {
+    pub fn resolve(engine: &Engine, mut start: Start) -> Result<Self, SetupError> {
+        if let Some(text) = absent::in_options(&start.options) {
             return Err(SetupError::Absent(text));
         }
+        let settings = start.take_settings()?;
+        let Start { options, mut env, .. } = start;
+        env.extend(options.env.clone());
+        let (options, env) = (&options, &env);
         let session = session_id(options)?;
         let root = working_directory(options)?;
-        let config = home::config_folder(env);
         let (place, lost) = match options.persist_session {
             Some(false) => (None, None),
             _ => home::place(env, &root).map_or_else(|why| (None, Some(why)), |place| (place, None)),
@@ -111,16 +143,21 @@ impl Setup {
         }
         let spill = spill(place.as_ref(), env, &session);
         let workspace = Arc::new(Workspace::new(root, spill, env.clone()));
-        let granted = rights(options, env, &workspace)?;
-        let warning = warnings(options, config.as_deref(), workspace.root(), granted.warnings, lost);
+        let mut warnings: Vec<String> = lost.into_iter().chain(settings.warnings().iter().cloned()).collect();
+        warnings.extend(absent::unheeded(&settings));
+        let (hooks, about_hooks) = configure::hooks(settings.effective())?;
+        warnings.extend(about_hooks);
+        let known = settings.effective().known.clone();
+        let granted = rights(options, env, settings, &workspace, &mut warnings)?;
+        warnings.extend(granted.warnings);
         let rights = granted.rights;
-        let default_model = default_model(engine, options, env);
+        let default_model = default_model(engine, options, env, &known);
         let small_model = small_model(engine, &default_model, env);
         Ok(Self {
             knobs: Knobs {
                 model: default_model.clone(),
-                thinking: thinking(options),
-                effort: effort(options),
+                thinking: thinking(options, &known),
+                effort: effort(options, &known),
             },
             toolbox: Arc::new(Toolbox::pick(engine.tools(), options.tools.as_ref(), &rights)),
             agents: definition::built_in(),
@@ -135,13 +172,15 @@ impl Setup {
                 }
             },
             rights,
+            hooks,
+            announce: if options.include_hook_events { Announce::All } else { Announce::Beginning },
             system_prompt: system_prompt(options)?,
             append_system_prompt: appended(options),
             limits: limits(options, env)?,
             state_wanted: state_wanted(env),
             replay_user_messages: options.replay_user_messages,
             entrypoint: env.get("CLAUDE_CODE_ENTRYPOINT").cloned().unwrap_or_else(|| "cli".into()),
-            warning,
+            warning: (!warnings.is_empty()).then(|| warnings.join("\n")),
             session,
             workspace,
             place,
@@ -188,12 +227,35 @@ fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
 fn rights(
     options: &Options,
     env: &BTreeMap<String, String>,
+    settings: Settings,
     workspace: &Arc<Workspace>,
+    warnings: &mut Vec<String>,
 ) -> Result<Granted, SetupError> {
-    let mode = mode(options, env)?;
-    let available = mode == PermissionMode::BypassPermissions
-        || options.allow_dangerously_skip_permissions && !too_mighty(env);
+    let effective = settings.effective();
+    let switched_off = effective.bypass_disabled;
+    let wanted = options.permission_mode == Some(PermissionMode::BypassPermissions);
+    if wanted && too_mighty(env) {
+        return Err(SetupError::Invalid(
+            "Permissions cannot be bypassed as root: a mistake would have the whole machine. Run as another user, or set IS_SANDBOX=1 where the machine is disposable.".into(),
+        ));
+    }
+    if wanted && switched_off {
+        return Err(SetupError::Invalid(
+            "Permissions cannot be bypassed here: the settings say disableBypassPermissionsMode.".into(),
+        ));
+    }
+    let available =
+        wanted || options.allow_dangerously_skip_permissions && !too_mighty(env) && !switched_off;
     let bypass = if available { Bypass::Available } else { Bypass::Unavailable };
+    let mode = match (options.permission_mode, effective.mode) {
+        (Some(mode), _) => mode,
+        (None, Some((PermissionMode::BypassPermissions, _))) if !available => {
+            warnings.push("The settings choose the mode bypassPermissions, but the session was not started with --allow-dangerously-skip-permissions: it begins in the mode default.".into());
+            PermissionMode::Default
+        }
+        (None, Some((mode, _))) => mode,
+        (None, None) => PermissionMode::Default,
+    };
     let real = |folder: &String| paths::real(&workspace.resolve(folder));
     let grants = Grants {
         mode,
@@ -201,20 +263,7 @@ fn rights(
         deny: options.disallowed_tools.clone(),
         directories: options.additional_directories.iter().map(real).collect(),
     };
-    Rights::grant(Arc::clone(workspace), grants, bypass).map_err(SetupError::Invalid)
-}
-
-/// What the host should know before the first turn.
-fn warnings(
-    options: &Options,
-    config: Option<&Path>,
-    root: &Path,
-    about_rules: Vec<String>,
-    lost: Option<String>,
-) -> Option<String> {
-    let unread = absent::unread_files(options, config, root);
-    let warnings: Vec<String> = lost.into_iter().chain(unread).chain(about_rules).collect();
-    (!warnings.is_empty()).then(|| warnings.join("\n"))
+    Rights::grant(Arc::clone(workspace), settings, grants, bypass).map_err(SetupError::Invalid)
 }
 
 /// Where long tool output goes: beside the transcript, or to the temporary folder when none is kept.
@@ -225,23 +274,19 @@ fn spill(place: Option<&Place>, env: &BTreeMap<String, String>, session: &str) -
     }
 }
 
-fn mode(options: &Options, env: &BTreeMap<String, String>) -> Result<PermissionMode, SetupError> {
-    let mode = options.permission_mode.unwrap_or(PermissionMode::Default);
-    if mode == PermissionMode::BypassPermissions && too_mighty(env) {
-        return Err(SetupError::Invalid(
-            "Permissions cannot be bypassed as root: a mistake would have the whole machine. Run as another user, or set IS_SANDBOX=1 where the machine is disposable.".into(),
-        ));
-    }
-    Ok(mode)
-}
-
 /// Whether a mistake would have the whole machine.
 fn too_mighty(env: &BTreeMap<String, String>) -> bool {
-    nix::unistd::Uid::effective().is_root() && !env.contains_key("IS_SANDBOX")
+    nix::unistd::Uid::effective().is_root() && !configure::is_disposable(env)
 }
 
-fn default_model(engine: &Engine, options: &Options, env: &BTreeMap<String, String>) -> String {
-    let named = options.model.as_deref().or_else(|| env.get("ANTHROPIC_MODEL").map(String::as_str));
+fn default_model(
+    engine: &Engine,
+    options: &Options,
+    env: &BTreeMap<String, String>,
+    known: &Known,
+) -> String {
+    let by_env = env.get("ANTHROPIC_MODEL").map(String::as_str).filter(|name| !name.is_empty());
+    let named = options.model.as_deref().or(by_env).or(known.model.as_deref());
     match named {
         None | Some("" | "default") => engine.catalog().default_model().to_owned(),
         Some(name) => engine.catalog().resolve_alias(name),
@@ -258,7 +303,7 @@ fn small_model(engine: &Engine, main: &str, env: &BTreeMap<String, String>) -> S
     }
 }
 
-fn thinking(options: &Options) -> Option<Thinking> {
+fn thinking(options: &Options, known: &Known) -> Option<Thinking> {
     match (options.max_thinking_tokens, &options.thinking) {
         (Some(0), _) | (None, Some(options::Thinking::Disabled)) => Some(Thinking::Disabled),
         (Some(budget), _) => Some(Thinking::Enabled { budget }),
@@ -266,19 +311,30 @@ fn thinking(options: &Options) -> Option<Thinking> {
         (None, Some(options::Thinking::Enabled { budget_tokens, .. })) => {
             Some(budget_tokens.map_or(Thinking::Adaptive, |budget| Thinking::Enabled { budget }))
         }
+        (None, None) if known.always_thinking_enabled == Some(false) => Some(Thinking::Disabled),
         (None, None) => None,
     }
 }
 
-fn effort(options: &Options) -> Option<whimbrel_models::Effort> {
+fn effort(options: &Options, known: &Known) -> Option<whimbrel_models::Effort> {
+    let by_settings = || known.effort_level.as_deref().and_then(effort_named);
+    options.effort.map(effort_of).or_else(by_settings)
+}
+
+/// The effort that a setting names.
+pub(crate) fn effort_named(name: &str) -> Option<whimbrel_models::Effort> {
+    name.parse().ok().map(effort_of)
+}
+
+fn effort_of(effort: options::Effort) -> whimbrel_models::Effort {
     use whimbrel_models::Effort;
-    options.effort.map(|effort| match effort {
+    match effort {
         options::Effort::Low => Effort::Low,
         options::Effort::Medium => Effort::Medium,
         options::Effort::High => Effort::High,
         options::Effort::XHigh => Effort::Xhigh,
         options::Effort::Max => Effort::Max,
-    })
+    }
 }
 
 fn system_prompt(options: &Options) -> Result<Option<SystemPrompt>, SetupError> {

@@ -100,7 +100,12 @@ fn answer(report: Report, errand: &Errand, interrupted: bool) -> Output {
         End::AbortedStreaming | End::AbortedTools => {
             return Err(Trouble::Failed("The subagent was interrupted.".into()));
         }
-        End::MaxTurns | End::ApiFailure | End::Refused | End::OutputLimit => {
+        End::MaxTurns
+        | End::ApiFailure
+        | End::Refused
+        | End::OutputLimit
+        | End::HookStopped
+        | End::Deferred => {
             return Err(Trouble::Failed(format!("The subagent could not finish. Its last words: {text}")));
         }
     }

@@ -184,5 +184,5 @@ fn in_process(voice: &Voice, options: Options, env: BTreeMap<String, String>) ->
     if let Voice::Scripted(model) = voice {
         providers.add_script(SCRIPT, Arc::clone(model));
     }
-    Connection::in_process(Engine::new(providers), Start { options, env })
+    Connection::in_process(Engine::new(providers), Start::new(options, env))
 }
