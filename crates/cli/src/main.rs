@@ -14,6 +14,7 @@
 
 mod demo;
 mod exit;
+mod explain;
 mod flags;
 mod home;
 mod host;

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use whimbrel_engine::Farewell;
 use whimbrel_engine::link::{HostEnd, pair};
+use whimbrel_engine::{Farewell, Start};
 use whimbrel_wire::message::User;
 
 use crate::exit::{self, Cut, Host, Why};
@@ -13,7 +13,7 @@ use crate::print::{Shown, print};
 use crate::session::{Env, Session};
 use crate::stdio::{OnMalformed, note};
 use crate::terminal::{self, Terminal};
-use crate::{demo, home, prompt, signals, stdio, welcome};
+use crate::{demo, explain, home, prompt, signals, stdio, welcome};
 
 /// How a run ended.
 pub(crate) struct Ended {
@@ -52,6 +52,17 @@ pub(crate) fn main() -> i32 {
         Command::Help => say(&flags::help(terminal::width())),
         Command::Version => say(&flags::version()),
         Command::Demo => code(demo::demo(env, terminal), host),
+        Command::Explain => {
+            let Some(call) = args.prompt else {
+                return fail("Say what to explain: whimbrel permissions explain 'Bash(git push)'.");
+            };
+            home::settle(&mut env);
+            let as_json = args.output_format == OutputFormat::Json;
+            match explain::run(Start::new(args.options, env), &call, as_json) {
+                Ok(()) => 0,
+                Err(text) => fail(&text),
+            }
+        }
         Command::Run => match check(&args, caller, &mut env) {
             Ok(()) => {
                 let session = Session::new(args.options.clone(), env);
@@ -108,7 +119,9 @@ fn run(args: Args, session: Session, input: Input, terminal: Terminal) -> io::Re
             let shown = if terminal.stdout { Shown::Story } else { Shown::Answer };
             print(session, !args.print, prompt, shown, terminal)
         }
-        (Input::Prompt(prompt), OutputFormat::Json) => print(session, !args.print, prompt, Shown::Json, terminal),
+        (Input::Prompt(prompt), OutputFormat::Json) => {
+            print(session, !args.print, prompt, Shown::Json, terminal)
+        }
         (input @ Input::Prompt(_), OutputFormat::StreamJson) | (input @ Input::Frames, _) => {
             over_stdio(args.strict_input, session, input)
         }

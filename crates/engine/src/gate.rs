@@ -3,6 +3,8 @@
 
 mod answer;
 
+use std::time::Duration;
+
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use whimbrel_policy::{Decision, HookVerdict, Question, Reason};
@@ -36,6 +38,8 @@ pub struct Gate {
     pub rights: Rights,
     /// Whom to ask.
     pub asks: Asks,
+    /// How long a question waits for its answer; none waits as long as it takes.
+    pub patience: Option<Duration>,
     /// Tells hooks.
     pub lookout: Lookout,
     /// Shows the host that the session waits for it.

@@ -499,6 +499,7 @@ impl Session {
             state: self.state.clone(),
             outbox: self.outbox.clone(),
             lookout: self.lookout.clone(),
+            patience: self.setup.patience,
         }
     }
 

@@ -134,7 +134,8 @@ pub(super) const FLAGS: &[Flag] = &[
         Permissions,
         One("MODE", |typed, value| set_parsed(&mut typed.options.permission_mode, value)),
         "What may be done without asking: default, acceptEdits, plan, dontAsk, bypassPermissions.",
-    ),
+    )
+    .also(&["mode"]),
     Flag::new(
         "allowedTools",
         Permissions,
@@ -199,6 +200,12 @@ pub(super) const FLAGS: &[Flag] = &[
         Permissions,
         One("WHO", permission_prompts),
         "Who shows permission questions: host or none.",
+    ),
+    Flag::new(
+        "permission-timeout-ms",
+        Permissions,
+        One("N", |typed, value| set_parsed(&mut typed.options.permission_timeout_ms, value)),
+        "How long a permission question waits before the answer is no. Not given: as long as it takes.",
     ),
     Flag::new(
         "continue",

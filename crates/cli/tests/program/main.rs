@@ -1,7 +1,8 @@
 //! The program as others see it: started, fed, listened to, ended.
 //!
 //! `rig` starts it, `pty` at a terminal; `people` is about what a person types and reads, `terminals` about what a terminal
-//! shows, `hosts` about frames on stdin and stdout, `endings` about signals and closed pipes, `homes` about home folders.
+//! shows, `hosts` about frames on stdin and stdout, `endings` about signals and closed pipes, `homes` about home folders,
+//! `projects` about what a project brings along.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "this is all tests")]
 
@@ -9,6 +10,7 @@ mod endings;
 mod homes;
 mod hosts;
 mod people;
+mod projects;
 mod pty;
 mod rig;
 mod terminals;

@@ -36,7 +36,8 @@ fn try_lay_over(session: &mut Session, changes: Map<String, Value>) -> Result<()
     let named: Vec<String> = changes.keys().cloned().collect();
     let rights = session.setup.rights.clone();
     let before = rights.settings().clone();
-    let changed: BTreeSet<Source> = rights.settings().apply_flag(changes).map_err(|error| error.to_string())?;
+    let changed: BTreeSet<Source> =
+        rights.settings().apply_flag(changes).map_err(|error| error.to_string())?;
     if let Err(error) = rights.take_settings(&Vec::from_iter(changed)) {
         *rights.settings() = before;
         return Err(error);

@@ -28,6 +28,7 @@ enum First {
     Hook(PermissionResult),
     Host(Result<PermissionResult, NoAnswer>),
     Decided(Decision),
+    Nobody,
 }
 
 impl Gate {
@@ -50,6 +51,7 @@ impl Gate {
                     answer = self.hooks_first(asked, cancel) => First::Hook(answer),
                     answer = ask.ask(question) => First::Host(answer),
                     decision = self.decided(asked) => First::Decided(decision),
+                    () = self.too_long() => First::Nobody,
                 };
                 waiting.over().await;
                 first
@@ -57,8 +59,11 @@ impl Gate {
         };
         let (answer, by) = match first {
             First::Decided(decision) => return Answer::Moot(decision),
+            First::Nobody => return Answer::Given(failed("nobody has answered in time")),
             First::Hook(answer) => (Ok(answer), Refuser::Hook),
-            First::Host(Ok(PermissionResult::Allow { tool_use_id: Some(other), .. })) if other != asked.id => {
+            First::Host(Ok(PermissionResult::Allow { tool_use_id: Some(other), .. }))
+                if other != asked.id =>
+            {
                 return Answer::Given(failed("the answer is about another call"));
             }
             First::Host(answer) => (answer, Refuser::Host),
@@ -105,6 +110,14 @@ impl Gate {
                 Decision::Ask(_) => {}
                 decision => return decision,
             }
+        }
+    }
+
+    /// Ends when the question has waited too long.
+    async fn too_long(&self) {
+        match self.patience {
+            Some(patience) => tokio::time::sleep(patience).await,
+            None => pending().await,
         }
     }
 

@@ -49,9 +49,9 @@ fn add(standing: &mut Standing, rule: &Rule) -> Result<Vec<String>, String> {
     );
     let place = place(rule);
     match loaded.errors.first() {
-        Some(error) => {
-            Err(format!("{place}: {error}. Correct the rule first: something that is meant to be forbidden could be allowed otherwise."))
-        }
+        Some(error) => Err(format!(
+            "{place}: {error}. Correct the rule first: something that is meant to be forbidden could be allowed otherwise."
+        )),
         None => Ok(loaded.warnings.iter().map(|warning| format!("{place}: {warning}.")).collect()),
     }
 }

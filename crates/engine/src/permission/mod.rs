@@ -2,9 +2,10 @@
 //! [`whimbrel_policy`]'s.
 //!
 //! Rooms: [`rights`] (mode, rules and directories as they stand), [`from_settings`] (those of settings),
-//! [`question`] (what the host is asked), [`paths`] (where
+//! [`explain`] (why a call is judged so), [`question`] (what the host is asked), [`paths`] (where
 //! a path really leads).
 
+pub mod explain;
 pub mod from_settings;
 pub mod paths;
 pub mod question;

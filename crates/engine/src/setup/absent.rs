@@ -53,7 +53,8 @@ const SANDBOX: &str = "a sandbox";
 
 /// What the host or an administrator set, and what would be weakened by leaving it out.
 pub fn in_settings(settings: &Settings) -> Option<String> {
-    let sandbox = |layer: &Layer| layer.values.get("sandbox").and_then(Value::as_object).is_some_and(is_enabled);
+    let sandbox =
+        |layer: &Layer| layer.values.get("sandbox").and_then(Value::as_object).is_some_and(is_enabled);
     let said = settings.layers().iter().any(|layer| layer.origin.source >= Source::Flag && sandbox(layer));
     let needed = settings.effective().known.sandbox.get("failIfUnavailable") == Some(&Value::Bool(true));
     (said || needed).then(|| sentence(SANDBOX))

@@ -17,7 +17,8 @@ type Env = BTreeMap<String, String>;
 /// Reads the settings that were asked for. Touches the disk.
 pub(super) fn read(options: &Options, env: &Env, root: &Path) -> Result<Settings, SetupError> {
     let invalid = |error: settings::SettingsError| SetupError::Invalid(error.to_string());
-    let project = options.project_config_root.as_ref().map_or_else(|| root.into(), |folder| root.join(folder));
+    let project =
+        options.project_config_root.as_ref().map_or_else(|| root.into(), |folder| root.join(folder));
     let settings = Settings::load(Request {
         config: settings::config_folder(env),
         trust: trust(options, env, &project),

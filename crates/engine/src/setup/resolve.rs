@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use whimbrel_models::Thinking;
 use whimbrel_wire::options::{self, Options, PermissionPromptTool, SystemPrompt};
@@ -91,6 +92,8 @@ pub struct Setup {
     pub announce: Announce,
     /// Whether the host answers permission questions.
     pub host_answers: bool,
+    /// How long a question waits for its answer; none waits as long as it takes.
+    pub patience: Option<Duration>,
     /// The system prompt that was asked for.
     pub system_prompt: Option<SystemPrompt>,
     /// What is added to it.
@@ -171,6 +174,7 @@ impl Setup {
                     return Err(SetupError::Absent(text));
                 }
             },
+            patience: options.permission_timeout_ms.map(Duration::from_millis),
             rights,
             hooks,
             announce: if options.include_hook_events { Announce::All } else { Announce::Beginning },
@@ -244,8 +248,7 @@ fn rights(
             "Permissions cannot be bypassed here: the settings say disableBypassPermissionsMode.".into(),
         ));
     }
-    let available =
-        wanted || options.allow_dangerously_skip_permissions && !too_mighty(env) && !switched_off;
+    let available = wanted || options.allow_dangerously_skip_permissions && !too_mighty(env) && !switched_off;
     let bypass = if available { Bypass::Available } else { Bypass::Unavailable };
     let mode = match (options.permission_mode, effective.mode) {
         (Some(mode), _) => mode,

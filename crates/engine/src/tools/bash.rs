@@ -188,6 +188,7 @@ fn full_meta(finished: &Finished) -> Value {
 }
 
 fn meta(stdout: &str) -> Value {
+    let stdout = stdout.trim_end_matches('\n');
     json!({"stdout": stdout, "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false})
 }
 
@@ -221,7 +222,7 @@ mod tests {
         let bench = Bench::new(&[]);
         let done = done(&bench, "echo out; echo err >&2").await;
         let meta = json!({
-            "stdout": "out\nerr\n", "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false,
+            "stdout": "out\nerr", "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false,
         });
         assert_eq!(done, Done::text("out\nerr", meta));
     }

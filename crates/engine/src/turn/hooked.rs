@@ -57,7 +57,8 @@ pub(super) async fn objection(
         last_message: Some(ending.text.clone()).filter(|text| !text.is_empty()),
         background: running(agent),
     };
-    let transcript = agent.conversation.transcript().map(|path| path.display().to_string()).unwrap_or_default();
+    let transcript =
+        agent.conversation.transcript().map(|path| path.display().to_string()).unwrap_or_default();
     let told = |scene: &crate::hooks::Scene| match event {
         HookEvent::SubagentStop => scene.subagent_stop(&transcript, end),
         _ => scene.stop(end),
@@ -67,7 +68,8 @@ pub(super) async fn objection(
         return None;
     }
     let reasons = joined(&said.blocked);
-    let parts: Vec<String> = Some(reasons).filter(|text| !text.is_empty()).into_iter().chain(said.contexts).collect();
+    let parts: Vec<String> =
+        Some(reasons).filter(|text| !text.is_empty()).into_iter().chain(said.contexts).collect();
     (!parts.is_empty()).then(|| format!("A hook wants you to go on:\n{}", parts.join("\n")))
 }
 

@@ -46,9 +46,8 @@ async fn tell(
             ResultContent::Blocks(_) => made.meta.to_string(),
         };
         let failure = HookEvent::PostToolUseFailure;
-        let told = |scene: &crate::hooks::Scene| {
-            scene.post_tool_use_failure(call, error, Failed::ByItself, took)
-        };
+        let told =
+            |scene: &crate::hooks::Scene| scene.post_tool_use_failure(call, error, Failed::ByItself, took);
         return lookout.raise(failure, told, cancel).await;
     }
     let told = |scene: &crate::hooks::Scene| scene.post_tool_use(call, made.meta.clone(), took);
