@@ -60,18 +60,26 @@ impl<'a> Reader<'a> {
     }
 
     fn argument(&mut self, argument: &'a str) -> Result<(), String> {
+        let explains = self.typed.command == Command::Explain;
         match token(argument) {
             Token::End => self.typed.texts.extend(std::mem::take(&mut self.rest).iter().cloned()),
             Token::Text(text) => self.typed.texts.push(text.to_owned()),
-            Token::Flag { spelled: "--json", value: None } if self.typed.command == Command::Explain => {
+            Token::Flag { spelled: "--json", value: None } if explains => {
                 self.typed.output_format = OutputFormat::Json;
             }
-            Token::Flag { spelled, value } => match table::find(spelled) {
-                Some(flag) => self.flag(flag, spelled, value)?,
-                None => self.stranger(spelled, value)?,
-            },
+            Token::Flag { spelled: "--mode", value } if explains => {
+                return self.named("--permission-mode", value);
+            }
+            Token::Flag { spelled, value } => return self.named(spelled, value),
         }
         Ok(())
+    }
+
+    fn named(&mut self, spelled: &str, value: Option<&'a str>) -> Result<(), String> {
+        match table::find(spelled) {
+            Some(flag) => self.flag(flag, spelled, value),
+            None => self.stranger(spelled, value),
+        }
     }
 
     fn flag(&mut self, flag: &Flag, spelled: &str, given: Option<&'a str>) -> Result<(), String> {

@@ -134,8 +134,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Permissions,
         One("MODE", |typed, value| set_parsed(&mut typed.options.permission_mode, value)),
         "What may be done without asking: default, acceptEdits, plan, dontAsk, bypassPermissions.",
-    )
-    .also(&["mode"]),
+    ),
     Flag::new(
         "allowedTools",
         Permissions,

@@ -72,7 +72,7 @@ fn traces(folder: &Path) -> Vec<String> {
 /// What the model tries there: a harmless command, one that needs a permission, and a file.
 fn attempts(rig: &Rig) -> Value {
     json!([
-        call("Bash", &json!({"command": "echo \"it ${CANARY:-is silent}\""})),
+        call("Bash", &json!({"command": "env"})),
         call("Bash", &json!({"command": "mkdir made"})),
         call("Write", &json!({"file_path": rig.work().join("written.txt"), "content": "x"})),
         "done"
@@ -86,7 +86,7 @@ fn nothing_of_a_project_runs_before_it_is_trusted() {
         let folder = tempfile::tempdir().unwrap();
         canary(&rig, folder.path());
         let (code, said) = if frames {
-            let mut session = rig.session(&attempts(&rig), &[]);
+            let mut session = rig.session(&attempts(&rig), &["--allowedTools", "Bash(env)"]);
             session.say("go");
             let (code, frames, _) = session.finish();
             (code, Value::from(frames).to_string())
@@ -99,7 +99,7 @@ fn nothing_of_a_project_runs_before_it_is_trusted() {
         assert_eq!(code, Some(0), "{said}");
         assert!(said.contains("not trusted"), "{said}");
         assert!(!rig.work().join("made").exists() && !rig.work().join("written.txt").exists(), "{said}");
-        assert!(!frames || said.contains("it is silent") && !said.contains("it sings"), "{said}");
+        assert!(!frames || said.contains("HOME=") && !said.contains("CANARY=sings"), "{said}");
     }
 }
 
@@ -115,7 +115,7 @@ fn a_project_counts_when_the_host_asks_for_it_but_never_where_it_must_not() {
     let init = frames.iter().find(|frame| frame["subtype"] == "init").unwrap();
     assert_eq!(init["permissionMode"], "default");
     let said = Value::from(frames).to_string();
-    assert!(said.contains("it sings"), "{said}");
+    assert!(said.contains("CANARY=sings"), "{said}");
     assert!(rig.work().join("made").exists() && rig.work().join("written.txt").exists(), "{said}");
     let ran = traces(folder.path());
     for expected in ["start", "prompt", "before", "after", "stop", "end"] {
