@@ -3,7 +3,6 @@ import { asked, follow, options, sdk, z } from './stage.mjs'
 
 const add = sdk.tool('add', 'Adds two numbers.', { a: z.number(), b: z.number() }, async () => ({ content: [] }))
 const features = {
-  hooks: { hooks: { PreToolUse: [{ hooks: [async () => ({})] }] } },
   'an MCP server': { mcpServers: { files: { command: 'true' } } },
   'an MCP server in process': { mcpServers: { sums: sdk.createSdkMcpServer({ name: 'sums', tools: [add] }) } },
   agents: { agents: { reviewer: { description: 'd', prompt: 'p' } } },
