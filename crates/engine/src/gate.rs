@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use whimbrel_policy::{Decision, Question, Reason};
+use whimbrel_policy::{Decision, Judged, Place, Question, Reason};
 use whimbrel_wire::codec::restore;
 use whimbrel_wire::control::CanUseTool;
 use whimbrel_wire::permission::{Destination, PermissionMode, PermissionResult, PermissionUpdate};
@@ -44,8 +44,13 @@ pub struct Gate {
 /// The gate's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Permit {
-    /// Make the call, with this input.
-    Go(Value),
+    /// Make the call.
+    Go {
+        /// With this input.
+        input: Value,
+        /// On this file, if it is about one.
+        place: Option<Place>,
+    },
     /// Do not.
     No {
         /// What the model is told.
@@ -74,32 +79,37 @@ impl Gate {
         let name = listed.tool().name();
         // Input that does not fit is an error of the model, not a matter of permission.
         listed.tool().touches(&input)?;
-        match self.rights.judge(name, listed.facts(), &input, None) {
-            Decision::Allow(_) => Ok(Permit::Go(input)),
+        let Judged { decision, place } = self.rights.judge(name, listed.facts(), &input, None);
+        match decision {
+            Decision::Allow(_) => Ok(Permit::Go { input, place }),
             Decision::Deny(reason) => refused(name, &reason),
-            Decision::Ask(why) => {
-                let permit = self.ask(listed, id, &input, &why).await;
-                let Permit::Go(changed) = &permit else { return Ok(permit) };
-                if *changed != input {
-                    listed.tool().touches(changed)?;
-                    if let Decision::Deny(reason) = self.rights.judge(name, listed.facts(), changed, None)
-                        && !matches!(reason, Reason::Mode(_))
-                    {
-                        return refused(name, &reason);
-                    }
-                }
-                Ok(permit)
-            }
+            Decision::Ask(why) => match self.ask(listed, id, &input, &why).await {
+                // The host allows what it was shown, wherever the path may lead by now.
+                Ok(allowed) if allowed == input => Ok(Permit::Go { input, place }),
+                Ok(changed) => self.judge_changed(listed, changed),
+                Err(refusal) => Ok(refusal),
+            },
         }
     }
 
-    async fn ask(&self, listed: &Offered, id: &str, input: &Value, why: &Question) -> Permit {
+    fn judge_changed(&self, listed: &Offered, input: Value) -> Result<Permit, Trouble> {
+        let name = listed.tool().name();
+        listed.tool().touches(&input)?;
+        let Judged { decision, place } = self.rights.judge(name, listed.facts(), &input, None);
+        match decision {
+            Decision::Deny(reason) if !matches!(reason, Reason::Mode(_)) => refused(name, &reason),
+            Decision::Allow(_) | Decision::Deny(_) | Decision::Ask(_) => Ok(Permit::Go { input, place }),
+        }
+    }
+
+    /// The input that the host allows, or its refusal.
+    async fn ask(&self, listed: &Offered, id: &str, input: &Value, why: &Question) -> Result<Value, Permit> {
         let tool = listed.tool().name();
         let Asks::Host(ask) = &self.asks else {
             let message = format!(
                 "{tool} needs a permission, and this session has nobody to ask. Allow the tool, or start with a permission callback."
             );
-            return Permit::No { message, stop: false, by: Refuser::NoAnswer };
+            return Err(Permit::No { message, stop: false, by: Refuser::NoAnswer });
         };
         let question = CanUseTool {
             agent_id: self.agent_id.as_deref().map(Into::into),
@@ -145,23 +155,27 @@ fn refused(tool: &str, reason: &Reason) -> Result<Permit, Trouble> {
     Ok(Permit::No { message, stop: false, by: Refuser::Rules })
 }
 
-fn read_answer(tool: &str, input: &Value, answer: Result<PermissionResult, NoAnswer>) -> Permit {
+fn read_answer(
+    tool: &str,
+    input: &Value,
+    answer: Result<PermissionResult, NoAnswer>,
+) -> Result<Value, Permit> {
     match answer {
         // An input without any field is how some hosts say that they change nothing.
         Ok(PermissionResult::Allow { updated_input: Some(updated), .. }) if !updated.is_empty() => {
-            Permit::Go(take_back(input, updated))
+            Ok(take_back(input, updated))
         }
-        Ok(PermissionResult::Allow { .. }) => Permit::Go(input.clone()),
+        Ok(PermissionResult::Allow { .. }) => Ok(input.clone()),
         Ok(PermissionResult::Deny { message, interrupt, .. }) => {
             let message =
                 if message.is_empty() { format!("The user does not want {tool} to run.") } else { message };
-            Permit::No { message, stop: interrupt, by: Refuser::Host }
+            Err(Permit::No { message, stop: interrupt, by: Refuser::Host })
         }
-        Err(error) => Permit::No {
+        Err(error) => Err(Permit::No {
             message: format!("Tool permission request failed: {error}"),
             stop: false,
             by: Refuser::NoAnswer,
-        },
+        }),
     }
 }
 

@@ -207,17 +207,17 @@ async fn make(bench: Bench, wanted: Wanted, permitted: Permitted) -> Made {
         return failed(&wanted.id, &Trouble::Refused(text));
     };
     match bench.gate.pass(&tool, &wanted.id, wanted.input.clone()).await {
-        Ok(Permit::Go(input)) => {
+        Ok(Permit::Go { input, place }) => {
             permitted.store(true, Ordering::Relaxed);
-            work(tool.tool(), &bench.call, &wanted.id, input).await
+            let call = Call { id: wanted.id.clone(), place, ..bench.call.clone() };
+            work(tool.tool(), call, &wanted.id, input).await
         }
         Ok(Permit::No { message, stop, by }) => denied(wanted, message, stop, by),
         Err(trouble) => failed(&wanted.id, &trouble),
     }
 }
 
-async fn work(tool: &dyn AnyTool, call: &Call, id: &str, input: Value) -> Made {
-    let call = Call { id: id.to_owned(), ..call.clone() };
+async fn work(tool: &dyn AnyTool, call: Call, id: &str, input: Value) -> Made {
     // A tool that panics, say in a library on a hostile file, has failed; the session goes on.
     match AssertUnwindSafe(tool.run(input, call)).catch_unwind().await {
         Ok(Ok(Done { content, meta })) => {

@@ -1,11 +1,16 @@
 //! Disk: looking at files, reading and replacing them. Only this room and the session log open files for the engine.
 //!
-//! Nothing here waits for a file that never ends: only regular files are opened, and every read has a limit. `put`
-//! makes and replaces files, `stage` holds a finished file beside the one whose place it takes, and `keep` carries over
-//! what belongs to a file beside its bytes.
+//! Nothing here waits for a file that never ends: only regular files are opened, and every read has a limit.
+//!
+//! The file tools work on a [`Spot`]: a name in a folder that is held open. `folder` opens folders without following a
+//! link, so that nobody can lead a judged path elsewhere; `put` makes and replaces files, `stage` holds a finished file
+//! beside the one whose place it takes, and `keep` carries over what belongs to a file beside its bytes. The functions
+//! in this file take paths by name, links included: they are for what needs no judgement.
 
+mod folder;
 mod keep;
 mod put;
+mod spot;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -19,7 +24,8 @@ use std::time::SystemTime;
 use nix::fcntl::OFlag;
 use tokio_util::task::AbortOnDropHandle;
 
-pub use put::{create, replace};
+pub use put::create;
+pub use spot::{Moved, Spot};
 
 /// What stands at a path. Symbolic links are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,6 +139,11 @@ pub fn open(path: &Path) -> io::Result<(impl Read + use<>, Stamp)> {
 /// than the bytes, so a change during the read is noticed later.
 pub fn read(path: &Path, limit: u64) -> io::Result<(Vec<u8>, Stamp)> {
     let (file, stamp) = open(path)?;
+    Ok((whole(file, stamp, limit)?, stamp))
+}
+
+/// Reads an open file to its end.
+fn whole(file: impl Read, stamp: Stamp, limit: u64) -> io::Result<Vec<u8>> {
     if stamp.size > limit {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
@@ -141,7 +152,7 @@ pub fn read(path: &Path, limit: u64) -> io::Result<(Vec<u8>, Stamp)> {
     if bytes.len() as u64 > limit {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    Ok((bytes, stamp))
+    Ok(bytes)
 }
 
 /// Removes a folder with all that is in it. One that is not there is removed already.

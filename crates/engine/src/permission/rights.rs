@@ -7,8 +7,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::{
-    Bounds, Call, Decision, Facts, HookVerdict, Layer, RuleSet, Source, Standing, ToolFacts, WorkDirs, apply,
-    decide,
+    Bounds, Call, Facts, HookVerdict, Judged, Layer, RuleSet, Source, Standing, ToolFacts, WorkDirs, apply,
+    judge,
 };
 use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 
@@ -100,13 +100,15 @@ impl Rights {
         self.standing.borrow().rules.removing(facts.name(&call)).is_some()
     }
 
-    /// Judges one call, as things stand.
-    pub fn judge(&self, tool: &str, facts: &ToolFacts, input: &Value, hook: Option<HookVerdict>) -> Decision {
+    /// Judges one call, as things stand. Its file is looked for once, here: the call is then made on the place that was
+    /// found.
+    pub fn judge(&self, tool: &str, facts: &ToolFacts, input: &Value, hook: Option<HookVerdict>) -> Judged {
         let standing = Arc::clone(&self.standing.borrow());
         let cwd = self.workspace.cwd();
         let facts = Facts { hook, ..Facts::new(&cwd, &self.home, &RealFs, facts.clone()) };
         let call = Call { tool, input };
-        decide(&call, &standing.rules, standing.mode, &standing.dirs, &facts).in_mode(standing.mode)
+        let judged = judge(&call, &standing.rules, standing.mode, &standing.dirs, &facts);
+        Judged { decision: judged.decision.in_mode(standing.mode), ..judged }
     }
 
     /// Makes changes as a host says. What cannot be done is left out and told; the rest is done.
