@@ -12,8 +12,10 @@ use std::path::{Component, Path};
 
 use nix::errno::Errno;
 use nix::fcntl::AtFlags;
-use nix::sys::stat::{FileStat, SFlag, fstatat};
+use nix::sys::stat::{FileStat, fstatat};
 use rustix::fs::{CWD, Dir, Mode, OFlags, mkdirat, openat};
+
+use super::kind::is_link;
 
 /// How a folder is held. Its names need not be readable for that.
 #[cfg(target_os = "linux")]
@@ -94,17 +96,13 @@ impl Folder {
     }
 }
 
-/// Whether an entry is a symbolic link.
-pub(super) fn is_link(found: &FileStat) -> bool {
-    SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT == SFlag::S_IFLNK
-}
-
 /// Has the kernel walk the whole path.
 #[cfg(target_os = "linux")]
 fn at_once(real: &Path) -> io::Result<Folder> {
     use rustix::fs::{ResolveFlags, openat2};
     let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    Ok(Folder(openat2(CWD, real, HELD, Mode::empty(), no_links)?))
+    // With NOFOLLOW, a link at the end would be taken for what is wanted.
+    Ok(Folder(openat2(CWD, real, HELD.difference(OFlags::NOFOLLOW), Mode::empty(), no_links)?))
 }
 
 #[cfg(not(target_os = "linux"))]

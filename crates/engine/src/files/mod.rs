@@ -9,55 +9,25 @@
 
 mod folder;
 mod keep;
+mod kind;
 mod put;
 mod spot;
 mod stage;
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, Metadata, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
-use std::time::SystemTime;
 
 use nix::fcntl::OFlag;
+use nix::sys::stat::stat;
 use tokio_util::task::AbortOnDropHandle;
 
+pub use kind::{Kind, Stamp};
 pub use put::create;
 pub use spot::{Moved, Spot};
-
-/// What stands at a path. Symbolic links are followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Nothing.
-    Missing,
-    /// A regular file.
-    File(Stamp),
-    /// A folder.
-    Folder,
-    /// A named pipe.
-    Pipe,
-    /// A socket.
-    Socket,
-    /// A device.
-    Device,
-}
-
-/// By what a change of a file is noticed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
-    /// When it was changed last.
-    pub modified: SystemTime,
-    /// How many bytes it has.
-    pub size: u64,
-}
-
-impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
-        Self { modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), size: metadata.len() }
-    }
-}
 
 /// Does disk work beside the async threads. Dropping the future drops work that has not begun; work that has is short
 /// and ends by itself.
@@ -80,27 +50,12 @@ pub fn tidy(path: &Path) -> PathBuf {
     tidy
 }
 
-/// Looks what stands at a path, without opening it.
+/// Looks what stands at a path, without opening it. Symbolic links are followed.
 pub fn kind(path: &Path) -> io::Result<Kind> {
-    match fs::metadata(path) {
-        Ok(metadata) => Ok(kind_of(&metadata)),
+    match stat(path).map_err(io::Error::from) {
+        Ok(found) => Ok(Kind::of(&found)),
         Err(error) if is_missing(&error) => Ok(Kind::Missing),
         Err(error) => Err(error),
-    }
-}
-
-fn kind_of(metadata: &Metadata) -> Kind {
-    let kind = metadata.file_type();
-    if kind.is_file() {
-        Kind::File(Stamp::of(metadata))
-    } else if kind.is_dir() {
-        Kind::Folder
-    } else if kind.is_fifo() {
-        Kind::Pipe
-    } else if kind.is_socket() {
-        Kind::Socket
-    } else {
-        Kind::Device
     }
 }
 

@@ -7,15 +7,14 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use nix::errno::Errno;
-use nix::sys::stat::{FileStat, SFlag};
 use rustix::fs::{Mode, OFlags};
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::paths::physical;
 
-use super::folder::{Folder, is_link};
+use super::folder::Folder;
+use super::kind::is_link;
 use super::{Kind, Stamp, folder_of, is_missing, whole};
 
 /// Where a file lies or is to lie.
@@ -35,7 +34,7 @@ pub struct Moved;
 impl Moved {
     /// Whether this is what an error tells.
     pub fn is(error: &io::Error) -> bool {
-        error.get_ref().is_some_and(|inner| inner.is::<Self>())
+        matches!(error.get_ref(), Some(inner) if inner.is::<Self>())
     }
 }
 
@@ -68,7 +67,7 @@ impl Spot {
         let Some(folder) = &self.folder else { return Ok(Kind::Missing) };
         match folder.look(&self.name) {
             Ok(found) if is_link(&found) => Err(told(&self.real, Errno::ELOOP.into())),
-            Ok(found) => Ok(kind_of(&found)),
+            Ok(found) => Ok(Kind::of(&found)),
             Err(error) if is_missing(&error) => Ok(Kind::Missing),
             Err(error) => Err(error),
         }
@@ -115,23 +114,5 @@ pub(super) fn told(real: &Path, error: io::Error) -> io::Error {
     error
 }
 
-fn kind_of(found: &FileStat) -> Kind {
-    match SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT {
-        SFlag::S_IFREG => Kind::File(stamp_of(found)),
-        SFlag::S_IFDIR => Kind::Folder,
-        SFlag::S_IFIFO => Kind::Pipe,
-        SFlag::S_IFSOCK => Kind::Socket,
-        _ => Kind::Device,
-    }
-}
-
-/// The same stamp that an open file has.
-pub(super) fn stamp_of(found: &FileStat) -> Stamp {
-    let part = Duration::from_nanos(u64::try_from(found.st_mtime_nsec).unwrap_or(0));
-    let whole = Duration::from_secs(found.st_mtime.unsigned_abs());
-    let modified = match found.st_mtime {
-        0.. => SystemTime::UNIX_EPOCH + whole + part,
-        _ => SystemTime::UNIX_EPOCH - whole + part,
-    };
-    Stamp { modified, size: u64::try_from(found.st_size).unwrap_or(0) }
-}
+#[cfg(test)]
+mod tests;

@@ -10,12 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use nix::sys::stat::{FileStat, SFlag};
+use nix::sys::stat::FileStat;
 use rustix::fs::{AtFlags, Mode, OFlags, linkat, renameat, unlinkat};
 
-use super::Stamp;
 use super::folder::Folder;
-use super::spot::stamp_of;
+use super::kind::{Kind, Stamp};
 use crate::ids;
 
 /// How the name of a staged file begins and ends.
@@ -113,9 +112,8 @@ impl<'a> Staged<'a> {
         let Ok(ours) = self.file.metadata() else { return };
         let Some(limit) = ours.modified().ok().and_then(|now| now.checked_sub(FORGOTTEN)) else { return };
         let forgotten = |found: &FileStat| {
-            SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT == SFlag::S_IFREG
-                && (found.st_uid, found.st_nlink) == (ours.uid(), 1)
-                && stamp_of(found).modified < limit
+            (found.st_uid, found.st_nlink) == (ours.uid(), 1)
+                && matches!(Kind::of(found), Kind::File(stamp) if stamp.modified < limit)
         };
         for entry in self.folder.list().into_iter().flatten().take(LOOKED_AT).flatten() {
             let name = OsStr::from_bytes(entry.file_name().to_bytes());

@@ -15,6 +15,8 @@ mod lenient;
 mod notebook_edit;
 mod patch;
 mod read;
+#[cfg(test)]
+mod swapped;
 mod target;
 mod task_output;
 mod task_stop;
