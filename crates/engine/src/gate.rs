@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use whimbrel_policy::{Decision, HookVerdict, Question, Reason};
+use whimbrel_policy::{Decision, HookVerdict, Judged, Place, Question, Reason};
 use whimbrel_wire::hook::{HookEvent, HookPermissionDecision};
 use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 use whimbrel_wire::system::{InformationLevel, Informational};
@@ -62,8 +62,13 @@ pub struct Permit {
 /// Whether a call is made.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// Make it, with this input.
-    Go(Value),
+    /// Make it.
+    Go {
+        /// With this input.
+        input: Value,
+        /// On this file, if it is about one.
+        place: Option<Place>,
+    },
     /// Do not.
     No {
         /// What the model is told.
@@ -100,6 +105,25 @@ pub enum Refuser {
 }
 
 impl Gate {
+    /// A gate without hooks and with nobody to ask.
+    #[cfg(test)]
+    pub(crate) fn unattended(
+        rights: Rights,
+        workspace: &std::sync::Arc<crate::workspace::Workspace>,
+        outbox: Outbox,
+    ) -> Self {
+        let (hooks, base) = (crate::hooks::Hooks::default(), whimbrel_wire::hook::HookBase::default());
+        let workspace = std::sync::Arc::clone(workspace);
+        Self {
+            lookout: Lookout::new(hooks, rights.clone(), workspace, outbox.clone(), base),
+            state: StateSign::new(outbox.clone(), crate::state::Wanted::Never),
+            asks: Asks::Nobody,
+            patience: None,
+            rights,
+            outbox,
+        }
+    }
+
     /// Judges a call and asks if need be. Input that a hook changed is judged as if the model had written it; input that
     /// the host changed is judged again, but not asked about again.
     pub async fn pass(
@@ -171,29 +195,42 @@ impl Gate {
         cancel: &CancellationToken,
     ) -> Result<Permit, Trouble> {
         let name = listed.tool().name();
-        match self.rights.judge(name, listed.facts(), &input, hook.clone()) {
-            Decision::Allow(_) => Ok(Permit::go(input)),
+        let Judged { decision, place } = self.rights.judge(name, listed.facts(), &input, hook.clone());
+        match decision {
+            Decision::Allow(_) => Ok(Permit::go(input, place)),
             Decision::Deny(reason) => self.refuse(listed, id, &input, &reason, cancel).await,
             Decision::Ask(why) => {
                 let asked = Asked { listed, id, input: &input, why: &why, hook };
-                let permit = match self.ask(&asked, cancel).await {
-                    Answer::Given(permit) => permit,
-                    Answer::Moot(Decision::Deny(reason)) => {
-                        return self.refuse(listed, id, &input, &reason, cancel).await;
+                match self.ask(&asked, cancel).await {
+                    // Whoever allows it allows what was shown, wherever the path may lead by now.
+                    Answer::Allowed(allowed) if allowed == input => Ok(Permit::go(input, place)),
+                    Answer::Allowed(changed) => self.judge_changed(listed, id, changed, cancel).await,
+                    Answer::Refused(permit) => Ok(permit),
+                    Answer::Moot(Judged { decision: Decision::Deny(reason), .. }) => {
+                        self.refuse(listed, id, &input, &reason, cancel).await
                     }
-                    Answer::Moot(_) => return Ok(Permit::go(input)),
-                };
-                let Verdict::Go(changed) = &permit.verdict else { return Ok(permit) };
-                if *changed != input {
-                    listed.tool().touches(changed)?;
-                    if let Decision::Deny(reason) = self.rights.judge(name, listed.facts(), changed, None)
-                        && !matches!(reason, Reason::Mode(_))
-                    {
-                        return self.refuse(listed, id, changed, &reason, cancel).await;
-                    }
+                    Answer::Moot(Judged { place, .. }) => Ok(Permit::go(input, place)),
                 }
-                Ok(permit)
             }
+        }
+    }
+
+    /// Judges input that whoever was asked has changed: only what denies counts, all else has been answered.
+    async fn judge_changed(
+        &self,
+        listed: &Offered,
+        id: &str,
+        input: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Permit, Trouble> {
+        listed.tool().touches(&input)?;
+        let name = listed.tool().name();
+        let Judged { decision, place } = self.rights.judge(name, listed.facts(), &input, None);
+        match decision {
+            Decision::Deny(reason) if !matches!(reason, Reason::Mode(_)) => {
+                self.refuse(listed, id, &input, &reason, cancel).await
+            }
+            Decision::Allow(_) | Decision::Deny(_) | Decision::Ask(_) => Ok(Permit::go(input, place)),
         }
     }
 
@@ -257,8 +294,8 @@ struct Asked<'a> {
 }
 
 impl Permit {
-    fn go(input: Value) -> Self {
-        Self { verdict: Verdict::Go(input), notes: Vec::new(), halt: None }
+    fn go(input: Value, place: Option<Place>) -> Self {
+        Self { verdict: Verdict::Go { input, place }, notes: Vec::new(), halt: None }
     }
 
     fn no(message: String, by: Refuser) -> Self {

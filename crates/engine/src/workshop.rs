@@ -237,9 +237,10 @@ async fn make(bench: Bench, wanted: Wanted, permitted: Permitted) -> Made {
         Err(trouble) => return failed(&wanted.id, &trouble),
     };
     let mut made = match verdict {
-        Verdict::Go(input) => {
+        Verdict::Go { input, place } => {
             permitted.store(true, Ordering::Relaxed);
-            aftermath::work(&bench, &tool, &wanted.id, input).await
+            let call = Call { id: wanted.id, place, ..bench.call };
+            aftermath::work(&bench.gate.lookout, &tool, call, input).await
         }
         Verdict::No { message, by } => denied(wanted, message, by),
         Verdict::Defer(input) => put_off(&wanted, &input),
@@ -248,14 +249,14 @@ async fn make(bench: Bench, wanted: Wanted, permitted: Permitted) -> Made {
     Made { halt: halt.or(made.halt), notes, ..made }
 }
 
-async fn work(tool: &dyn AnyTool, call: &Call, id: &str, input: Value) -> Made {
-    let call = Call { id: id.to_owned(), ..call.clone() };
+async fn work(tool: &dyn AnyTool, call: Call, input: Value) -> Made {
+    let id = call.id.clone();
     // A tool that panics, say in a library on a hostile file, has failed; the session goes on.
     match AssertUnwindSafe(tool.run(input, call)).catch_unwind().await {
-        Ok(Ok(Done { content, meta })) => Made { failed: false, ..result(id, content, meta) },
-        Ok(Err(trouble)) => failed(id, &trouble),
+        Ok(Ok(Done { content, meta })) => Made { failed: false, ..result(&id, content, meta) },
+        Ok(Err(trouble)) => failed(&id, &trouble),
         Err(_) => failed(
-            id,
+            &id,
             &Trouble::Failed(format!("{} broke down on this input. Try another way.", tool.name())),
         ),
     }

@@ -22,6 +22,8 @@ pub struct Workspace {
 /// A file as the model last saw it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
+    /// Where it lies, links followed.
+    pub real: PathBuf,
     /// When it had been changed last.
     pub modified: SystemTime,
     /// How many bytes it had.

@@ -9,6 +9,7 @@ use crate::decision::{Danger, Reason};
 use crate::fs::FsView;
 use crate::path_pattern::PathPattern;
 use crate::paths::{Spellings, Surroundings, is_suspicious, resolve, resolve_absolute};
+use crate::place::Place;
 use crate::protected::is_protected;
 use crate::ruleset::{RuleRef, RuleSet, Source};
 use crate::tools::ToolKind;
@@ -29,6 +30,8 @@ pub(crate) enum Access {
 pub(crate) struct FileAccess {
     pub(crate) access: Access,
     pub(crate) path: Spellings,
+    /// The file; none if it looks through a directory.
+    pub(crate) place: Option<Place>,
 }
 
 impl FileAccess {
@@ -47,7 +50,8 @@ impl FileAccess {
             }
             _ => resolve(written, &around),
         };
-        Self { access, path }
+        let place = (access != Access::Search).then(|| Place::new(written, &path));
+        Self { access, path, place }
     }
 
     pub(crate) fn is_edit(&self) -> bool {

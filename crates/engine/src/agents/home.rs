@@ -102,6 +102,7 @@ impl Agents {
                 gate: home.gate.clone(),
                 call: Call {
                     id: String::new(),
+                    place: None,
                     workspace: Arc::clone(&home.workspace),
                     tasks: home.tasks.clone(),
                     consult,

@@ -5,7 +5,7 @@ use std::future::pending;
 
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
-use whimbrel_policy::Decision;
+use whimbrel_policy::{Decision, Judged};
 use whimbrel_wire::codec::restore;
 use whimbrel_wire::control::CanUseTool;
 use whimbrel_wire::hook::HookEvent;
@@ -17,17 +17,19 @@ use crate::permission::question::question;
 
 /// What came of asking.
 pub(super) enum Answer {
-    /// Somebody answered, or nobody could.
-    Given(Permit),
+    /// It may be made, with this input.
+    Allowed(Value),
+    /// It may not, or nobody could answer.
+    Refused(Permit),
     /// Nobody needs to answer any more: this is decided.
-    Moot(Decision),
+    Moot(Judged),
 }
 
 /// Who was first.
 enum First {
     Hook(PermissionResult),
     Host(Result<PermissionResult, NoAnswer>),
-    Decided(Decision),
+    Decided(Judged),
     Nobody,
 }
 
@@ -38,7 +40,7 @@ impl Gate {
         let first = match &self.asks {
             Asks::Nobody => match self.hooks_answer(asked, cancel).await {
                 Some(answer) => First::Hook(answer),
-                None => return Answer::Given(self.nobody(asked, cancel).await),
+                None => return Answer::Refused(self.nobody(asked, cancel).await),
             },
             Asks::Host(ask) => {
                 let question = CanUseTool {
@@ -59,19 +61,19 @@ impl Gate {
         };
         let (answer, by) = match first {
             First::Decided(decision) => return Answer::Moot(decision),
-            First::Nobody => return Answer::Given(failed("nobody has answered in time")),
+            First::Nobody => return failed("nobody has answered in time"),
             First::Hook(answer) => (Ok(answer), Refuser::Hook),
             First::Host(Ok(PermissionResult::Allow { tool_use_id: Some(other), .. }))
                 if other != asked.id =>
             {
-                return Answer::Given(failed("the answer is about another call"));
+                return failed("the answer is about another call");
             }
             First::Host(answer) => (answer, Refuser::Host),
         };
         if let Ok(PermissionResult::Allow { updated_permissions: Some(updates), .. }) = &answer {
             self.change(updates.clone()).await;
         }
-        Answer::Given(read(tool, asked, answer, by))
+        read(tool, asked.input, answer, by)
     }
 
     /// What hooks say in the person's place, if anything. They are told that the person should look, too.
@@ -101,14 +103,14 @@ impl Gate {
     }
 
     /// Ends when a change of rules or mode decides the call.
-    async fn decided(&self, asked: &Asked<'_>) -> Decision {
+    async fn decided(&self, asked: &Asked<'_>) -> Judged {
         let name = asked.listed.tool().name();
         let mut changes = self.rights.changes();
         loop {
             changes.next().await;
-            match self.rights.judge(name, asked.listed.facts(), asked.input, asked.hook.clone()) {
-                Decision::Ask(_) => {}
-                decision => return decision,
+            let judged = self.rights.judge(name, asked.listed.facts(), asked.input, asked.hook.clone());
+            if !matches!(judged.decision, Decision::Ask(_)) {
+                return judged;
             }
         }
     }
@@ -132,24 +134,26 @@ impl Gate {
 }
 
 /// What an answer means.
-fn read(tool: &str, asked: &Asked<'_>, answer: Result<PermissionResult, NoAnswer>, by: Refuser) -> Permit {
+fn read(tool: &str, input: &Value, answer: Result<PermissionResult, NoAnswer>, by: Refuser) -> Answer {
     match answer {
         // An input without any field is how some hosts say that they change nothing.
         Ok(PermissionResult::Allow { updated_input: Some(updated), .. }) if !updated.is_empty() => {
-            Permit::go(take_back(asked.input, updated))
+            Answer::Allowed(take_back(input, updated))
         }
-        Ok(PermissionResult::Allow { .. }) => Permit::go(asked.input.clone()),
+        Ok(PermissionResult::Allow { .. }) => Answer::Allowed(input.clone()),
         Ok(PermissionResult::Deny { message, interrupt, .. }) => {
             let message =
                 if message.is_empty() { format!("The user does not want {tool} to run.") } else { message };
-            Permit { halt: interrupt.then_some(Halt::Refused), ..Permit::no(message, by) }
+            let halt = interrupt.then_some(Halt::Refused);
+            Answer::Refused(Permit { halt, ..Permit::no(message, by) })
         }
         Err(error) => failed(&error.to_string()),
     }
 }
 
-fn failed(error: &str) -> Permit {
-    Permit::no(format!("Tool permission request failed: {error}"), Refuser::NoAnswer)
+fn failed(error: &str) -> Answer {
+    let message = format!("Tool permission request failed: {error}");
+    Answer::Refused(Permit::no(message, Refuser::NoAnswer))
 }
 
 /// The input that the host gave back. Hosts often echo what they were shown, and that may have been shortened to fit a

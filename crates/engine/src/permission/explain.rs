@@ -88,7 +88,7 @@ pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation,
         None => ToolFacts::named(name, &[]),
     };
     let input = input(name, facts.kind, detail)?;
-    let decision = rights.judge(name, &facts, &input, None);
+    let decision = rights.judge(name, &facts, &input, None).decision;
     let suggestions = match &decision {
         Decision::Ask(question) => question.suggestions.clone(),
         Decision::Allow(_) | Decision::Deny(_) => Vec::new(),

@@ -7,8 +7,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::{
-    Bounds, Call, Decision, Facts, HookVerdict, Layer, RuleSet, Source, Standing, ToolFacts, UpdateProblem,
-    WorkDirs, apply, decide,
+    Bounds, Call, Facts, HookVerdict, Judged, Layer, RuleSet, Source, Standing, ToolFacts, UpdateProblem,
+    WorkDirs, apply, judge,
 };
 use whimbrel_wire::permission::{Destination, PermissionMode, PermissionUpdate};
 
@@ -126,12 +126,13 @@ impl Rights {
     }
 
     /// Judges one call, as things stand.
-    pub fn judge(&self, tool: &str, facts: &ToolFacts, input: &Value, hook: Option<HookVerdict>) -> Decision {
+    pub fn judge(&self, tool: &str, facts: &ToolFacts, input: &Value, hook: Option<HookVerdict>) -> Judged {
         let standing = Arc::clone(&self.standing.borrow());
         let cwd = self.workspace.cwd();
         let facts = Facts { hook, ..Facts::new(&cwd, &self.home, &RealFs, facts.clone()) };
         let call = Call { tool, input };
-        decide(&call, &standing.rules, standing.mode, &standing.dirs, &facts).in_mode(standing.mode)
+        let judged = judge(&call, &standing.rules, standing.mode, &standing.dirs, &facts);
+        Judged { decision: judged.decision.in_mode(standing.mode), ..judged }
     }
 
     /// The changes that are made from now on.

@@ -88,6 +88,12 @@ impl Settings {
         Ok(Self { request, overlay: Map::new(), found, gathered, effective })
     }
 
+    /// No settings at all.
+    pub fn none() -> Self {
+        let (request, overlay, found) = (Request::default(), Map::new(), Found::default());
+        Self { request, overlay, found, gathered: Gathered::default(), effective: Effective::default() }
+    }
+
     /// What is in force.
     pub fn effective(&self) -> &Effective {
         &self.effective

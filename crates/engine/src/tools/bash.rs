@@ -319,6 +319,7 @@ mod tests {
         let (tasks, cancel) = (Tasks::new(mpsc::unbounded_channel().0), CancellationToken::new());
         let call = Call {
             id: "call".into(),
+            place: None,
             workspace: Arc::new(workspace),
             tasks,
             consult: Consult::nobody(),

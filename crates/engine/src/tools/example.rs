@@ -103,6 +103,7 @@ mod bench {
             let bench = Self {
                 call: Call {
                     id: "toolu_1".into(),
+                    place: None,
                     workspace,
                     tasks,
                     consult: Consult::nobody(),

@@ -15,6 +15,8 @@ mod lenient;
 mod notebook_edit;
 mod patch;
 mod read;
+#[cfg(test)]
+mod swapped;
 mod target;
 mod task_output;
 mod task_stop;
@@ -31,6 +33,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::ToolSpec;
+use whimbrel_policy::Place;
 use whimbrel_wire::RawJson;
 use whimbrel_wire::content::ResultContent;
 
@@ -74,6 +77,8 @@ pub trait Tool: Send + Sync + 'static {
 pub struct Call {
     /// The id of the call.
     pub id: String,
+    /// The file that the call was judged by, if it is about one.
+    pub place: Option<Place>,
     /// Where the session works.
     pub workspace: Arc<Workspace>,
     /// The background work of the session.

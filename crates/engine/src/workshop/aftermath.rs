@@ -8,25 +8,26 @@ use whimbrel_wire::Block;
 use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::hook::HookEvent;
 
-use super::{Bench, Made};
+use super::Made;
 use crate::clock;
 use crate::gate::Halt;
 use crate::hooks::events::Failed;
 use crate::hooks::{Called, Folded, Lookout};
 use crate::toolbox::Offered;
+use crate::tools::Call;
 
 /// Makes a call that is permitted and lets the hooks know.
-pub(super) async fn work(bench: &Bench, listed: &Offered, id: &str, input: Value) -> Made {
-    let lookout = &bench.gate.lookout;
+pub(super) async fn work(lookout: &Lookout, listed: &Offered, call: Call, input: Value) -> Made {
     if !lookout.listens(HookEvent::PostToolUse) && !lookout.listens(HookEvent::PostToolUseFailure) {
-        return super::work(listed.tool(), &bench.call, id, input).await;
+        return super::work(listed.tool(), call, input).await;
     }
     let began = clock::monotonic();
-    let mut made = super::work(listed.tool(), &bench.call, id, input.clone()).await;
+    let (id, cancel) = (call.id.clone(), call.cancel.clone());
+    let mut made = super::work(listed.tool(), call, input.clone()).await;
     let took = clock::monotonic() - began;
-    let call = Called { name: listed.tool().name(), input: &input, id, server: None };
-    let said = tell(lookout, call, &made, took, &bench.call.cancel).await;
-    replace(&mut made, call.name, &said);
+    let called = Called { name: listed.tool().name(), input: &input, id: &id, server: None };
+    let said = tell(lookout, called, &made, took, &cancel).await;
+    replace(&mut made, called.name, &said);
     let complaints = said.feedback.into_iter().map(|reason| reason.text);
     made.notes.extend(complaints.chain(said.contexts));
     made.halt = made.halt.or(said.stop.map(|_| Halt::Hook));

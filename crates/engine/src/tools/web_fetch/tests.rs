@@ -61,6 +61,7 @@ fn call(folder: &TempDir, replies: Value) -> (Call, Arc<Scripted>) {
     let env = BTreeMap::from([(guard::VARIABLE.to_owned(), "1".to_owned())]);
     let call = Call {
         id: "toolu_1".into(),
+        place: None,
         workspace: Arc::new(Workspace::new(folder.path().into(), folder.path().join("spill"), env)),
         tasks: Tasks::new(mpsc::unbounded_channel().0),
         agents: None,
