@@ -11,8 +11,8 @@ use whimbrel_wire::system::{InformationLevel, Informational};
 
 use crate::ask::{Ask, NoAnswer};
 use crate::outbox::Outbox;
-use crate::permission::Rights;
 use crate::permission::question::question;
+use crate::permission::{ModeSwitch, Rights};
 use crate::state::StateSign;
 use crate::toolbox::Offered;
 use crate::tools::Trouble;
@@ -74,6 +74,7 @@ impl Gate {
         let name = listed.tool().name();
         // Input that does not fit is an error of the model, not a matter of permission.
         listed.tool().touches(&input)?;
+        let mode = self.rights.mode();
         match self.rights.judge(name, listed.facts(), &input, None) {
             Decision::Allow(_) => Ok(Permit::Go(input)),
             Decision::Deny(reason) => refused(name, &reason),
@@ -82,7 +83,8 @@ impl Gate {
                 let Permit::Go(changed) = &permit else { return Ok(permit) };
                 if *changed != input {
                     listed.tool().touches(changed)?;
-                    if let Decision::Deny(reason) = self.rights.judge(name, listed.facts(), changed, None)
+                    if let Decision::Deny(reason) =
+                        self.rights.judge_in(mode, name, listed.facts(), changed, None)
                         && !matches!(reason, Reason::Mode(_))
                     {
                         return refused(name, &reason);
@@ -91,6 +93,11 @@ impl Gate {
                 Ok(permit)
             }
         }
+    }
+
+    /// Turns the mode of the session.
+    pub fn mode_switch(&self) -> ModeSwitch {
+        ModeSwitch::new(self.rights.clone(), self.outbox.clone())
     }
 
     async fn ask(&self, listed: &Offered, id: &str, input: &Value, why: &Question) -> Permit {
@@ -116,7 +123,11 @@ impl Gate {
 
     /// Makes the changes that came with an answer; what could not be done is told.
     async fn change(&self, updates: &[PermissionUpdate]) {
+        let mode = self.rights.mode();
         let mut problems = self.rights.apply(updates);
+        if self.rights.mode() != mode {
+            self.mode_switch().tell().await;
+        }
         let in_memory = |update: &PermissionUpdate| {
             matches!(update.destination(), Destination::Session | Destination::CliArg)
         };

@@ -12,6 +12,7 @@ use whimbrel_wire::{Block, RawJson, StopReason};
 
 use crate::agent::Agent;
 use crate::clock;
+use crate::context::planning::{self, Moment};
 use crate::conversation::ReplyHead;
 use crate::cost::Metered;
 use crate::gate::Refuser;
@@ -57,6 +58,9 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
                     if let Some(text) = nudge_text(nudge) {
                         agent.conversation.note(text).await;
                     }
+                }
+                if next != Next::Nudge(Nudge::Paused) {
+                    planning::remind(agent, Moment::before_call(now.model_calls));
                 }
                 workshop = Workshop::new(agent.bench.clone());
                 now.model_calls += 1;

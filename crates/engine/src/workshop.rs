@@ -209,23 +209,25 @@ async fn make(bench: Bench, wanted: Wanted, permitted: Permitted) -> Made {
     match bench.gate.pass(&tool, &wanted.id, wanted.input.clone()).await {
         Ok(Permit::Go(input)) => {
             permitted.store(true, Ordering::Relaxed);
-            work(tool.tool(), &bench.call, &wanted.id, input).await
+            let written = (input != wanted.input).then(|| Arc::new(wanted.input));
+            let call = Call { id: wanted.id, written, ..bench.call };
+            work(tool.tool(), call, input).await
         }
         Ok(Permit::No { message, stop, by }) => denied(wanted, message, stop, by),
         Err(trouble) => failed(&wanted.id, &trouble),
     }
 }
 
-async fn work(tool: &dyn AnyTool, call: &Call, id: &str, input: Value) -> Made {
-    let call = Call { id: id.to_owned(), ..call.clone() };
+async fn work(tool: &dyn AnyTool, call: Call, input: Value) -> Made {
+    let id = call.id.clone();
     // A tool that panics, say in a library on a hostile file, has failed; the session goes on.
     match AssertUnwindSafe(tool.run(input, call)).catch_unwind().await {
         Ok(Ok(Done { content, meta })) => {
-            Made { id: id.to_owned(), content, meta, failed: false, denial: None, stop: false }
+            Made { id, content, meta, failed: false, denial: None, stop: false }
         }
-        Ok(Err(trouble)) => failed(id, &trouble),
+        Ok(Err(trouble)) => failed(&id, &trouble),
         Err(_) => failed(
-            id,
+            &id,
             &Trouble::Failed(format!("{} broke down on this input. Try another way.", tool.name())),
         ),
     }

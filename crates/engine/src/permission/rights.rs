@@ -18,6 +18,8 @@ use crate::workspace::Workspace;
 #[derive(Debug, Clone)]
 pub struct Rights {
     standing: watch::Sender<Arc<Standing>>,
+    /// The mode to go back to when plan mode ends.
+    before_plan: watch::Sender<PermissionMode>,
     workspace: Arc<Workspace>,
     home: Arc<Path>,
     bypass: Bypass,
@@ -73,8 +75,13 @@ impl Rights {
             dirs.add(directory, Source::CliArg, &RealFs);
         }
         let standing = Standing { rules, mode: grants.mode, dirs };
-        let rights =
-            Self { standing: watch::Sender::new(Arc::new(standing)), workspace, home: home.into(), bypass };
+        let rights = Self {
+            standing: watch::Sender::new(Arc::new(standing)),
+            before_plan: watch::Sender::new(PermissionMode::Default),
+            workspace,
+            home: home.into(),
+            bypass,
+        };
         rights.tell_workspace();
         Ok(Granted { rights, warnings: loaded.warnings.iter().map(ToString::to_string).collect() })
     }
@@ -89,8 +96,25 @@ impl Rights {
         if mode == PermissionMode::BypassPermissions && self.bypass == Bypass::Unavailable {
             return false;
         }
+        let from = self.mode();
         self.standing.send_modify(|standing| Arc::make_mut(standing).mode = mode);
+        self.moved(from);
         true
+    }
+
+    /// Ends plan mode: the mode is what it was before. Another mode stays.
+    pub fn leave_plan(&self) {
+        if self.mode() == PermissionMode::Plan {
+            let before = *self.before_plan.borrow();
+            self.set_mode(before);
+        }
+    }
+
+    /// Remembers the mode that plan mode began in.
+    fn moved(&self, from: PermissionMode) {
+        if from != PermissionMode::Plan && self.mode() == PermissionMode::Plan {
+            self.before_plan.send_replace(from);
+        }
     }
 
     /// Whether a rule takes a tool away altogether.
@@ -102,28 +126,90 @@ impl Rights {
 
     /// Judges one call, as things stand.
     pub fn judge(&self, tool: &str, facts: &ToolFacts, input: &Value, hook: Option<HookVerdict>) -> Decision {
+        self.judge_in(self.mode(), tool, facts, input, hook)
+    }
+
+    /// Judges one call as things stand, but in this mode: an answer that changes the mode is not to be judged by its own
+    /// outcome.
+    pub fn judge_in(
+        &self,
+        mode: PermissionMode,
+        tool: &str,
+        facts: &ToolFacts,
+        input: &Value,
+        hook: Option<HookVerdict>,
+    ) -> Decision {
         let standing = Arc::clone(&self.standing.borrow());
         let cwd = self.workspace.cwd();
         let facts = Facts { hook, ..Facts::new(&cwd, &self.home, &RealFs, facts.clone()) };
         let call = Call { tool, input };
-        decide(&call, &standing.rules, standing.mode, &standing.dirs, &facts).in_mode(standing.mode)
+        decide(&call, &standing.rules, mode, &standing.dirs, &facts).in_mode(mode)
     }
 
     /// Makes changes as a host says. What cannot be done is left out and told; the rest is done.
     pub fn apply(&self, updates: &[PermissionUpdate]) -> Vec<String> {
         let bounds = Bounds { bypass_available: self.bypass == Bypass::Available, fs: &RealFs };
         let mut problems = Vec::new();
+        let from = self.mode();
         self.standing.send_modify(|standing| {
             let standing = Arc::make_mut(standing);
             for update in updates {
                 problems.extend(apply(standing, update, &bounds).iter().map(ToString::to_string));
             }
         });
+        self.moved(from);
         self.tell_workspace();
         problems
     }
 
     fn tell_workspace(&self) {
         self.workspace.set_directories(self.standing.borrow().dirs.real_paths());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use PermissionMode::{AcceptEdits, BypassPermissions, Default, Plan};
+    use serde_json::json;
+
+    use super::*;
+
+    fn rights(mode: PermissionMode, bypass: Bypass) -> Rights {
+        let workspace = Workspace::new("/place".into(), "/place/.spill".into(), BTreeMap::new());
+        let grants = Grants { mode, ..Grants::default() };
+        Rights::grant(Arc::new(workspace), grants, bypass).unwrap().rights
+    }
+
+    #[test]
+    fn after_plan_mode_the_mode_is_what_it_was_before() {
+        let rows = [
+            ("from the start", Plan, &[][..], Default),
+            ("switched to", AcceptEdits, &[Plan], AcceptEdits),
+            ("switched to twice", AcceptEdits, &[Plan, Plan], AcceptEdits),
+            ("begun a second time", AcceptEdits, &[Plan, Default, Plan], Default),
+            ("left already", AcceptEdits, &[Plan, Default], Default),
+            ("never begun", AcceptEdits, &[], AcceptEdits),
+            ("from the widest mode", BypassPermissions, &[Plan], BypassPermissions),
+        ];
+        for (name, start, switches, expected) in rows {
+            let rights = rights(start, Bypass::Available);
+            for mode in switches {
+                assert!(rights.set_mode(*mode), "{name}");
+            }
+            rights.leave_plan();
+            assert_eq!(rights.mode(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_update_that_begins_plan_mode_counts_too() {
+        let rights = rights(AcceptEdits, Bypass::Unavailable);
+        let update = json!({"type": "setMode", "mode": "plan", "destination": "session"});
+        assert_eq!(rights.apply(&[serde_json::from_value(update).unwrap()]), Vec::<String>::new());
+        assert_eq!(rights.mode(), Plan);
+        rights.leave_plan();
+        assert_eq!(rights.mode(), AcceptEdits);
     }
 }

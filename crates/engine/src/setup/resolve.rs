@@ -19,7 +19,7 @@ use crate::permission::{Rights, paths};
 use crate::session::Place;
 use crate::setup::{absent, home};
 use crate::state::Wanted;
-use crate::toolbox::Toolbox;
+use crate::toolbox::{Person, Toolbox};
 use crate::workspace::Workspace;
 
 /// How many bytes a system prompt may have.
@@ -114,6 +114,7 @@ impl Setup {
         let granted = rights(options, env, &workspace)?;
         let warning = warnings(options, config.as_deref(), workspace.root(), granted.warnings, lost);
         let rights = granted.rights;
+        let host_answers = host_answers(options)?;
         let default_model = default_model(engine, options, env);
         let small_model = small_model(engine, &default_model, env);
         Ok(Self {
@@ -121,19 +122,16 @@ impl Setup {
                 model: default_model.clone(),
                 thinking: thinking(options),
                 effort: effort(options),
+                plan_mode_instructions: options.plan_mode_instructions.as_deref().map(Into::into),
             },
-            toolbox: Arc::new(Toolbox::pick(engine.tools(), options.tools.as_ref(), &rights)),
+            toolbox: Arc::new(Toolbox::pick(
+                engine.tools(),
+                options.tools.as_ref(),
+                &rights,
+                person(host_answers, rights.mode()),
+            )),
             agents: definition::built_in(),
-            host_answers: match &options.permission_prompt_tool {
-                _ if options.permission_prompts.as_deref() == Some("none") => false,
-                None => false,
-                Some(PermissionPromptTool::Stdio) => true,
-                Some(PermissionPromptTool::Mcp(name)) => {
-                    let text =
-                        format!("--permission-prompt-tool {name}: only \"stdio\" is known in this version.");
-                    return Err(SetupError::Absent(text));
-                }
-            },
+            host_answers,
             rights,
             system_prompt: system_prompt(options)?,
             append_system_prompt: appended(options),
@@ -202,6 +200,27 @@ fn rights(
         directories: options.additional_directories.iter().map(real).collect(),
     };
     Rights::grant(Arc::clone(workspace), grants, bypass).map_err(SetupError::Invalid)
+}
+
+/// Whether the host answers permission questions.
+fn host_answers(options: &Options) -> Result<bool, SetupError> {
+    match &options.permission_prompt_tool {
+        _ if options.permission_prompts.as_deref() == Some("none") => Ok(false),
+        None => Ok(false),
+        Some(PermissionPromptTool::Stdio) => Ok(true),
+        Some(PermissionPromptTool::Mcp(name)) => Err(SetupError::Absent(format!(
+            "--permission-prompt-tool {name}: only \"stdio\" is known in this version."
+        ))),
+    }
+}
+
+/// Whether somebody answers what the model asks: the host does, and the session is not one that never asks.
+fn person(host_answers: bool, mode: PermissionMode) -> Person {
+    match mode {
+        PermissionMode::DontAsk => Person::Absent,
+        _ if host_answers => Person::Present,
+        _ => Person::Absent,
+    }
 }
 
 /// What the host should know before the first turn.
