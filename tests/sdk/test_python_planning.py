@@ -96,7 +96,7 @@ def test_the_model_is_told_of_plan_mode_among_the_messages_and_when_it_is_over(s
     said = [str(request["messages"]) for request in provider.requests]
     assert "is in plan mode" in said[0] and "Plan mode is over" not in said[1]
     assert "Plan mode is over" in said[2]
-    prefixes = [(request["system"], request["tools"]) for request in provider.requests]
+    prefixes = [(request.get("system"), request["tools"]) for request in provider.requests]
     assert prefixes[0] == prefixes[1] == prefixes[2]
     assert "plan mode" not in provider.system(0)
 
@@ -113,8 +113,7 @@ def test_a_question_of_the_model_is_answered_through_the_callback(stage, given, 
         AskUserQuestion=lambda arguments: PermissionResultAllow(updated_input={**arguments, **given})
     )
     replies = (call("AskUserQuestion", questions=[QUESTION]), {"expect": told, "content": ["I see."]})
-    options = stage.options(*replies, allowed_tools=["AskUserQuestion"], can_use_tool=person)
-    messages = ask("go", options)
+    messages = ask("go", stage.options(*replies, can_use_tool=person))
     assert person.asked == [("AskUserQuestion", {"questions": [QUESTION]})]
     assert tool_results(messages)[0].meta == {"questions": [QUESTION], "answers": answers}
     assert the_result(messages).result == "I see."
