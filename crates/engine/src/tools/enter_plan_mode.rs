@@ -52,3 +52,14 @@ impl Tool for EnterPlanMode {
         ]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_without_fields_says_so() {
+        let schema = super::super::AnyTool::spec(&EnterPlanMode).input_schema;
+        assert_eq!(schema.as_str(), r#"{"type":"object","properties":{}}"#);
+    }
+}

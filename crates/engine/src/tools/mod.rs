@@ -227,6 +227,10 @@ fn input_schema<T: JsonSchema>() -> RawJson {
         .into_root_schema_for::<T>()
         .to_value();
     prune(&mut schema);
+    // Some servers refuse an object without a word on its fields.
+    if let Value::Object(fields) = &mut schema {
+        fields.entry("properties").or_insert_with(|| Map::new().into());
+    }
     RawJson::of(&schema).unwrap_or_else(|_| empty_object())
 }
 
