@@ -5,7 +5,7 @@ use std::sync::Arc;
 use whimbrel_models::Preamble;
 use whimbrel_models::retry::Policy;
 
-use crate::context::surroundings;
+use crate::context::{Planning, surroundings};
 use crate::conversation::Conversation;
 use crate::cost::Ledger;
 use crate::denials::Denials;
@@ -34,6 +34,8 @@ pub struct Agent {
     pub ledger: Ledger,
     /// Calls of the tree that were not permitted in the turn at hand.
     pub denials: Denials,
+    /// What the model has been told of plan mode.
+    pub planning: Planning,
 }
 
 impl Agent {
@@ -43,6 +45,7 @@ impl Agent {
         let branch = surroundings::git_branch(root);
         let text = surroundings::describe(root, &self.knobs.borrow().model, branch.as_deref());
         self.conversation.brief(&text);
+        self.planning = Planning::default();
     }
 }
 

@@ -112,6 +112,9 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
         if initialize.append_system_prompt.is_some() {
             session.setup.append_system_prompt = initialize.append_system_prompt;
         }
+        if let Some(text) = initialize.plan_mode_instructions {
+            session.knobs.send_modify(|knobs| knobs.plan_mode_instructions = Some(text.into()));
+        }
     }
     let mode = session.setup.rights.mode();
     Ok(InitializeReply {

@@ -16,7 +16,7 @@ use crate::ask::Ask;
 use crate::files;
 use crate::hooks::{Called, Folded, Lookout, Ruling, joined};
 use crate::outbox::Outbox;
-use crate::permission::Rights;
+use crate::permission::{ModeSwitch, Rights};
 use crate::state::StateSign;
 use crate::toolbox::Offered;
 use crate::tools::Trouble;
@@ -195,6 +195,7 @@ impl Gate {
         cancel: &CancellationToken,
     ) -> Result<Permit, Trouble> {
         let name = listed.tool().name();
+        let mode = self.rights.mode();
         let Judged { decision, place } = self.rights.judge(name, listed.facts(), &input, hook.clone());
         match decision {
             Decision::Allow(_) => Ok(Permit::go(input, place)),
@@ -204,7 +205,7 @@ impl Gate {
                 match self.ask(&asked, cancel).await {
                     // Whoever allows it allows what was shown, wherever the path may lead by now.
                     Answer::Allowed(allowed) if allowed == input => Ok(Permit::go(input, place)),
-                    Answer::Allowed(changed) => self.judge_changed(listed, id, changed, cancel).await,
+                    Answer::Allowed(changed) => self.judge_changed(listed, id, changed, mode, cancel).await,
                     Answer::Refused(permit) => Ok(permit),
                     Answer::Moot(Judged { decision: Decision::Deny(reason), .. }) => {
                         self.refuse(listed, id, &input, &reason, cancel).await
@@ -215,17 +216,19 @@ impl Gate {
         }
     }
 
-    /// Judges input that whoever was asked has changed: only what denies counts, all else has been answered.
+    /// Judges input that whoever was asked has changed, in the mode that it was asked about: only what denies counts, all
+    /// else has been answered.
     async fn judge_changed(
         &self,
         listed: &Offered,
         id: &str,
         input: Value,
+        mode: PermissionMode,
         cancel: &CancellationToken,
     ) -> Result<Permit, Trouble> {
         listed.tool().touches(&input)?;
         let name = listed.tool().name();
-        let Judged { decision, place } = self.rights.judge(name, listed.facts(), &input, None);
+        let Judged { decision, place } = self.rights.judge_in(mode, name, listed.facts(), &input, None);
         match decision {
             Decision::Deny(reason) if !matches!(reason, Reason::Mode(_)) => {
                 self.refuse(listed, id, &input, &reason, cancel).await
@@ -267,10 +270,18 @@ impl Gate {
         }
     }
 
+    /// Turns the mode of the session.
+    pub fn mode_switch(&self) -> ModeSwitch {
+        ModeSwitch::new(self.rights.clone(), self.outbox.clone())
+    }
+
     /// Makes the changes that came with an answer; what could not be done is told.
     async fn change(&self, updates: Vec<PermissionUpdate>) {
-        let rights = self.rights.clone();
+        let (rights, mode) = (self.rights.clone(), self.rights.mode());
         let changed = files::aside(move || rights.change(&updates)).await;
+        if self.rights.mode() != mode {
+            self.mode_switch().tell().await;
+        }
         for content in changed.unwrap_or_else(|error| vec![error.to_string()]) {
             let level = InformationLevel::Warning;
             self.outbox.notify(Informational { content, level, ..Informational::default() }).await;

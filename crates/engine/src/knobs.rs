@@ -1,5 +1,7 @@
 //! What a host can turn while a session runs. Written only by `control`; a turn reads a snapshot at each step.
 
+use std::sync::Arc;
+
 use tokio::sync::watch;
 use whimbrel_models::{Effort, Thinking};
 
@@ -12,6 +14,8 @@ pub struct Knobs {
     pub thinking: Option<Thinking>,
     /// How hard the model tries.
     pub effort: Option<Effort>,
+    /// How the model is to go about a plan, in place of our own words.
+    pub plan_mode_instructions: Option<Arc<str>>,
 }
 
 /// The writing end.

@@ -17,6 +17,7 @@ use whimbrel_wire::{Block, RawJson, StopReason};
 
 use crate::agent::Agent;
 use crate::clock;
+use crate::context::planning::{self, Moment};
 use crate::conversation::ReplyHead;
 use crate::cost::Metered;
 use crate::gate::{Halt, Refuser};
@@ -67,6 +68,9 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
                     }
                 }
                 hooked::brief_late(agent).await;
+                if next != Next::Nudge(Nudge::Paused) {
+                    planning::remind(agent, Moment::before_call(now.model_calls));
+                }
                 workshop = Workshop::new(agent.bench.clone());
                 now.model_calls += 1;
                 let heard = listen(agent, &mut workshop, cancel).await;

@@ -239,7 +239,8 @@ async fn make(bench: Bench, wanted: Wanted, permitted: Permitted) -> Made {
     let mut made = match verdict {
         Verdict::Go { input, place } => {
             permitted.store(true, Ordering::Relaxed);
-            let call = Call { id: wanted.id, place, ..bench.call };
+            let written = (input != wanted.input).then(|| Arc::new(wanted.input));
+            let call = Call { id: wanted.id, written, place, ..bench.call };
             aftermath::work(&bench.gate.lookout, &tool, call, input).await
         }
         Verdict::No { message, by } => denied(wanted, message, by),

@@ -1,8 +1,9 @@
 //! Telling a person what the agent does, frame by frame: its words as they come, one line per tool call, what it cost.
 //!
 //! The rooms: [`Story`] here, [`label`] (pure: what a line says), [`spinner`] (that something is going on), [`question`]
-//! (may it?).
+//! (may it?), [`choice`] (which one?).
 
+mod choice;
 mod label;
 mod question;
 mod spinner;

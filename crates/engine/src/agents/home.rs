@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, Limits};
 use crate::agents::Definition;
 use crate::consult::Consult;
+use crate::context::Planning;
 use crate::conversation::{Conversation, Speaker};
 use crate::cost::Ledger;
 use crate::denials::Denials;
@@ -103,10 +104,12 @@ impl Agents {
                 call: Call {
                     id: String::new(),
                     place: None,
+                    written: None,
                     workspace: Arc::clone(&home.workspace),
                     tasks: home.tasks.clone(),
                     consult,
                     agents: Some(self.clone()),
+                    mode: home.gate.mode_switch(),
                     cancel: CancellationToken::new(),
                 },
             },
@@ -131,6 +134,7 @@ impl Home {
             limits,
             ledger,
             denials: self.denials.clone(),
+            planning: Planning::default(),
         };
         agent.orient();
         agent

@@ -20,6 +20,8 @@ use crate::workspace::Workspace;
 #[derive(Debug, Clone)]
 pub struct Rights {
     standing: watch::Sender<Arc<Standing>>,
+    /// The mode to go back to when plan mode ends.
+    before_plan: watch::Sender<PermissionMode>,
     /// The settings that they were made of; what is to be kept is written there.
     settings: Arc<Mutex<Settings>>,
     workspace: Arc<Workspace>,
@@ -79,6 +81,7 @@ impl Rights {
         let standing = Standing { rules, mode: grants.mode, dirs };
         let rights = Self {
             standing: watch::Sender::new(Arc::new(standing)),
+            before_plan: watch::Sender::new(PermissionMode::Default),
             settings: Arc::new(Mutex::new(settings)),
             workspace,
             home: home.into(),
@@ -114,8 +117,25 @@ impl Rights {
         if mode == PermissionMode::BypassPermissions && self.bypass == Bypass::Unavailable {
             return false;
         }
+        let from = self.mode();
         self.standing.send_modify(|standing| Arc::make_mut(standing).mode = mode);
+        self.moved(from);
         true
+    }
+
+    /// Ends plan mode: the mode is what it was before. Another mode stays.
+    pub fn leave_plan(&self) {
+        if self.mode() == PermissionMode::Plan {
+            let before = *self.before_plan.borrow();
+            self.set_mode(before);
+        }
+    }
+
+    /// Remembers the mode that plan mode began in.
+    fn moved(&self, from: PermissionMode) {
+        if from != PermissionMode::Plan && self.mode() == PermissionMode::Plan {
+            self.before_plan.send_replace(from);
+        }
     }
 
     /// Whether a rule takes a tool away altogether.
@@ -127,12 +147,25 @@ impl Rights {
 
     /// Judges one call, as things stand.
     pub fn judge(&self, tool: &str, facts: &ToolFacts, input: &Value, hook: Option<HookVerdict>) -> Judged {
+        self.judge_in(self.mode(), tool, facts, input, hook)
+    }
+
+    /// Judges one call as things stand, but in this mode: an answer that changes the mode is not to be judged by its own
+    /// outcome.
+    pub fn judge_in(
+        &self,
+        mode: PermissionMode,
+        tool: &str,
+        facts: &ToolFacts,
+        input: &Value,
+        hook: Option<HookVerdict>,
+    ) -> Judged {
         let standing = Arc::clone(&self.standing.borrow());
         let cwd = self.workspace.cwd();
         let facts = Facts { hook, ..Facts::new(&cwd, &self.home, &RealFs, facts.clone()) };
         let call = Call { tool, input };
-        let judged = judge(&call, &standing.rules, standing.mode, &standing.dirs, &facts);
-        Judged { decision: judged.decision.in_mode(standing.mode), ..judged }
+        let judged = judge(&call, &standing.rules, mode, &standing.dirs, &facts);
+        Judged { decision: judged.decision.in_mode(mode), ..judged }
     }
 
     /// The changes that are made from now on.
@@ -144,7 +177,7 @@ impl Rights {
     /// the rest is done. Touches the disk.
     pub fn change(&self, updates: &[PermissionUpdate]) -> Vec<String> {
         let bounds = Bounds { bypass_available: self.bypass == Bypass::Available, fs: &RealFs };
-        let mut problems = Vec::new();
+        let (mut problems, from) = (Vec::new(), self.mode());
         for update in updates {
             let mut found = Vec::new();
             self.standing.send_modify(|standing| found = apply(Arc::make_mut(standing), update, &bounds));
@@ -154,6 +187,7 @@ impl Rights {
                 problems.extend(self.keep(update));
             }
         }
+        self.moved(from);
         self.tell_workspace();
         problems
     }
@@ -199,5 +233,52 @@ fn add_options(
     match loaded.errors.first() {
         Some(error) => Err(format!("The session does not start without a rule that should deny: {error}.")),
         None => Ok(loaded.warnings.iter().map(ToString::to_string).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use PermissionMode::{AcceptEdits, BypassPermissions, Default, Plan};
+    use serde_json::json;
+
+    use super::*;
+
+    fn rights(mode: PermissionMode, bypass: Bypass) -> Rights {
+        let workspace = Workspace::new("/place".into(), "/place/.spill".into(), BTreeMap::new());
+        let grants = Grants { mode, ..Grants::default() };
+        Rights::grant(Arc::new(workspace), Settings::none(), grants, bypass).unwrap().rights
+    }
+
+    #[test]
+    fn after_plan_mode_the_mode_is_what_it_was_before() {
+        let rows = [
+            ("from the start", Plan, &[][..], Default),
+            ("switched to", AcceptEdits, &[Plan], AcceptEdits),
+            ("switched to twice", AcceptEdits, &[Plan, Plan], AcceptEdits),
+            ("begun a second time", AcceptEdits, &[Plan, Default, Plan], Default),
+            ("left already", AcceptEdits, &[Plan, Default], Default),
+            ("never begun", AcceptEdits, &[], AcceptEdits),
+            ("from the widest mode", BypassPermissions, &[Plan], BypassPermissions),
+        ];
+        for (name, start, switches, expected) in rows {
+            let rights = rights(start, Bypass::Available);
+            for mode in switches {
+                assert!(rights.set_mode(*mode), "{name}");
+            }
+            rights.leave_plan();
+            assert_eq!(rights.mode(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_update_that_begins_plan_mode_counts_too() {
+        let rights = rights(AcceptEdits, Bypass::Unavailable);
+        let update = json!({"type": "setMode", "mode": "plan", "destination": "session"});
+        assert_eq!(rights.change(&[serde_json::from_value(update).unwrap()]), Vec::<String>::new());
+        assert_eq!(rights.mode(), Plan);
+        rights.leave_plan();
+        assert_eq!(rights.mode(), AcceptEdits);
     }
 }

@@ -28,7 +28,6 @@ pub fn in_options(options: &Options) -> Option<String> {
         (options.enable_file_checkpointing, "file checkpoints"),
         (options.skills.as_ref().is_some_and(|skills| !skills.is_empty()), "skills"),
         (options.resume_drops_turn.is_some(), "dropping a turn (--resume-drops-turn)"),
-        (options.plan_mode_instructions.is_some(), "instructions for plan mode"),
         (!options.tool_aliases.is_empty(), "aliases for tools"),
     ];
     rows.iter().find(|(asked, _)| *asked).map(|(_, what)| sentence(what))

@@ -22,7 +22,7 @@ use crate::session::Place;
 use crate::settings::{Known, Settings};
 use crate::setup::{absent, configure, home};
 use crate::state::Wanted;
-use crate::toolbox::Toolbox;
+use crate::toolbox::{Person, Toolbox};
 use crate::workspace::Workspace;
 
 /// How many bytes a system prompt may have.
@@ -155,25 +155,23 @@ impl Setup {
         warnings.extend(granted.warnings);
         let rights = granted.rights;
         let default_model = default_model(engine, options, env, &known);
+        let host_answers = host_answers(options)?;
         let small_model = small_model(engine, &default_model, env);
         Ok(Self {
             knobs: Knobs {
                 model: default_model.clone(),
                 thinking: thinking(options, &known),
                 effort: effort(options, &known),
+                plan_mode_instructions: options.plan_mode_instructions.as_deref().map(Into::into),
             },
-            toolbox: Arc::new(Toolbox::pick(engine.tools(), options.tools.as_ref(), &rights)),
+            toolbox: Arc::new(Toolbox::pick(
+                engine.tools(),
+                options.tools.as_ref(),
+                &rights,
+                person(host_answers, rights.mode()),
+            )),
             agents: definition::built_in(),
-            host_answers: match &options.permission_prompt_tool {
-                _ if options.permission_prompts.as_deref() == Some("none") => false,
-                None => false,
-                Some(PermissionPromptTool::Stdio) => true,
-                Some(PermissionPromptTool::Mcp(name)) => {
-                    let text =
-                        format!("--permission-prompt-tool {name}: only \"stdio\" is known in this version.");
-                    return Err(SetupError::Absent(text));
-                }
-            },
+            host_answers,
             patience: options.permission_timeout_ms.map(Duration::from_millis),
             rights,
             hooks,
@@ -267,6 +265,27 @@ fn rights(
         directories: options.additional_directories.iter().map(real).collect(),
     };
     Rights::grant(Arc::clone(workspace), settings, grants, bypass).map_err(SetupError::Invalid)
+}
+
+/// Whether the host answers permission questions.
+fn host_answers(options: &Options) -> Result<bool, SetupError> {
+    match &options.permission_prompt_tool {
+        _ if options.permission_prompts.as_deref() == Some("none") => Ok(false),
+        None => Ok(false),
+        Some(PermissionPromptTool::Stdio) => Ok(true),
+        Some(PermissionPromptTool::Mcp(name)) => Err(SetupError::Absent(format!(
+            "--permission-prompt-tool {name}: only \"stdio\" is known in this version."
+        ))),
+    }
+}
+
+/// Whether somebody answers what the model asks: the host does, and the session is not one that never asks.
+fn person(host_answers: bool, mode: PermissionMode) -> Person {
+    match mode {
+        PermissionMode::DontAsk => Person::Absent,
+        _ if host_answers => Person::Present,
+        _ => Person::Absent,
+    }
 }
 
 /// Where long tool output goes: beside the transcript, or to the temporary folder when none is kept.

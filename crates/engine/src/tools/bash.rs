@@ -211,6 +211,7 @@ mod tests {
     use super::*;
     use crate::clock;
     use crate::consult::Consult;
+    use crate::permission::ModeSwitch;
     use crate::tasks::Tasks;
 
     async fn done(bench: &Bench, command: &str) -> Done {
@@ -315,12 +316,15 @@ mod tests {
     #[tokio::test]
     async fn an_interrupt_returns_at_once() {
         let bench = Bench::new(&[]);
-        let workspace = Workspace::new(bench.path(""), bench.path("spill"), std::env::vars().collect());
+        let workspace =
+            Arc::new(Workspace::new(bench.path(""), bench.path("spill"), std::env::vars().collect()));
         let (tasks, cancel) = (Tasks::new(mpsc::unbounded_channel().0), CancellationToken::new());
         let call = Call {
             id: "call".into(),
             place: None,
-            workspace: Arc::new(workspace),
+            written: None,
+            mode: ModeSwitch::unheard(&workspace),
+            workspace,
             tasks,
             consult: Consult::nobody(),
             agents: None,

@@ -82,6 +82,7 @@ mod bench {
     use whimbrel_wire::content::ResultContent;
 
     use crate::consult::Consult;
+    use crate::permission::ModeSwitch;
     use crate::tasks::Tasks;
     use crate::tools::{Call, Output, all};
     use crate::workspace::Workspace;
@@ -104,6 +105,8 @@ mod bench {
                 call: Call {
                     id: "toolu_1".into(),
                     place: None,
+                    written: None,
+                    mode: ModeSwitch::unheard(&workspace),
                     workspace,
                     tasks,
                     consult: Consult::nobody(),
@@ -133,6 +136,11 @@ mod bench {
         /// The workspace.
         pub(in crate::tools) fn workspace(&self) -> &Workspace {
             &self.call.workspace
+        }
+
+        /// What surrounds a call in it.
+        pub(in crate::tools) fn calling(&self) -> Call {
+            self.call.clone()
         }
 
         /// Calls a tool by its name.

@@ -4,10 +4,13 @@
 //! examples that are documentation and test at once. To add a tool: write the leaf, add it to [`all`].
 
 mod agent;
+mod ask_user_question;
 mod bash;
 mod edit;
 mod encoding;
+mod enter_plan_mode;
 mod example;
+mod exit_plan_mode;
 mod fault;
 mod glob;
 mod grep;
@@ -39,6 +42,7 @@ use whimbrel_wire::content::ResultContent;
 
 use crate::agents::Agents;
 use crate::consult::Consult;
+use crate::permission::ModeSwitch;
 use crate::tasks::Tasks;
 use crate::workspace::Workspace;
 
@@ -47,6 +51,15 @@ pub use touches::Touches;
 
 /// The name of the tool that starts subagents.
 pub const AGENT: &str = "Agent";
+
+/// The name of the tool that asks the person something.
+pub const ASK_USER_QUESTION: &str = "AskUserQuestion";
+
+/// The name of the tool that begins plan mode.
+pub const ENTER_PLAN_MODE: &str = "EnterPlanMode";
+
+/// The name of the tool that asks for the approval of a plan.
+pub const EXIT_PLAN_MODE: &str = "ExitPlanMode";
 
 /// One tool.
 pub trait Tool: Send + Sync + 'static {
@@ -62,6 +75,9 @@ pub trait Tool: Send + Sync + 'static {
     /// What the model reads about the tool.
     const DESCRIPTION: &'static str;
 
+    /// With whom it deals. What deals with a person is offered to the main agent only, and only where one can be asked.
+    const DEALS_WITH: DealsWith = DealsWith::Machines;
+
     /// What a call with this input touches: decides what may run beside it and whether a permission is needed.
     fn touches(input: &Self::Input) -> Touches;
 
@@ -72,6 +88,15 @@ pub trait Tool: Send + Sync + 'static {
     fn examples() -> Vec<Example>;
 }
 
+/// With whom a tool deals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DealsWith {
+    /// With files, programs, servers.
+    Machines,
+    /// With the person behind the host.
+    Person,
+}
+
 /// What surrounds one call.
 #[derive(Clone)]
 pub struct Call {
@@ -79,6 +104,8 @@ pub struct Call {
     pub id: String,
     /// The file that the call was judged by, if it is about one.
     pub place: Option<Place>,
+    /// What the model wrote, where the host or a hook has changed the input since.
+    pub written: Option<Arc<Value>>,
     /// Where the session works.
     pub workspace: Arc<Workspace>,
     /// The background work of the session.
@@ -87,6 +114,8 @@ pub struct Call {
     pub consult: Consult,
     /// Starts subagents; a subagent has none of its own.
     pub agents: Option<Agents>,
+    /// Turns the mode of the session.
+    pub mode: ModeSwitch,
     /// Fires when the turn is interrupted or the session ends.
     pub cancel: CancellationToken,
 }
@@ -146,6 +175,10 @@ pub trait AnyTool: Send + Sync {
     fn aliases(&self) -> &[&str];
     /// The tool as the model sees it.
     fn spec(&self) -> ToolSpec;
+    /// With whom it deals.
+    fn deals_with(&self) -> DealsWith {
+        DealsWith::Machines
+    }
     /// What a call with this input touches; an error if the input does not fit.
     fn touches(&self, input: &Value) -> Result<Touches, Trouble>;
     /// Checks the input and does the work.
@@ -169,6 +202,10 @@ impl<T: Tool> AnyTool for T {
             description: T::DESCRIPTION.into(),
             input_schema: input_schema::<T::Input>(),
         }
+    }
+
+    fn deals_with(&self) -> DealsWith {
+        T::DEALS_WITH
     }
 
     fn touches(&self, input: &Value) -> Result<Touches, Trouble> {
@@ -195,6 +232,10 @@ fn input_schema<T: JsonSchema>() -> RawJson {
         .into_root_schema_for::<T>()
         .to_value();
     prune(&mut schema);
+    // Some servers refuse an object without a word on its fields.
+    if let Value::Object(fields) = &mut schema {
+        fields.entry("properties").or_insert_with(|| Map::new().into());
+    }
     RawJson::of(&schema).unwrap_or_else(|_| empty_object())
 }
 
@@ -253,5 +294,8 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
         Arc::new(task_output::TaskOutput),
         Arc::new(task_stop::TaskStop),
         Arc::new(web_fetch::WebFetch::default()),
+        Arc::new(ask_user_question::AskUserQuestion),
+        Arc::new(enter_plan_mode::EnterPlanMode),
+        Arc::new(exit_plan_mode::ExitPlanMode),
     ]
 }

@@ -20,11 +20,11 @@ use whimbrel_wire::permission::PermissionMode;
 use crate::consult::Consult;
 use crate::gate::{Gate, Verdict};
 use crate::outbox::Outbox;
-use crate::permission::Rights;
+use crate::permission::{ModeSwitch, Rights};
 use crate::permission::rights::{Bypass, Grants};
 use crate::settings::Settings;
 use crate::tasks::Tasks;
-use crate::toolbox::{Offered, Toolbox};
+use crate::toolbox::{Offered, Person, Toolbox};
 use crate::tools::{Call, Output, all};
 use crate::workshop::{Bench, Made, Wanted, Workshop};
 use crate::workspace::Workspace;
@@ -58,11 +58,13 @@ impl Room {
         let (frames, host) = mpsc::channel(64);
         let outbox = Outbox::new("session".into(), frames, CancellationToken::new());
         let bench = Bench {
-            toolbox: Arc::new(Toolbox::pick(&offered, None, &rights)),
+            toolbox: Arc::new(Toolbox::pick(&offered, None, &rights, Person::Absent)),
             gate: Gate::unattended(rights, &workspace, outbox),
             call: Call {
                 id: "toolu_1".into(),
                 place: None,
+                written: None,
+                mode: ModeSwitch::unheard(&workspace),
                 workspace,
                 tasks: Tasks::new(mpsc::unbounded_channel().0),
                 consult: Consult::nobody(),
