@@ -116,6 +116,10 @@ fn denied_commands_are_found_at_every_depth() {
                 ("CURL x", 'D'),
                 ("'curl' x", 'D'),
                 ("bash -c 'curl x'", 'D'),
+                // Values that the shell expands once more.
+                ("PS4='$(curl x)' make", 'D'),
+                ("export BASH_ENV='`curl x`'; make", 'D'),
+                ("x='a[$(curl x)]'; ((x))", 'D'),
                 ("git push origin", '?'),
                 ("git -C . push origin", '?'),
             ],
