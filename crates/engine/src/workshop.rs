@@ -209,7 +209,8 @@ async fn make(bench: Bench, wanted: Wanted, permitted: Permitted) -> Made {
     match bench.gate.pass(&tool, &wanted.id, wanted.input.clone()).await {
         Ok(Permit::Go(input)) => {
             permitted.store(true, Ordering::Relaxed);
-            work(tool.tool(), &bench.call, &wanted.id, input).await
+            let call = Call { sight: bench.gate.rights.sight(), ..bench.call.clone() };
+            work(tool.tool(), &call, &wanted.id, input).await
         }
         Ok(Permit::No { message, stop, by }) => denied(wanted, message, stop, by),
         Err(trouble) => failed(&wanted.id, &trouble),

@@ -14,6 +14,7 @@ use crate::engine::Engine;
 use crate::gate::Gate;
 use crate::knobs::KnobsReader;
 use crate::outbox::Outbox;
+use crate::permission::Sight;
 use crate::session::log::Identity;
 use crate::session::{Log, Place};
 use crate::tasks::Tasks;
@@ -104,6 +105,7 @@ impl Agents {
                     id: String::new(),
                     workspace: Arc::clone(&home.workspace),
                     tasks: home.tasks.clone(),
+                    sight: Sight::default(),
                     consult,
                     agents: Some(self.clone()),
                     cancel: CancellationToken::new(),

@@ -12,6 +12,7 @@ use whimbrel_policy::{
 };
 use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 
+use super::Sight;
 use crate::workspace::Workspace;
 
 /// The rights of a session. Cheap to clone; a change is seen by all at once.
@@ -107,6 +108,11 @@ impl Rights {
         let facts = Facts { hook, ..Facts::new(&cwd, &self.home, &RealFs, facts.clone()) };
         let call = Call { tool, input };
         decide(&call, &standing.rules, standing.mode, &standing.dirs, &facts).in_mode(standing.mode)
+    }
+
+    /// What a search may see, as things stand.
+    pub fn sight(&self) -> Sight {
+        Sight::of(Arc::clone(&self.standing.borrow()), Arc::clone(&self.home))
     }
 
     /// Makes changes as a host says. What cannot be done is left out and told; the rest is done.

@@ -210,6 +210,7 @@ mod tests {
     use super::*;
     use crate::clock;
     use crate::consult::Consult;
+    use crate::permission::Sight;
     use crate::tasks::Tasks;
 
     async fn done(bench: &Bench, command: &str) -> Done {
@@ -320,6 +321,7 @@ mod tests {
             id: "call".into(),
             workspace: Arc::new(workspace),
             tasks,
+            sight: Sight::default(),
             consult: Consult::nobody(),
             agents: None,
             cancel: cancel.clone(),

@@ -36,6 +36,7 @@ use whimbrel_wire::content::ResultContent;
 
 use crate::agents::Agents;
 use crate::consult::Consult;
+use crate::permission::Sight;
 use crate::tasks::Tasks;
 use crate::workspace::Workspace;
 
@@ -78,6 +79,8 @@ pub struct Call {
     pub workspace: Arc<Workspace>,
     /// The background work of the session.
     pub tasks: Tasks,
+    /// What may be read; taken anew for each call.
+    pub sight: Sight,
     /// A small model to ask.
     pub consult: Consult,
     /// Starts subagents; a subagent has none of its own.

@@ -16,6 +16,7 @@ use super::*;
 use crate::consult::Consult;
 use crate::cost::Ledger;
 use crate::engine::Engine;
+use crate::permission::Sight;
 use crate::tasks::Tasks;
 use crate::workspace::Workspace;
 
@@ -63,6 +64,7 @@ fn call(folder: &TempDir, replies: Value) -> (Call, Arc<Scripted>) {
         id: "toolu_1".into(),
         workspace: Arc::new(Workspace::new(folder.path().into(), folder.path().join("spill"), env)),
         tasks: Tasks::new(mpsc::unbounded_channel().0),
+        sight: Sight::default(),
         agents: None,
         consult: Consult::new(Engine::new(providers), Ledger::default(), model, policy, "session".into()),
         cancel: CancellationToken::new(),
