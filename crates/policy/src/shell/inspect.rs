@@ -7,7 +7,7 @@ use super::syntax::{Fed, Harvest, RawWord, Simple};
 use super::{
     Assignment, Kind, LONGEST, Part, Place, Reach, Redirect, Script, Surroundings, Value, Way, Word,
 };
-use super::{assignment, builtins, facts, fallback, hidden, redirects, word, wrappers};
+use super::{assignment, builtins, facts, fallback, hidden, interpreters, redirects, word};
 
 /// How deep texts of commands inside texts are followed.
 pub(super) const DEEPEST_TEXT: usize = 10;
@@ -230,7 +230,7 @@ impl<'a> Inspector<'a> {
     fn input_of_shells(&mut self, harvest: &Harvest) {
         let runs = |word: &RawWord| {
             let plain = facts::plain_name(word.raw.trim_matches(['\'', '"', '\\']));
-            wrappers::SHELLS.contains(&plain.as_str())
+            interpreters::SHELLS.contains(&plain.as_str())
                 || matches!(plain.as_str(), "source" | "." | "parallel" | "xargs")
         };
         let fed = |command: &Simple| {

@@ -27,12 +27,13 @@ const STUBS: &[&str] = &[
     "sudo", "timeout", "nice", "nohup", "stdbuf", "time", "xargs", "watch", "setsid",
 ];
 
-/// Notes name, folder, the first line of its input and its arguments; a wrapper then runs what it is for.
+/// Notes name, folder, the first line of its input, what runs it and its arguments; a wrapper then runs what it is for.
 const STUB: &str = r#"#!/bin/sh
 input=
 case ${0##*/} in bash|sh|xargs|env|sudo|timeout|nice|nohup|stdbuf|time|setsid|watch) ;; *) read -r input;; esac
 cd -P .
-printf '%s\0' "$0" "$PWD" "$input" "$#" "$@" >> '@LOG'
+printf '%s\0' "$0" "$PWD" "$input" "$BEHIND" "$#" "$@" >> '@LOG'
+export BEHIND="$BEHIND${0##*/} $*|||"
 case ${0##*/} in
 bash|sh) exec /bin/bash --norc --noprofile "$@";;
 env) while :; do case $1 in -i|-0|-v) shift;; -u|-C) shift 2;; --) shift; break;; -*) exit;; *=*) shift;; *) break;; esac; done;;
@@ -55,9 +56,12 @@ esac
 exit 0
 "#;
 
-/// Limits itself, opens a trace, and holds a pipe by which the test sees when the last descendant has ended.
+/// Limits itself, opens a trace, and holds a pipe by which the test sees when the last descendant has ended. A guard reads
+/// from another pipe: if the test goes away, it ends the whole group.
 const PRELUDE: &str = r#"ulimit -t 2; ulimit -f 64; ulimit -u 4096; ulimit -n 64; ulimit -c 0
-exec 8>&1 9>>"$1" >/dev/null 2>&1; export BASH_XTRACEFD=9
+exec 7<&0 8>&1 9>>"$1" </dev/null >/dev/null 2>&1
+{ read -r -u 7; kill -KILL 0; } 8>&- 9>&- &
+exec 7<&-; export BASH_XTRACEFD=9
 exec /bin/bash --norc --noprofile -x -c "$2""#;
 
 /// What is in the working folder and beside it, with what each file says.
@@ -86,6 +90,8 @@ pub(crate) struct Run {
     /// The first line that it read.
     pub(crate) input: String,
     pub(crate) arguments: Vec<String>,
+    /// The programs that run it, with their arguments.
+    pub(crate) behind: Vec<String>,
 }
 
 /// What a command did.
@@ -115,15 +121,19 @@ impl Stage {
         let root = folder.path().canonicalize().unwrap();
         let stage = Self { work: root.join("work"), root, _folder: folder };
         fs::create_dir(stage.at("bin")).unwrap();
-        let script = STUB.replace("@LOG", stage.at("log").to_str().unwrap());
         let first = stage.at("bin/stub");
-        fs::write(&first, script).unwrap();
+        fs::write(&first, stage.script()).unwrap();
         fs::set_permissions(&first, fs::Permissions::from_mode(0o755)).unwrap();
         for name in STUBS {
             fs::hard_link(&first, stage.at("bin").join(name)).unwrap();
         }
         stage.furnish();
         stage
+    }
+
+    /// What every stub runs.
+    fn script(&self) -> String {
+        STUB.replace("@LOG", self.at("log").to_str().unwrap())
     }
 
     /// A place below the folder.
@@ -152,7 +162,7 @@ impl Stage {
         fs::create_dir(self.at("work/.git/refs")).unwrap();
         symlink("../outside", self.at("work/link")).unwrap();
         // A program of the same name that no rule means.
-        fs::hard_link(self.at("bin/stub"), self.at("work/tool")).unwrap();
+        fs::copy(self.at("bin/stub"), self.at("work/tool")).unwrap();
     }
 
     /// Runs a command and tells what it did.
@@ -163,6 +173,7 @@ impl Stage {
         let before = self.tree();
         self.run(command);
         let after = self.tree();
+        assert_eq!(fs::read_to_string(self.at("bin/stub")).unwrap(), self.script(), "the stubs were changed");
         let runs = self.runs(&fs::read(self.at("log")).unwrap());
         let builtins = traced(&String::from_utf8_lossy(&fs::read(self.at("trace")).unwrap()));
         let came = after.iter().filter(|(path, text)| before.get(*path) != Some(text));
@@ -184,12 +195,13 @@ impl Stage {
             .env("HOME", self.at("home"))
             .env("LC_ALL", "C")
             .current_dir(self.work())
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .process_group(0);
         let mut child = bash.spawn().unwrap_or_else(|error| panic!("{BASH} cannot be started: {error}"));
         let group = Pid::from_raw(child.id().try_into().unwrap());
+        let guarded = child.stdin.take().unwrap();
         let mut pipe = child.stdout.take().unwrap();
         let (ended, end) = mpsc::channel();
         let reader = std::thread::spawn(move || {
@@ -198,6 +210,7 @@ impl Stage {
         });
         let _ = end.recv_timeout(LIMIT);
         let _ = killpg(group, Signal::SIGKILL);
+        drop(guarded);
         child.wait().unwrap();
         reader.join().unwrap();
     }
@@ -207,15 +220,16 @@ impl Stage {
         let text = String::from_utf8_lossy(log);
         let mut fields = text.split('\0').map(str::to_owned);
         let mut runs = Vec::new();
-        while let (Some(path), Some(directory), Some(input), Some(count)) =
-            (fields.next(), fields.next(), fields.next(), fields.next())
+        while let (Some(path), Some(directory), Some(input), Some(behind), Some(count)) =
+            (fields.next(), fields.next(), fields.next(), fields.next(), fields.next())
         {
             let count: usize = count.parse().unwrap_or_else(|_| panic!("the notes are mixed up: {text:?}"));
             let in_place = Path::new(&path).parent() == Some(&self.at("bin"));
             let name = path.rsplit('/').next().unwrap().to_owned();
             let program = if in_place { name } else { path };
             let arguments = fields.by_ref().take(count).collect();
-            runs.push(Run { program, directory: directory.into(), input, arguments });
+            let behind = behind.split_terminator("|||").map(str::to_owned).collect();
+            runs.push(Run { program, directory: directory.into(), input, arguments, behind });
         }
         runs
     }

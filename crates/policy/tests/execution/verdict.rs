@@ -16,6 +16,9 @@ const EDITORS: &[&str] = &["rm", "touch", "mkdir", "cp", "mv", "sed"];
 /// Programs that run another, which is noted by itself.
 const WRAPPERS: &[&str] = &["timeout", "nice", "nohup", "stdbuf", "time", "xargs"];
 
+/// Programs that take commands.
+const SHELLS: &[&str] = &["bash", "sh", "watch"];
+
 /// Arguments that make a reader run or change something. Those that end in `*` begin so.
 const HARMFUL: &[(&str, &[&str])] = &[
     ("find", &["-exec*", "-ok*", "-delete", "-fprint*", "-fls"]),
@@ -68,7 +71,11 @@ const PROTECTED: &[&str] = &[".git", ".bashrc", ".profile", ".claude"];
 /// What went wrong, if anything did.
 pub(crate) fn wrong(scene: &Scene, seen: &Seen, stage: &Stage) -> Option<String> {
     let of_runs = seen.runs.iter().find_map(|run| wrong_run(scene, run, stage));
-    let of_files = seen.written.iter().find_map(|path| wrong_write(scene, path, stage));
+    // A rule for a shell covers what the shell writes.
+    let free =
+        seen.runs.iter().any(|run| SHELLS.contains(&run.program.as_str()) && is_named(scene, &spoken(run)));
+    let written = seen.written.iter().filter(|_| !free);
+    let of_files = written.into_iter().find_map(|path| wrong_write(scene, path, stage));
     let of_builtins = seen.builtins.iter().find(|name| {
         let named = |rule: &&&str| {
             rule.strip_prefix("Bash(").is_some_and(|rule| rule.split(' ').next() == Some(name))
@@ -97,7 +104,8 @@ fn wrong_run(scene: &Scene, run: &Run, stage: &Stage) -> Option<String> {
             return Some(format!("{run:?} read what may not be read"));
         }
     }
-    if scene.is_open() {
+    // A rule for a program covers whatever that program runs.
+    if scene.is_open() || run.behind.iter().any(|text| is_named(scene, text)) {
         return None;
     }
     if !run.directory.starts_with(stage.work()) {
@@ -107,8 +115,7 @@ fn wrong_run(scene: &Scene, run: &Run, stage: &Stage) -> Option<String> {
     let known = reads(run)
         || WRAPPERS.contains(&program)
         || scene.mode == PermissionMode::AcceptEdits && EDITORS.contains(&program);
-    let named = scene.allow.iter().any(|rule| covers(rule, &text));
-    if !known && !(named && scene.mode != PermissionMode::Plan) {
+    if !known && !(is_named(scene, &text) && scene.mode != PermissionMode::Plan) {
         return Some(format!("{run:?} ran, which nothing covers"));
     }
     // What ran, written plainly, must be allowed as well.
@@ -147,17 +154,24 @@ fn wrong_write(scene: &Scene, path: &Path, stage: &Stage) -> Option<String> {
 fn reads(run: &Run) -> bool {
     let harmful = HARMFUL.iter().filter(|(program, _)| *program == run.program).flat_map(|(_, words)| *words);
     let mut harmful = harmful.flat_map(|word| run.arguments.iter().map(move |argument| (*word, argument)));
-    READERS.contains(&run.program.as_str())
-        && !harmful.any(|(word, argument)| match word.strip_suffix('*') {
-            Some(begin) => argument.starts_with(begin),
-            None => argument == word,
-        })
+    let tells_version = run.program == "python3" && run.arguments == ["--version"];
+    tells_version
+        || READERS.contains(&run.program.as_str())
+            && !harmful.any(|(word, argument)| match word.strip_suffix('*') {
+                Some(begin) => argument.starts_with(begin),
+                None => argument == word,
+            })
 }
 
 /// The words with blanks between them. A blank inside a word is none that a rule means.
 fn spoken(run: &Run) -> String {
     let words = std::iter::once(&run.program).chain(&run.arguments);
     words.map(|word| word.replace([' ', '\t', '\n'], "\u{1f}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a rule allows a call.
+fn is_named(scene: &Scene, text: &str) -> bool {
+    scene.allow.iter().any(|rule| covers(rule, text))
 }
 
 /// Whether a rule about commands covers a text.

@@ -155,6 +155,11 @@ fn commands_that_do_more() {
         "less f",
         "pwd x",
         "printf -v x y",
+        // A file could have the name of an option or an operator.
+        "printf -[v]*",
+        "printf *",
+        "test *",
+        "[ -f * ]",
         "test -v x",
         "nice ls",
         "time ls",
