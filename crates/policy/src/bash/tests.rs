@@ -5,6 +5,7 @@ use std::path::Path;
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::decision::{Danger, Decision, Reason};
+use crate::fs::FakeFs;
 use crate::ruleset::Source;
 use crate::testing::{Room, answer};
 use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
@@ -226,6 +227,20 @@ fn readers_stay_inside() {
 }
 
 #[test]
+fn a_glob_is_no_way_to_other_files_or_options() {
+    let mut room = Room::new();
+    // What the glob finds is read, but for the first, which is the pattern.
+    check(
+        &room,
+        Default,
+        &[("grep x *.txt", 'A'), ("grep /etc/pass* notes.txt", '?'), ("grep *.txt x", '?')],
+    );
+    check(&room, Default, &[("grep -e x /etc/pass*", '?'), ("grep -e x *.txt", 'A')]);
+    room.fs = FakeFs::with_files(["/fx/proj/-R", "/fx/proj/a.txt"]);
+    check(&room, Default, &[("grep x *", '?'), ("grep x ./*", 'A'), ("grep x a*", 'A'), ("wc ?R", '?')]);
+}
+
+#[test]
 fn a_command_rule_never_approves_a_target() {
     let room = Room::new().rules(&["Bash(echo *)", "Bash(touch *)", "Edit(docs/**)"], &[], &[]);
     check(
@@ -360,8 +375,8 @@ fn a_question_says_what_it_is_about() {
 fn only_the_own_repository_is_trusted() {
     let mut room = Room::new();
     check(&room, Default, &[("git status", 'A'), ("git -C . status", '?')]);
-    room.fs = crate::fs::FakeFs::with_files(["/fx/proj/HEAD", "/fx/proj/objects/", "/fx/proj/refs/"]);
+    room.fs = FakeFs::with_files(["/fx/proj/HEAD", "/fx/proj/objects/", "/fx/proj/refs/"]);
     check(&room, Default, &[("git status", '?')]);
-    room.fs = crate::fs::FakeFs::with_files(["/fx/proj/a"]).link("/fx/proj/.git", "/fx/outside/.git");
+    room.fs = FakeFs::with_files(["/fx/proj/a"]).link("/fx/proj/.git", "/fx/outside/.git");
     check(&room, Default, &[("git status", '?')]);
 }

@@ -117,6 +117,7 @@ impl Parser<'_> {
         // A loop sets its variable, and a program could heed that.
         if !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
             || name.ends_with("_proxy")
+            || name.starts_with("npm_")
         {
             self.found.note(Kind::Assignment);
         }

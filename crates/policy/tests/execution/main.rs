@@ -6,10 +6,12 @@
 //!
 //! `WHIMBREL_FUZZ_CASES=1000000 cargo test -p whimbrel-policy --test execution` looks for longer, each time elsewhere.
 //!
-//! Rooms: `grammar` (commands), `scene` (rules and the judge), `stage` (folder, stubs, bash), `verdict` (what may have
-//! happened).
+//! Rooms: `grammar` (commands), `pieces` (what they are made of), `scene` (rules and the judge), `stage` (folder, stubs,
+//! bash), `verdict` (what may have happened).
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod grammar;
+mod pieces;
 mod scene;
 mod stage;
 mod verdict;

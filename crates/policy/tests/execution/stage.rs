@@ -41,7 +41,7 @@ sudo) while :; do case $1 in -u|-g) shift 2;; -*) shift;; *=*) shift;; *) break;
 timeout) while :; do case $1 in -k|-s) shift 2;; -*) shift;; *) break;; esac; done; shift;;
 nice) case $1 in -n) shift 2;; -*) shift;; esac;;
 stdbuf|nohup|setsid|time) while :; do case $1 in -*) shift;; *) break;; esac; done;;
-watch) shift $(($# > 0)); exec /bin/bash --norc --noprofile -c "$*";;
+watch) exec /bin/bash --norc --noprofile -c "$*";;
 xargs)
     while :; do case $1 in -n|-I|-P|-d|-L) shift 2;; -*) shift;; *) break;; esac; done
     while read -r line; do set -- "$@" $line; done;;
@@ -161,8 +161,11 @@ impl Stage {
         fs::create_dir(self.at("work/.git/objects")).unwrap();
         fs::create_dir(self.at("work/.git/refs")).unwrap();
         symlink("../outside", self.at("work/link")).unwrap();
-        // A program of the same name that no rule means.
-        fs::copy(self.at("bin/stub"), self.at("work/tool")).unwrap();
+        // Programs of the same name that no rule means; the second is found if the path for programs becomes a number.
+        fs::create_dir(self.at("work/0")).unwrap();
+        for place in ["work/tool", "work/0/tool"] {
+            fs::copy(self.at("bin/stub"), self.at(place)).unwrap();
+        }
     }
 
     /// Runs a command and tells what it did.

@@ -157,6 +157,9 @@ fn commands_that_do_more() {
         "printf -v x y",
         // A file could have the name of an option or an operator.
         "printf -[v]*",
+        "printf -- *",
+        "printf a%n PATH",
+        "printf '%s%-5.2ln' a PATH",
         "printf *",
         "test *",
         "[ -f * ]",
