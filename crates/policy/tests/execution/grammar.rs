@@ -38,8 +38,8 @@ fn blanks() -> impl Strategy<Value = String> + Clone {
 fn simple() -> impl Strategy<Value = String> {
     let program = prop_oneof![14 => one_of(PROGRAMS), 1 => one_of(DISGUISED)];
     let few = |strategy: BoxedStrategy<String>, seldom: u32| prop_oneof![seldom => Just(Vec::new()), 1 => vec(strategy, 1..3)];
-    let assignments = few(one_of(ASSIGNMENTS).boxed(), 9);
-    let prefixes = few(one_of(PREFIXES).boxed(), 6);
+    let assignments = few(one_of(ASSIGNMENTS).boxed(), 6);
+    let prefixes = few(one_of(PREFIXES).boxed(), 3);
     let redirects = few(one_of(REDIRECTS).boxed(), 4);
     (assignments, prefixes, program, vec((blanks(), words()), 0..4), redirects, any::<prop::sample::Index>())
         .prop_map(|(assignments, prefixes, program, words, redirects, place)| {

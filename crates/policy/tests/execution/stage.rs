@@ -161,9 +161,9 @@ impl Stage {
         fs::create_dir(self.at("work/.git/objects")).unwrap();
         fs::create_dir(self.at("work/.git/refs")).unwrap();
         symlink("../outside", self.at("work/link")).unwrap();
-        // Programs of the same name that no rule means; the second is found if the path for programs becomes a number.
+        // Programs of the same name that no rule means; the others are found if the path for programs is changed.
         fs::create_dir(self.at("work/0")).unwrap();
-        for place in ["work/tool", "work/0/tool"] {
+        for place in ["work/tool", "work/0/tool", "work/src/tool"] {
             fs::copy(self.at("bin/stub"), self.at(place)).unwrap();
         }
     }
