@@ -1,6 +1,7 @@
 //! The pieces that commands are made of.
 //!
-//! Nothing here may do harm if it is run: no absolute path but `/dev/null`, no network, no signals, no endless loop.
+//! Nothing here may do harm if it is run: no absolute path but `/dev/null`, no network, no signals, no endless
+//! loop, and no `command -p`, which would find real programs.
 
 /// Programs and builtins as they are mostly written.
 pub(crate) const PROGRAMS: &[&str] = &[
@@ -358,7 +359,6 @@ pub(crate) const PREFIXES: &[&str] = &[
     "nohup ",
     "stdbuf -oL ",
     "command ",
-    "command -p ",
     "builtin ",
     "xargs ",
     "! ",
