@@ -115,7 +115,8 @@ fn wrong_run(scene: &Scene, run: &Run, stage: &Stage) -> Option<String> {
     let known = reads(run)
         || WRAPPERS.contains(&program)
         || scene.mode == PermissionMode::AcceptEdits && EDITORS.contains(&program);
-    if !known && !(is_named(scene, &text) && scene.mode != PermissionMode::Plan) {
+    let granted = scene.mode != PermissionMode::Plan && is_named(scene, &text);
+    if !known && !granted {
         return Some(format!("{run:?} ran, which nothing covers"));
     }
     // What ran, written plainly, must be allowed as well.
@@ -138,7 +139,7 @@ fn wrong_write(scene: &Scene, path: &Path, stage: &Stage) -> Option<String> {
         "Read(.env)" => name == ".env",
         _ => false,
     };
-    if scene.deny.iter().any(|rule| is_meant(rule)) {
+    if scene.deny.iter().any(&is_meant) {
         return Some(format!("{path:?} was written in spite of a rule"));
     }
     if inside.components().any(|part| PROTECTED.iter().any(|name| part.as_os_str() == *name)) {
@@ -146,7 +147,7 @@ fn wrong_write(scene: &Scene, path: &Path, stage: &Stage) -> Option<String> {
     }
     let granted = scene.is_open()
         || scene.mode == PermissionMode::AcceptEdits
-        || scene.mode != PermissionMode::Plan && scene.allow.iter().any(|rule| is_meant(rule));
+        || scene.mode != PermissionMode::Plan && scene.allow.iter().any(is_meant);
     (!granted).then(|| format!("{path:?} was written, which nothing covers"))
 }
 
