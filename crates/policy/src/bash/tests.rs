@@ -47,6 +47,7 @@ fn each_part_needs_its_own_permission() {
             // Here `time` is a program, and the assignment is the command that it runs.
             ("command time CI=1 safe a", '?'),
             ("CI=1 time CI=1 safe a", '?'),
+            ("safe a | time CI=1 safe a", '?'),
             ("> /dev/null time CI=1 safe a", '?'),
             ("\\time CI=1 safe a", '?'),
             ("LD_PRELOAD=x safe a", '?'),

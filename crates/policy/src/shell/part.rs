@@ -115,8 +115,9 @@ fn narrow(facts: &mut Facts, given: &Written<'_>, stripped: &Stripped<'_>, name:
 /// Drops wrappers in their plain forms.
 fn strip<'a>(given: &Written<'a>) -> Stripped<'a> {
     let words = given.words;
-    // `time` is a word of the shell only where a command begins.
-    let mut timed = given.assignments.is_empty()
+    // `time` is a word of the shell only where a pipeline begins.
+    let mut timed = !given.command.after_pipe
+        && given.assignments.is_empty()
         && given.redirects.is_empty()
         && words.first().is_some_and(|word| word.raw == "time");
     let mut stripped = Stripped { words, wrapped: false, plain: true, more_arguments: false };
