@@ -240,7 +240,8 @@ async fn make(bench: Bench, wanted: Wanted, permitted: Permitted) -> Made {
         Verdict::Go { input, place } => {
             permitted.store(true, Ordering::Relaxed);
             let written = (input != wanted.input).then(|| Arc::new(wanted.input));
-            let call = Call { id: wanted.id, written, place, ..bench.call };
+            let sight = bench.gate.rights.sight();
+            let call = Call { id: wanted.id, written, place, sight, ..bench.call };
             aftermath::work(&bench.gate.lookout, &tool, call, input).await
         }
         Verdict::No { message, by } => denied(wanted, message, by),

@@ -198,6 +198,11 @@ impl<'a> ReadFilter<'a> {
         let path = resolve_absolute(path, &around);
         self.rules.reads(PermissionBehavior::Deny).any(|(_, rule)| some_spelling(rule, &path))
     }
+
+    /// The same for an absolute path without dots and without links on its way, which needs no look at the disk.
+    pub fn hides_unlinked(&self, path: &Path) -> bool {
+        self.rules.reads(PermissionBehavior::Deny).any(|(_, rule)| rule.matches(path))
+    }
 }
 
 #[cfg(test)]
@@ -229,6 +234,7 @@ mod tests {
             ["/fx/proj/secrets/key.txt", "/fx/proj/sub/.env", "/fx/proj/link_secret", "/fx/proj/SECRETS/x"];
         for path in hidden {
             assert!(filter.hides(Path::new(path)), "{path}");
+            assert_eq!(filter.hides_unlinked(Path::new(path)), !path.contains("link"), "{path}");
         }
         assert!(!filter.hides(Path::new("/fx/proj/notes.txt")));
         let free = Room::new();

@@ -15,6 +15,7 @@ use crate::engine::Engine;
 use crate::gate::Gate;
 use crate::knobs::KnobsReader;
 use crate::outbox::Outbox;
+use crate::permission::Sight;
 use crate::session::log::Identity;
 use crate::session::{Log, Place};
 use crate::tasks::Tasks;
@@ -107,6 +108,7 @@ impl Agents {
                     written: None,
                     workspace: Arc::clone(&home.workspace),
                     tasks: home.tasks.clone(),
+                    sight: Sight::default(),
                     consult,
                     agents: Some(self.clone()),
                     mode: home.gate.mode_switch(),

@@ -3,14 +3,17 @@
 //!
 //! Rooms: [`rights`] (mode, rules and directories as they stand), [`from_settings`] (those of settings),
 //! [`explain`] (why a call is judged so), [`question`] (what the host is asked), [`paths`] (where
-//! a path really leads), [`switch`] (turns the mode and tells the host).
+//! a path really leads), [`switch`] (turns the mode and tells the host), [`sight`] (what
+//! a search may see).
 
 pub mod explain;
 pub mod from_settings;
 pub mod paths;
 pub mod question;
 pub mod rights;
+pub mod sight;
 pub mod switch;
 
 pub use rights::Rights;
+pub use sight::Sight;
 pub use switch::ModeSwitch;

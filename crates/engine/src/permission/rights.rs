@@ -12,7 +12,7 @@ use whimbrel_policy::{
 };
 use whimbrel_wire::permission::{Destination, PermissionMode, PermissionUpdate};
 
-use crate::permission::from_settings;
+use crate::permission::{Sight, from_settings};
 use crate::settings::{self, Settings};
 use crate::workspace::Workspace;
 
@@ -166,6 +166,11 @@ impl Rights {
         let call = Call { tool, input };
         let judged = judge(&call, &standing.rules, mode, &standing.dirs, &facts);
         Judged { decision: judged.decision.in_mode(mode), ..judged }
+    }
+
+    /// What a search may see, as things stand.
+    pub fn sight(&self) -> Sight {
+        Sight::of(Arc::clone(&self.standing.borrow()), Arc::clone(&self.home))
     }
 
     /// The changes that are made from now on.

@@ -211,7 +211,7 @@ mod tests {
     use super::*;
     use crate::clock;
     use crate::consult::Consult;
-    use crate::permission::ModeSwitch;
+    use crate::permission::{ModeSwitch, Sight};
     use crate::tasks::Tasks;
 
     async fn done(bench: &Bench, command: &str) -> Done {
@@ -326,6 +326,7 @@ mod tests {
             mode: ModeSwitch::unheard(&workspace),
             workspace,
             tasks,
+            sight: Sight::default(),
             consult: Consult::nobody(),
             agents: None,
             cancel: cancel.clone(),

@@ -42,7 +42,7 @@ use whimbrel_wire::content::ResultContent;
 
 use crate::agents::Agents;
 use crate::consult::Consult;
-use crate::permission::ModeSwitch;
+use crate::permission::{ModeSwitch, Sight};
 use crate::tasks::Tasks;
 use crate::workspace::Workspace;
 
@@ -110,6 +110,8 @@ pub struct Call {
     pub workspace: Arc<Workspace>,
     /// The background work of the session.
     pub tasks: Tasks,
+    /// What may be read; taken anew for each call.
+    pub sight: Sight,
     /// A small model to ask.
     pub consult: Consult,
     /// Starts subagents; a subagent has none of its own.

@@ -20,8 +20,8 @@ use whimbrel_wire::permission::PermissionMode;
 use crate::consult::Consult;
 use crate::gate::{Gate, Verdict};
 use crate::outbox::Outbox;
-use crate::permission::{ModeSwitch, Rights};
 use crate::permission::rights::{Bypass, Grants};
+use crate::permission::{ModeSwitch, Rights};
 use crate::settings::Settings;
 use crate::tasks::Tasks;
 use crate::toolbox::{Offered, Person, Toolbox};
@@ -64,6 +64,7 @@ impl Room {
                 id: "toolu_1".into(),
                 place: None,
                 written: None,
+                sight: crate::permission::Sight::default(),
                 mode: ModeSwitch::unheard(&workspace),
                 workspace,
                 tasks: Tasks::new(mpsc::unbounded_channel().0),

@@ -16,7 +16,7 @@ use super::*;
 use crate::consult::Consult;
 use crate::cost::Ledger;
 use crate::engine::Engine;
-use crate::permission::ModeSwitch;
+use crate::permission::{ModeSwitch, Sight};
 use crate::tasks::Tasks;
 use crate::workspace::Workspace;
 
@@ -68,6 +68,7 @@ fn call(folder: &TempDir, replies: Value) -> (Call, Arc<Scripted>) {
         mode: ModeSwitch::unheard(&workspace),
         workspace,
         tasks: Tasks::new(mpsc::unbounded_channel().0),
+        sight: Sight::default(),
         agents: None,
         consult: Consult::new(Engine::new(providers), Ledger::default(), model, policy, "session".into()),
         cancel: CancellationToken::new(),
