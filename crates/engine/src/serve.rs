@@ -35,7 +35,7 @@ use crate::setup::{Setup, SetupError, Start};
 use crate::state::StateSign;
 use crate::tasks::{TaskEvent, Tasks};
 use crate::turn::{self, Ending};
-use crate::{clock, control, files, ids, task_news};
+use crate::{clock, control, files, ids, rewind, task_news};
 
 /// How long an interrupted turn may take to wind up when the session is stopped.
 const WIND_UP: Duration = Duration::from_millis(1500);
@@ -368,6 +368,7 @@ impl Session {
     /// Gives a prompt an id if it has none, and shows it to the host if the host wants that.
     async fn echo(&mut self, mut user: User) -> User {
         user.uuid.get_or_insert_with(ids::uuid);
+        rewind::begin(&self.setup.workspace, user.uuid.as_deref()).await;
         if self.setup.replay_user_messages {
             let session_id = self.outbox.session().to_owned();
             self.outbox.send(User { is_replay: Some(true), session_id, ..user.clone() }).await;
@@ -390,6 +391,7 @@ impl Session {
             uuid: ids::uuid(),
         });
         self.results += 1;
+        rewind::tell_losses(&self.setup.workspace, &self.outbox).await;
         self.agent = Some(agent);
         self.last_result = Some(result.clone());
         // The result is sent even if everything is to stop meanwhile; `stop` limits how long that may take.

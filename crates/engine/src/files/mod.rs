@@ -1,11 +1,12 @@
 //! Disk: looking at files, reading and replacing them. Only this room and the session log open files for the engine.
 //!
 //! Nothing here waits for a file that never ends: only regular files are opened, and every read has a limit. `put`
-//! makes and replaces files, `stage` holds a finished file beside the one whose place it takes, and `keep` carries over
+//! makes and replaces files, `restore` puts them back as they were, `stage` holds a finished file beside the one whose place it takes, and `keep` carries over
 //! what belongs to a file beside its bytes.
 
 mod keep;
 mod put;
+mod restore;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use nix::fcntl::OFlag;
 use tokio_util::task::AbortOnDropHandle;
 
 pub use put::{create, replace};
+pub use restore::{create_with_mode, link, mode, private_folder, remove};
 
 /// What stands at a path. Symbolic links are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,10 @@
 //! What is kept of a session on disk.
 //!
-//! Rooms: [`place`] (where transcripts lie), [`log`] (one session's transcript, append only), [`appender`] (its file).
+//! Rooms: [`place`] (where transcripts lie), [`log`] (one session's transcript, append only), [`appender`] (its file),
+//! [`checkpoint`] (files as they were at each prompt).
 
 pub mod appender;
+pub mod checkpoint;
 pub mod log;
 pub mod place;
 

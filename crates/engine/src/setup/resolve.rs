@@ -17,6 +17,7 @@ use crate::knobs::Knobs;
 use crate::permission::rights::{Bypass, Granted, Grants};
 use crate::permission::{Rights, paths};
 use crate::session::Place;
+use crate::session::checkpoint::{self, Checkpoints};
 use crate::setup::{absent, home};
 use crate::state::Wanted;
 use crate::toolbox::Toolbox;
@@ -110,7 +111,9 @@ impl Setup {
             )));
         }
         let spill = spill(place.as_ref(), env, &session);
-        let workspace = Arc::new(Workspace::new(root, spill, env.clone()));
+        let checkpoints =
+            checkpoints(options, config.as_deref().filter(|_| place.is_some()), &spill, &session);
+        let workspace = Arc::new(Workspace::new(root, spill, env.clone()).with_checkpoints(checkpoints));
         let granted = rights(options, env, &workspace)?;
         let warning = warnings(options, config.as_deref(), workspace.root(), granted.warnings, lost);
         let rights = granted.rights;
@@ -223,6 +226,15 @@ fn spill(place: Option<&Place>, env: &BTreeMap<String, String>, session: &str) -
         Some(place) => place.tool_results(session),
         None => home::temporary(env).join(format!("whimbrel-{session}")),
     }
+}
+
+/// Where copies of files go if they are wanted: below the settings, or beside the tool output when nothing is kept.
+fn checkpoints(options: &Options, config: Option<&Path>, spill: &Path, session: &str) -> Option<Checkpoints> {
+    let folder = || match config {
+        Some(config) => checkpoint::folder(config, session),
+        None => spill.join("file-history"),
+    };
+    options.enable_file_checkpointing.then(|| Checkpoints::new(folder()))
 }
 
 fn mode(options: &Options, env: &BTreeMap<String, String>) -> Result<PermissionMode, SetupError> {

@@ -5,6 +5,7 @@
 
 mod agent;
 mod bash;
+mod checkpoint;
 mod edit;
 mod encoding;
 mod example;
@@ -171,7 +172,11 @@ impl<T: Tool> AnyTool for T {
     }
 
     fn run<'a>(&'a self, input: Value, call: Call) -> Pin<Box<dyn Future<Output = Output> + Send + 'a>> {
-        Box::pin(async move { Tool::run(self, read_input::<T>(&input)?, call).await })
+        Box::pin(async move {
+            let input = read_input::<T>(&input)?;
+            checkpoint::keep(T::touches(&input), &call.workspace).await;
+            Tool::run(self, input, call).await
+        })
     }
 
     fn examples(&self) -> Vec<Example> {
