@@ -52,6 +52,7 @@ scenarios! {
     plain_text => "plain-text",
     prompts_joined => "prompts-joined",
     retry_announced => "retry-announced",
+    rewind_files => "rewind-files",
     subagent_denied_interrupt => "subagent-denied-interrupt",
     tool_loop => "tool-loop",
 }
