@@ -21,6 +21,7 @@ Whimbrel is an agent that works in this folder.
   whimbrel demo                  see it at work: no key, no network
   whimbrel \"fix the tests\"       give it a task; it asks before it acts
   whimbrel -p \"what is this?\"    answer and leave, for scripts and pipes
+  whimbrel sessions              earlier sessions: read, search, export
   whimbrel --help                everything else
 "
 }

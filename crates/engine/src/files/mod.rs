@@ -4,6 +4,7 @@
 //! makes and replaces files, `restore` puts them back as they were, `stage` holds a finished file beside the one whose place it takes, and `keep` carries over
 //! what belongs to a file beside its bytes.
 
+mod ends;
 mod keep;
 mod put;
 mod restore;
@@ -20,6 +21,7 @@ use std::time::SystemTime;
 use nix::fcntl::OFlag;
 use tokio_util::task::AbortOnDropHandle;
 
+pub use ends::{Ends, ends, open_for_parts, part};
 pub use put::{create, replace};
 pub use restore::{create_with_mode, link, mode, private_folder, remove};
 

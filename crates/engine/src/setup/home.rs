@@ -12,7 +12,7 @@ type Env = BTreeMap<String, String>;
 
 /// The folder of settings and transcripts. None where no variable names one, or only one that depends on where we
 /// happen to be.
-pub(super) fn config_folder(env: &Env) -> Option<PathBuf> {
+pub fn config_folder(env: &Env) -> Option<PathBuf> {
     match named(env, "CLAUDE_CONFIG_DIR") {
         Some(folder) => std::path::absolute(folder).ok(),
         None => named(env, "HOME").filter(|home| home.is_absolute()).map(|home| home.join(".claude")),

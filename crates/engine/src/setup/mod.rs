@@ -7,4 +7,5 @@ pub mod absent;
 mod home;
 pub mod resolve;
 
+pub use home::config_folder;
 pub use resolve::{Setup, SetupError, Start};
