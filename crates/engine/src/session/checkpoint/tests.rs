@@ -242,10 +242,10 @@ fn a_place_that_cannot_be_written_is_told_and_the_session_goes_on() {
 }
 
 #[test]
-fn a_full_disk_costs_the_copy_only() {
+fn without_a_journal_a_session_still_knows_its_own_prompts() {
     let scene = Scene::new();
     fs::write(scene.at("a"), "v0").unwrap();
-    // Writing to it fails as on a full disk.
+    // A journal that cannot be written: as good as a full disk.
     fs::create_dir_all(scene.copies()).unwrap();
     symlink("/dev/full", journal::path(&scene.copies())).unwrap();
     scene.checkpoints.begin("one");
