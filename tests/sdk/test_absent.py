@@ -36,7 +36,6 @@ AT_ONCE = {
     "another prompt tool": ({"permission_prompt_tool_name": "mcp__auth__ask"}, "mcp__auth__ask"),
     "a session id that is none": ({"session_id": "tuesday"}, "tuesday"),
     "a fallback model": ({"fallback_model": "claude-haiku-4-5"}, "fallback"),
-    "checkpoints of files": ({"enable_file_checkpointing": True}, "checkpoint"),
 }
 ROWS = [
     pytest.param(*row, id=name) for rows in (BY_ANSWER, AT_ONCE) for name, row in rows.items()

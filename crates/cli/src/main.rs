@@ -8,7 +8,7 @@
 //! - [`stdio`]: the wire over stdin and stdout
 //! - [`prompt`], [`print`]: one prompt, one answer; [`host`]: the host's side within this process
 //! - [`human`]: the same told to a person; [`terminal`]: whether there is one; [`welcome`]: when no model is set up
-//! - [`demo`]: a scripted run that needs nothing
+//! - [`demo`]: a scripted run that needs nothing; [`sessions`]: what was done before
 //! - [`home`]: where the user's files are
 //! - [`exit`], [`signals`]: how it ends
 
@@ -23,6 +23,7 @@ mod print;
 mod prompt;
 mod run;
 mod session;
+mod sessions;
 mod signals;
 mod stdio;
 mod terminal;

@@ -13,7 +13,7 @@ use crate::print::{Shown, print};
 use crate::session::{Env, Session};
 use crate::stdio::{OnMalformed, note};
 use crate::terminal::{self, Terminal};
-use crate::{demo, explain, home, prompt, signals, stdio, welcome};
+use crate::{demo, explain, home, prompt, sessions, signals, stdio, welcome};
 
 /// How a run ended.
 pub(crate) struct Ended {
@@ -32,7 +32,13 @@ pub(crate) fn main() -> i32 {
     let host = Host::from_env(entrypoint, variable("CLAUDE_AGENT_SDK_VERSION"));
     let caller = Caller::from_entrypoint(entrypoint);
     let terminal = Terminal::look(&env);
-    let parsed = arguments().and_then(|argv| {
+    let argv = arguments();
+    if let (Ok([command, rest @ ..]), Caller::Person) = (argv.as_deref(), caller)
+        && command == "sessions"
+    {
+        return sessions::main(rest, env, terminal);
+    }
+    let parsed = argv.and_then(|argv| {
         if argv.is_empty() && terminal.stdin {
             return Ok(None);
         }

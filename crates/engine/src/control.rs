@@ -8,8 +8,8 @@ use whimbrel_models::Thinking;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::control::{
     AccountInfo, AgentInfo, BinaryVersion, ControlResponse, Direction, Initialize, InitializeReply,
-    InterruptReply, McpStatusReply, ModelInfo, ModelList, Request, RewindFilesReply, SetModelReply,
-    SetPermissionModeReply, SlashCommand, TaskOutput,
+    InterruptReply, McpStatusReply, ModelInfo, ModelList, Request, SetModelReply, SetPermissionModeReply,
+    SlashCommand, TaskOutput,
 };
 use whimbrel_wire::options::SystemPrompt;
 use whimbrel_wire::permission::PermissionMode;
@@ -18,6 +18,7 @@ use whimbrel_wire::system::Status;
 use crate::agents::Definition;
 use crate::commands::{self, Command};
 use crate::hooks::HookSet;
+use crate::rewind;
 use crate::serve::Session;
 use crate::setup::{SetupError, absent};
 use crate::tasks::TaskReport;
@@ -72,14 +73,7 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         Request::McpStatus(_) => ControlResponse::success(id, &McpStatusReply { mcp_servers: Vec::new() }),
         Request::McpReconnect(ask) => no_server(id, &ask.server_name),
         Request::McpToggle(ask) => no_server(id, &ask.server_name),
-        Request::RewindFiles(_) => ControlResponse::success(
-            id,
-            &RewindFilesReply {
-                can_rewind: false,
-                error: Some("File rewinding is not enabled.".into()),
-                ..RewindFilesReply::default()
-            },
-        ),
+        Request::RewindFiles(asked) => rewind::answer(&session.setup.workspace, id, asked).await,
         Request::GetSettings(_) => settings::show(session, id),
         Request::ApplyFlagSettings(apply) => settings::lay_over(session, id, apply.settings),
         Request::UpdateSettings(update) => settings::keep(session, id, &update),

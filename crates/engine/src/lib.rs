@@ -4,7 +4,7 @@
 //!
 //! The rooms, along the way of one prompt:
 //! - front door: [`link`] (a pair of channels), [`serve()`] (the owner of a session), `control` (requests of the
-//!   host), [`ask`] (questions to the host), [`outbox`] (the way out), [`state`] (running, waiting, idle)
+//!   host), [`ask`] (questions to the host), [`outbox`] (the way out), `rewind` (files back as they were), [`state`] (running, waiting, idle)
 //! - the turn: [`turn`] (the loop), [`verdict`] (pure: what next), [`gate`] and [`permission`] (may it?), [`workshop`] (which
 //!   calls run side by side), [`cost`], [`report`](mod@report) (pure: the result frame), [`consult`] (a question beside the conversation)
 //! - what is said: [`conversation`] (transcript, history and host at once), [`context`] (prompt, surroundings), [`session`]
@@ -39,6 +39,7 @@ pub mod outbox;
 pub mod permission;
 mod queue;
 pub mod report;
+mod rewind;
 mod serve;
 pub mod session;
 pub mod settings;

@@ -12,6 +12,7 @@ use crate::hooks::{Folded, Scene, joined};
 use crate::ids;
 use crate::outbox::Outbox;
 use crate::queue::Due;
+use crate::rewind;
 use crate::turn::{self, Ending};
 use crate::verdict::End;
 
@@ -80,6 +81,7 @@ async fn begin(agent: &Agent, source: &str, cancel: &CancellationToken) -> Folde
 /// Takes a prompt in, if the hooks agree; if not, says how the turn ends.
 async fn hear(agent: &mut Agent, user: User, replay: bool, cancel: &CancellationToken) -> Result<(), Ending> {
     let user = echo(&agent.outbox, replay, user).await;
+    rewind::begin(&agent.bench.call.workspace, user.uuid.as_deref()).await;
     agent.bench.gate.lookout.set_prompt(user.uuid.as_deref());
     let text = || user.message.content.joined_text();
     let told = |scene: &Scene| scene.user_prompt_submit(text(), Some("sdk"));

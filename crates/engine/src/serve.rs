@@ -38,7 +38,7 @@ use crate::setup::{Setup, SetupError, Start};
 use crate::state::StateSign;
 use crate::tasks::{TaskEvent, Tasks};
 use crate::turn::{self, Ending};
-use crate::{clock, control, files, ids, task_news};
+use crate::{clock, control, files, ids, rewind, task_news};
 
 /// How long an interrupted turn may take to wind up when the session is stopped.
 const WIND_UP: Duration = Duration::from_millis(1500);
@@ -360,6 +360,7 @@ impl Session {
             for due in dues {
                 if let Due::Prompt(user) = due {
                     let user = opening::echo(&self.outbox, replay, *user).await;
+                    rewind::begin(&self.setup.workspace, user.uuid.as_deref()).await;
                     opening::record(&mut agent, &user);
                 }
             }
@@ -416,6 +417,7 @@ impl Session {
             uuid: ids::uuid(),
         });
         self.results += 1;
+        rewind::tell_losses(&self.setup.workspace, &self.outbox).await;
         self.agent = Some(agent);
         self.last_result = Some(result.clone());
         // The result is sent even if everything is to stop meanwhile; `stop` limits how long that may take.

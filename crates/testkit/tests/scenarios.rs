@@ -54,6 +54,7 @@ scenarios! {
     prompts_joined => "prompts-joined",
     question_to_the_person => "question-to-the-person",
     retry_announced => "retry-announced",
+    rewind_files => "rewind-files",
     search_leaves_out => "search-leaves-out",
     subagent_denied_interrupt => "subagent-denied-interrupt",
     tool_loop => "tool-loop",

@@ -23,6 +23,7 @@ Whimbrel is an agent that works in this folder.
   whimbrel -p \"what is this?\"    answer and leave, for scripts and pipes
   whimbrel permissions explain 'Bash(git push)'
                                  which rule decides on a call, and why
+  whimbrel sessions              earlier sessions: read, search, export
   whimbrel --help                everything else
 "
 }

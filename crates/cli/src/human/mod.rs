@@ -18,7 +18,8 @@ use whimbrel_wire::message::{Assistant, StreamEvent, TurnResult, User};
 use whimbrel_wire::system::{InformationLevel, Informational, SystemEvent};
 
 pub(crate) use label::failure;
-use label::{Mark, Rendering, call_label, clean, closing, gist};
+use label::{Mark, closing, gist};
+pub(crate) use label::{Rendering, call_label, clean};
 pub(crate) use question::Judge;
 pub(crate) use spinner::{BEAT, Spinner};
 

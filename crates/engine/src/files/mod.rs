@@ -4,13 +4,15 @@
 //!
 //! The file tools work on a [`Spot`]: a name in a folder that is held open. `folder` opens folders without following a
 //! link, so that nobody can lead a judged path elsewhere; `put` makes and replaces files, `stage` holds a finished file
-//! beside the one whose place it takes, and `keep` carries over what belongs to a file beside its bytes. The functions
+//! beside the one whose place it takes, `restore` puts files back as they were, `ends` reads the two ends of long ones, and `keep` carries over what belongs to a file beside its bytes. The functions
 //! in this file take paths by name, links included: they are for what needs no judgement.
 
+mod ends;
 mod folder;
 mod keep;
 mod kind;
 mod put;
+mod restore;
 mod spot;
 mod stage;
 #[cfg(test)]
@@ -25,8 +27,10 @@ use nix::fcntl::OFlag;
 use nix::sys::stat::stat;
 use tokio_util::task::AbortOnDropHandle;
 
+pub use ends::{Ends, ends, open_for_parts, part};
 pub use kind::{Kind, Stamp};
 pub use put::create;
+pub use restore::{create_with_mode, link, mode, private_folder, remove};
 pub use spot::{Moved, Spot};
 
 /// Does disk work beside the async threads. Dropping the future drops work that has not begun; work that has is short

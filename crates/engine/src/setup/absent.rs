@@ -25,7 +25,6 @@ pub fn in_options(options: &Options) -> Option<String> {
         (!options.plugins.is_empty(), "plugins (--plugin-dir)"),
         (options.session_mirror, "a session mirror (--session-mirror)"),
         (options.fallback_model.is_some(), "a fallback model (--fallback-model)"),
-        (options.enable_file_checkpointing, "file checkpoints"),
         (options.skills.as_ref().is_some_and(|skills| !skills.is_empty()), "skills"),
         (options.resume_drops_turn.is_some(), "dropping a turn (--resume-drops-turn)"),
         (!options.tool_aliases.is_empty(), "aliases for tools"),

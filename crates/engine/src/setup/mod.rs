@@ -8,4 +8,5 @@ mod configure;
 mod home;
 pub mod resolve;
 
+pub use crate::settings::config_folder;
 pub use resolve::{Setup, SetupError, Start};

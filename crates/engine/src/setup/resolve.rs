@@ -19,7 +19,8 @@ use crate::knobs::Knobs;
 use crate::permission::rights::{Bypass, Granted, Grants};
 use crate::permission::{Rights, paths};
 use crate::session::Place;
-use crate::settings::{Known, Settings};
+use crate::session::checkpoint::{self, Checkpoints};
+use crate::settings::{self, Known, Settings};
 use crate::setup::{absent, configure, home};
 use crate::state::Wanted;
 use crate::toolbox::{Person, Toolbox};
@@ -145,7 +146,10 @@ impl Setup {
             )));
         }
         let spill = spill(place.as_ref(), env, &session);
-        let workspace = Arc::new(Workspace::new(root, spill, env.clone()));
+        let config = settings::config_folder(env);
+        let checkpoints =
+            checkpoints(options, config.as_deref().filter(|_| place.is_some()), &spill, &session);
+        let workspace = Arc::new(Workspace::new(root, spill, env.clone()).with_checkpoints(checkpoints));
         let mut warnings: Vec<String> = lost.into_iter().chain(settings.warnings().iter().cloned()).collect();
         warnings.extend(absent::unheeded(&settings));
         let (hooks, about_hooks) = configure::hooks(settings.effective())?;
@@ -294,6 +298,15 @@ fn spill(place: Option<&Place>, env: &BTreeMap<String, String>, session: &str) -
         Some(place) => place.tool_results(session),
         None => home::temporary(env).join(format!("whimbrel-{session}")),
     }
+}
+
+/// Where copies of files go if they are wanted: below the settings, or beside the tool output when nothing is kept.
+fn checkpoints(options: &Options, config: Option<&Path>, spill: &Path, session: &str) -> Option<Checkpoints> {
+    let folder = || match config {
+        Some(config) => checkpoint::folder(config, session),
+        None => spill.join("file-history"),
+    };
+    options.enable_file_checkpointing.then(|| Checkpoints::new(folder()))
 }
 
 /// Whether a mistake would have the whole machine.

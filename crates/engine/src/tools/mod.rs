@@ -6,6 +6,7 @@
 mod agent;
 mod ask_user_question;
 mod bash;
+mod checkpoint;
 mod edit;
 mod encoding;
 mod enter_plan_mode;
@@ -215,7 +216,11 @@ impl<T: Tool> AnyTool for T {
     }
 
     fn run<'a>(&'a self, input: Value, call: Call) -> Pin<Box<dyn Future<Output = Output> + Send + 'a>> {
-        Box::pin(async move { Tool::run(self, read_input::<T>(&input)?, call).await })
+        Box::pin(async move {
+            let input = read_input::<T>(&input)?;
+            checkpoint::keep(T::touches(&input), &call.workspace).await;
+            Tool::run(self, input, call).await
+        })
     }
 
     fn examples(&self) -> Vec<Example> {
