@@ -1,9 +1,12 @@
 //! What the model is told beside the conversation itself.
 //!
-//! Rooms: [`prompt`] (the system prompt), [`surroundings`] (where and when we work), [`changes`] (files that somebody
-//! else changed meanwhile), [`compact`](mod@compact) (a summary in place of the conversation).
+//! Rooms: [`prompt`] (the system prompt), [`surroundings`] (where and when we work), [`memory`] (instruction files),
+//! [`mentions`] (paths that a text names), [`changes`] (files that somebody else changed meanwhile),
+//! [`compact`](mod@compact) (a summary in place of the conversation).
 
 pub mod changes;
 pub mod compact;
+pub mod memory;
+pub mod mentions;
 pub mod prompt;
 pub mod surroundings;
