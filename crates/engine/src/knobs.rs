@@ -1,4 +1,4 @@
-//! What a host can turn while a session runs. Written only by `control`; a turn reads a snapshot at each step.
+//! What a host can turn while a session runs. Written only by `control` and commands; a turn reads a snapshot at each step.
 
 use tokio::sync::watch;
 use whimbrel_models::{Effort, Thinking};

@@ -1,8 +1,11 @@
 //! The owner of a session: one task that takes everything off the inbox and starts turns.
 //!
 //! "Input finished" and "stop" are different facts. When the host finishes its input the session goes on until nothing
-//! runs and nothing is queued; only the link's stop token ends it at once.
+//! runs and nothing is queued; only the link's stop token ends it at once. What slash commands start is in `command`.
 
+mod command;
+
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,8 +22,10 @@ use whimbrel_wire::{Frame, PROTOCOL_VERSION, Role, WireError};
 use crate::agent::Agent;
 use crate::agents::{Agents, Home};
 use crate::ask::Ask;
-use crate::commands::{self, Action, Command, compact};
-use crate::context::{changes, prompt, surroundings};
+use crate::commands::{self, Job};
+use crate::context::memory::Memory;
+use crate::context::usage::Gauge;
+use crate::context::{attach, changes, prompt, surroundings};
 use crate::cost::Ledger;
 use crate::denials::Denials;
 use crate::engine::Engine;
@@ -169,6 +174,8 @@ pub(crate) struct Session {
     /// The agent, while no turn owns it. Made with the first turn, so that `initialize` can still shape it.
     agent: Option<Agent>,
     running: Option<Running>,
+    /// How full the context of the agent is.
+    gauge: Gauge,
     pub(crate) queue: Queue,
     results: u32,
     last_result: Option<TurnResult>,
@@ -188,8 +195,8 @@ struct Running {
 enum Work {
     /// The model answers.
     Turn,
-    /// The conversation is summarised.
-    Compact(Box<compact::Wish>),
+    /// A command is run.
+    Command(Job),
 }
 
 /// Ends when the turn under way ends; never, if there is none.
@@ -232,6 +239,7 @@ impl Session {
             state: StateSign::new(outbox.clone(), setup.state_wanted),
             agent: None,
             running: None,
+            gauge: Gauge::default(),
             queue: Queue::default(),
             results: 0,
             last_result: None,
@@ -289,19 +297,18 @@ impl Session {
         if self.running.is_some() {
             return;
         }
-        let Some(batch) = self.queue.take() else { return };
+        let Some(batch) = self.queue.take(&self.setup.commands) else { return };
         let mut agent = match self.agent.take() {
             Some(agent) => agent,
             None => self.agents().main(self.system()),
         };
+        self.gauge = agent.conversation.gauge().clone();
         if let Some(changed) = changes::since_seen(&self.setup.workspace) {
             agent.conversation.brief(&changed);
         }
         match batch {
             Batch::Said(dues) => self.start_turn(agent, dues).await,
-            Batch::Command { command: Command { action: Action::Compact, .. }, rest, prompt } => {
-                self.start_compact(agent, rest, *prompt).await;
-            }
+            Batch::Command { called, prompt } => self.start_command(agent, called, *prompt).await,
         }
     }
 
@@ -325,13 +332,6 @@ impl Session {
         self.run(agent, Work::Turn, origin);
     }
 
-    async fn start_compact(&mut self, agent: Agent, keep: String, prompt: User) {
-        self.state.running().await;
-        let prompt = self.echo(prompt).await;
-        let wish = compact::Wish { keep, prompt, init: self.init() };
-        self.run(agent, Work::Compact(Box::new(wish)), None);
-    }
-
     /// Runs a turn, or what a command does in its place, beside everything else.
     fn run(&mut self, mut agent: Agent, work: Work, origin: Option<Origin>) {
         agent.ledger.begin_turn();
@@ -341,7 +341,7 @@ impl Session {
         let turn = Box::pin(async move {
             let ending = match work {
                 Work::Turn => turn::run(&mut agent, &token).await,
-                Work::Compact(wish) => compact::run(&mut agent, *wish, &token).await,
+                Work::Command(job) => commands::run(&mut agent, job, &token).await,
             };
             (agent, ending)
         });
@@ -361,6 +361,9 @@ impl Session {
     /// Puts a prompt into the conversation.
     async fn say(&mut self, agent: &mut Agent, user: User) {
         let user = self.echo(user).await;
+        if user.client_composed != Some(true) {
+            attach::mentioned(agent, &user.message.content.joined_text()).await;
+        }
         let mode = self.setup.rights.mode().to_string();
         agent.conversation.prompt(user.uuid.as_deref().unwrap_or_default(), &user.message.content, &mode);
     }
@@ -430,7 +433,7 @@ impl Session {
             api_key_source: self.engine.providers().key_source().into(),
             claude_code_version: PROTOCOL_VERSION.into(),
             output_style: "default".into(),
-            slash_commands: commands::ALL.iter().map(|command| command.name.to_owned()).collect(),
+            slash_commands: self.setup.commands.names(),
             betas: (!self.setup.limits.betas.is_empty()).then(|| self.setup.limits.betas.clone()),
             ..Init::default()
         }
@@ -463,7 +466,13 @@ impl Session {
             workspace: Arc::clone(workspace),
             tasks: self.tasks.clone(),
             small_model: small_model.clone(),
+            memory: Memory::new(Arc::clone(&self.setup.ground), self.home().as_deref()),
         })
+    }
+
+    /// The person's home folder.
+    fn home(&self) -> Option<PathBuf> {
+        self.setup.workspace.variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
     }
 
     fn gate(&self) -> Gate {

@@ -49,6 +49,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
     let mut next = Next::Ask;
     let mut workshop = Workshop::new(agent.bench.clone());
     let started = clock::monotonic();
+    agent.report_memory().await;
     loop {
         match next {
             Next::Ask | Next::Nudge(_) => {
@@ -68,6 +69,8 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
             Next::Act => {
                 let stop = act(agent, &mut workshop, &mut ending.num_turns, cancel).await;
                 now.event = Happened::Acted { stop };
+                agent.recall();
+                agent.report_memory().await;
                 now.recoveries = 0;
             }
             Next::End(end) => {
@@ -211,6 +214,7 @@ async fn record(
         Block::Text { text: said, .. } => text = Some(said.clone()),
         Block::ToolUse { id, name, input } => {
             agent.conversation.name_call(id);
+            agent.memory.watch(name, input);
             wanted = Some(Wanted { id: id.clone(), tool: name.clone(), input: input.clone(), bad_input });
         }
         _ => {}

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, Limits};
 use crate::agents::Definition;
 use crate::consult::Consult;
+use crate::context::memory::Memory;
 use crate::conversation::{Conversation, Speaker};
 use crate::cost::Ledger;
 use crate::denials::Denials;
@@ -58,6 +59,8 @@ pub struct Home {
     pub tasks: Tasks,
     /// The model for small jobs.
     pub small_model: String,
+    /// The instruction files, which every agent is told anew.
+    pub memory: Memory,
 }
 
 /// What is an agent's own.
@@ -123,6 +126,7 @@ impl Home {
         let mut agent = Agent {
             engine: self.engine.clone(),
             conversation: Conversation::new(log, self.outbox.clone(), speaker),
+            memory: self.memory.fresh(),
             preamble: self.engine.preamble(system, bench.toolbox.specs()),
             bench,
             knobs,

@@ -5,6 +5,9 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 /// Punctuation that ends a sentence rather than a path.
 const AFTERWARDS: [char; 9] = ['.', ',', ';', ':', '!', '?', ')', '"', '\''];
 
+/// More than this nobody means.
+const MOST: usize = 100;
+
 /// A path that a text names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
@@ -21,7 +24,7 @@ impl Mention {
     }
 }
 
-/// The paths that a Markdown text names, in order, each once.
+/// The first paths that a Markdown text names, in order, each once.
 pub fn find(text: &str) -> Vec<Mention> {
     // Most texts name none, and are not parsed.
     if !text.contains('@') {
@@ -37,6 +40,9 @@ pub fn find(text: &str) -> Vec<Mention> {
             && !found.contains(&mention)
         {
             found.push(mention);
+            if found.len() == MOST {
+                break;
+            }
         }
         before = c;
     }
@@ -112,9 +118,8 @@ mod tests {
     }
 
     #[test]
-    fn no_text_takes_long() {
-        for text in ["@".repeat(100_000), "`@".repeat(50_000), "@a ".repeat(2_000), "> @".repeat(20_000)] {
-            find(&text);
-        }
+    fn a_text_cannot_name_files_without_end() {
+        let text: String = (0..1_000).map(|n| format!("@{n} ")).collect();
+        assert_eq!(find(&text).len(), MOST);
     }
 }

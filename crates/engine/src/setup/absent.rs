@@ -52,15 +52,15 @@ pub fn in_initialize(initialize: &Initialize) -> Option<String> {
     rows.iter().find(|(asked, _)| *asked).map(|(_, what)| sentence(what))
 }
 
-/// Settings and memory files that were asked for, by name or by default, and that this version does not read.
+/// Settings files that were asked for, by name or by default, and that this version does not read.
 pub fn unread_files(options: &Options, home: Option<&Path>, root: &Path) -> Option<String> {
     let asked = |source| options.setting_sources.as_ref().is_none_or(|sources| sources.contains(&source));
     let mut files = Vec::new();
     if let (Some(home), true) = (home, asked(SettingSource::User)) {
-        files.extend([home.join("settings.json"), home.join("CLAUDE.md")]);
+        files.push(home.join("settings.json"));
     }
     if asked(SettingSource::Project) {
-        files.extend([root.join(".claude/settings.json"), root.join(".mcp.json"), root.join("CLAUDE.md")]);
+        files.extend([root.join(".claude/settings.json"), root.join(".mcp.json")]);
     }
     if asked(SettingSource::Local) {
         files.push(root.join(".claude/settings.local.json"));
@@ -69,7 +69,7 @@ pub fn unread_files(options: &Options, home: Option<&Path>, root: &Path) -> Opti
     let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
     (!names.is_empty()).then(|| {
         let names = names.join(", ");
-        format!("This version of Whimbrel does not read settings and memory files yet. Rules, hooks and instructions in these are not in force: {names}")
+        format!("This version of Whimbrel does not read settings files yet. Rules and hooks in these are not in force: {names}")
     })
 }
 

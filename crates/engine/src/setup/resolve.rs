@@ -10,8 +10,10 @@ use whimbrel_wire::permission::PermissionMode;
 
 use crate::agent::Limits;
 use crate::agents::definition::{self, Definition};
+use crate::commands::Commands;
 use crate::engine::Engine;
 use crate::files::{self, Kind};
+use crate::ground::Ground;
 use crate::ids;
 use crate::knobs::Knobs;
 use crate::permission::rights::{Bypass, Granted, Grants};
@@ -58,6 +60,10 @@ pub struct Setup {
     pub rights: Rights,
     /// Whether the host answers permission questions.
     pub host_answers: bool,
+    /// Where the person's and the project's files lie.
+    pub ground: Arc<Ground>,
+    /// The slash commands.
+    pub commands: Commands,
     /// The system prompt that was asked for.
     pub system_prompt: Option<SystemPrompt>,
     /// What is added to it.
@@ -112,7 +118,13 @@ impl Setup {
         let spill = spill(place.as_ref(), env, &session);
         let workspace = Arc::new(Workspace::new(root, spill, env.clone()));
         let granted = rights(options, env, &workspace)?;
-        let warning = warnings(options, config.as_deref(), workspace.root(), granted.warnings, lost);
+        let ground = Arc::new(Ground::of(options, env, config.clone(), workspace.root()));
+        let (commands, about_commands) = match options.extra_args.contains_key("disable-slash-commands") {
+            true => (Commands::none(), Vec::new()),
+            false => Commands::find(&ground),
+        };
+        let told = granted.warnings.into_iter().chain(about_commands).collect();
+        let warning = warnings(options, config.as_deref(), workspace.root(), told, lost);
         let rights = granted.rights;
         let default_model = default_model(engine, options, env);
         let small_model = small_model(engine, &default_model, env);
@@ -135,6 +147,8 @@ impl Setup {
                 }
             },
             rights,
+            ground,
+            commands,
             system_prompt: system_prompt(options)?,
             append_system_prompt: appended(options),
             limits: limits(options, env)?,

@@ -68,10 +68,10 @@ impl<'a> Gatherer<'a> {
     /// Takes the file at a place, if there is one, and what it imports.
     pub(super) fn take(&mut self, place: &Place, reason: Reason, trigger: Option<&Path>) {
         let Some(real) = read::real(&place.path) else { return };
-        self.take_real(place, &real, Way { reason, trigger, parents: Vec::new() });
+        self.take_real(place, &real, &Way { reason, trigger, parents: Vec::new() });
     }
 
-    fn take_real(&mut self, place: &Place, real: &Path, way: Way<'_>) {
+    fn take_real(&mut self, place: &Place, real: &Path, way: &Way<'_>) {
         if self.known.contains(real) {
             return;
         }
@@ -112,7 +112,7 @@ impl<'a> Gatherer<'a> {
         let imports = mentions::find(&text);
         self.told.push(Told { file, text, cut_from });
         for mention in imports {
-            self.import(place, &mention, &way);
+            self.import(place, &mention, way);
         }
     }
 
@@ -145,7 +145,7 @@ impl<'a> Gatherer<'a> {
             return;
         }
         let place = Place { path, ..place.clone() };
-        self.take_real(&place, &real, Way { reason: Reason::Include, trigger: way.trigger, parents });
+        self.take_real(&place, &real, &Way { reason: Reason::Include, trigger: way.trigger, parents });
     }
 
     /// The path that an import means: from the folder of the file that it stands in, or from home.
