@@ -7,18 +7,20 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::Block;
 use whimbrel_wire::content::{Content, ResultContent};
-use whimbrel_wire::message::{Denial, User};
+use whimbrel_wire::message::User;
 
 use super::loan::Loan;
 use super::template::{self, Piece};
 use super::{CommandFile, answer};
 use crate::agent::Agent;
 use crate::context::attach;
-use crate::gate::Permit;
 use crate::ids;
-use crate::tools::Call;
 use crate::turn::{self, Ending};
 use crate::verdict::End;
+use crate::workshop::{Wanted, Workshop};
+
+/// The tool that runs commands.
+const BASH: &str = "Bash";
 
 /// A command file that was called.
 pub struct Expansion {
@@ -83,26 +85,21 @@ async fn make(agent: &mut Agent, pieces: Vec<Piece>) -> Result<Made, String> {
 
 /// What a command prints, permission granted. One that fails says so in its place; the error is that it may not run.
 async fn output(agent: &mut Agent, command: &str) -> Result<String, String> {
-    let Some(bash) = agent.bench.toolbox.find("Bash") else {
-        return Err(format!("It needs `{command}`, and Bash is not among the tools of this session."));
-    };
-    let id = ids::task('c');
+    if agent.bench.toolbox.find(BASH).is_none() {
+        return Err(format!("It needs `{command}`, and {BASH} is not among the tools of this session."));
+    }
+    let mut workshop = Workshop::new(agent.bench.clone());
     let input = json!({"command": command});
-    let input = match agent.bench.gate.pass(&bash, &id, input.clone()).await {
-        Ok(Permit::Go(input)) => input,
-        Ok(Permit::No { message, .. }) => {
-            agent.denials.add(Denial { tool_name: "Bash".into(), tool_use_id: id, tool_input: input });
-            return Err(format!("It needs `{command}`. {message}"));
-        }
-        Err(trouble) => return Err(format!("It needs `{command}`. {}", trouble.reason())),
-    };
-    let call = Call { id, ..agent.bench.call.clone() };
-    Ok(match bash.tool().run(input, call).await {
-        Ok(done) => match done.content {
-            ResultContent::Text(text) => text,
-            ResultContent::Blocks(blocks) => Content::Blocks(blocks).joined_text(),
-        },
-        Err(trouble) => trouble.reason().to_owned(),
+    workshop.take(Wanted { id: ids::task('c'), tool: BASH.into(), input, bad_input: None });
+    workshop.reply_complete();
+    let Some(made) = workshop.next().await else { return Ok(String::new()) };
+    if let Some(refused) = made.denial {
+        agent.denials.add(refused.denial);
+        return Err(format!("It needs `{command}`. {}", refused.message));
+    }
+    Ok(match made.content {
+        ResultContent::Text(text) => text,
+        ResultContent::Blocks(blocks) => Content::Blocks(blocks).joined_text(),
     })
 }
 

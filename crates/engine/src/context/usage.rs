@@ -1,7 +1,7 @@
 //! What fills the context: one computation for `/context` and for the host's question.
 //!
-//! The provider counts a request as a whole. How it is shared out among the parts is a rule of thumb: four bytes to a
-//! token.
+//! The provider counts a request as a whole. Its parts have their share of it by their bytes; where nothing was counted
+//! yet, four bytes are taken for a token.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,9 +11,6 @@ use whimbrel_wire::Usage;
 use whimbrel_wire::control::{ContextCategory, ContextUsage};
 
 use crate::context::memory::Loaded;
-
-/// Bytes to a token.
-const BYTES: usize = 4;
 
 /// Shows how full the context of a conversation is, also while a turn owns it. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -93,21 +90,23 @@ pub struct Facts<'a> {
 /// What fills the context.
 pub fn usage(facts: &Facts<'_>) -> ContextUsage {
     let Reading { usage, counted_at, size, memory } = facts.reading;
-    let prompt: Vec<u64> = facts.system.iter().map(|block| tokens(block.len())).collect();
-    let tools: Vec<(&str, u64)> =
-        facts.tools.iter().map(|tool| (tool.name.as_str(), of_tool(tool))).collect();
-    let files: Vec<(&Loaded, u64)> = memory.iter().map(|file| (file, tokens(file.bytes))).collect();
-    let prompt_sum: u64 = prompt.iter().sum();
-    let tools_sum = tools.iter().map(|(_, tokens)| tokens).sum();
-    let files_sum: u64 = files.iter().map(|(_, tokens)| tokens).sum();
-    let messages = match usage.as_ref().map(Usage::total).filter(|total| *total > 0) {
-        Some(counted) => {
-            let since = tokens(size.saturating_sub(*counted_at));
-            (counted + since).saturating_sub(prompt_sum + tools_sum + files_sum)
-        }
-        None => tokens(*size).saturating_sub(files_sum),
+    let prompt: usize = facts.system.iter().map(String::len).sum();
+    let tools: Vec<(&str, usize)> =
+        facts.tools.iter().map(|tool| (tool.name.as_str(), bytes_of(tool))).collect();
+    let all_tools: usize = tools.iter().map(|(_, bytes)| bytes).sum();
+    let all_files: usize = memory.iter().map(|file| file.bytes).sum();
+    let counted_tokens = usage.as_ref().map(Usage::total).filter(|total| *total > 0);
+    let rate = match counted_tokens {
+        Some(tokens) => Rate { tokens, bytes: prompt + all_tools + counted_at },
+        None => Rate { tokens: 1, bytes: 4 },
     };
-    let total = prompt_sum + tools_sum + files_sum + messages;
+    let total = match counted_tokens {
+        Some(tokens) => tokens + rate.tokens(size.saturating_sub(*counted_at)),
+        None => rate.tokens(prompt + all_tools + size),
+    };
+    let (prompt_sum, tools_sum, files_sum) =
+        (rate.tokens(prompt), rate.tokens(all_tools), rate.tokens(all_files));
+    let messages = total.saturating_sub(prompt_sum + tools_sum + files_sum);
     let categories = [
         ("system_prompt", "System prompt", prompt_sum, "gray", "used"),
         ("system_tools", "System tools", tools_sum, "blue", "used"),
@@ -122,22 +121,32 @@ pub fn usage(facts: &Facts<'_>) -> ContextUsage {
         raw_max_tokens: facts.window,
         percentage: percentage(total, facts.window),
         model: facts.model.to_owned(),
-        memory_files: files.iter().map(|(file, tokens)| described(file, *tokens)).collect(),
+        memory_files: memory.iter().map(|file| described(file, rate.tokens(file.bytes))).collect(),
         api_usage: usage.as_ref().map(counted),
         system_tools: Some(
-            tools.iter().map(|(name, tokens)| json!({"name": name, "tokens": tokens})).collect(),
+            tools.iter().map(|(name, bytes)| json!({"name": name, "tokens": rate.tokens(*bytes)})).collect(),
         ),
         slash_commands: Some(json!({"totalCommands": facts.commands, "includedCommands": 0, "tokens": 0})),
         ..ContextUsage::default()
     }
 }
 
-fn tokens(bytes: usize) -> u64 {
-    bytes.div_ceil(BYTES) as u64
+/// How many tokens so many bytes make.
+#[derive(Debug, Clone, Copy)]
+struct Rate {
+    tokens: u64,
+    bytes: usize,
 }
 
-fn of_tool(tool: &ToolSpec) -> u64 {
-    tokens(tool.name.len() + tool.description.len() + tool.input_schema.as_str().len())
+impl Rate {
+    fn tokens(self, bytes: usize) -> u64 {
+        let tokens = bytes as u128 * u128::from(self.tokens) / self.bytes.max(1) as u128;
+        u64::try_from(tokens).unwrap_or(u64::MAX)
+    }
+}
+
+fn bytes_of(tool: &ToolSpec) -> usize {
+    tool.name.len() + tool.description.len() + tool.input_schema.as_str().len()
 }
 
 fn category((id, name, tokens, color, kind): (&str, &str, u64, &str, &str)) -> ContextCategory {
@@ -164,7 +173,6 @@ fn counted(usage: &Usage) -> Value {
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a percentage is rounded anyway")]
 fn percentage(total: u64, window: u64) -> f64 {
     if window == 0 { 0.0 } else { (total as f64 / window as f64 * 100.0).round() }
 }
@@ -215,10 +223,10 @@ mod tests {
         let counted = facts(gauge.read());
         assert_eq!(
             parts(&counted),
-            [("system_prompt", 10), ("memory_files", 100), ("messages", 990), ("free_space", 8_900)]
+            [("system_prompt", 19), ("memory_files", 196), ("messages", 981), ("free_space", 8_804)]
         );
-        assert_eq!((counted.total_tokens, counted.percentage), (1_100, 11.0));
-        assert_eq!(counted.memory_files, [json!({"path": "/w/CLAUDE.md", "type": "Project", "tokens": 100})]);
+        assert_eq!((counted.total_tokens, counted.percentage), (1_196, 12.0));
+        assert_eq!(counted.memory_files, [json!({"path": "/w/CLAUDE.md", "type": "Project", "tokens": 196})]);
         gauge.reset();
         assert_eq!(facts(gauge.read()).total_tokens, 10);
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::places::Place;
 use super::read::{self, Found, Text};
-use super::{Loaded, Reason};
+use super::{Kind, Loaded, Reason};
 use crate::context::mentions;
 use crate::files;
 use crate::ground::Ground;
@@ -68,6 +68,9 @@ impl<'a> Gatherer<'a> {
     /// Takes the file at a place, if there is one, and what it imports.
     pub(super) fn take(&mut self, place: &Place, reason: Reason, trigger: Option<&Path>) {
         let Some(real) = read::real(&place.path) else { return };
+        if self.is_a_strangers(place, &real) {
+            return self.unread(place, "it lies above the project and belongs to another user");
+        }
         self.take_real(place, &real, &Way { reason, trigger, parents: Vec::new() });
     }
 
@@ -155,6 +158,15 @@ impl<'a> Gatherer<'a> {
             None => file.parent()?.join(written),
         };
         Some(files::tidy(&path))
+    }
+
+    /// Whether a file above the project was put there by another user: folders like `/tmp` are everybody's.
+    fn is_a_strangers(&self, place: &Place, real: &Path) -> bool {
+        let Ground { root, .. } = self.ground;
+        let ours = [Some(nix::unistd::Uid::effective().as_raw()), Some(0), files::owner(root)];
+        matches!(place.kind, Kind::Project | Kind::Local)
+            && !place.path.starts_with(self.ground.top())
+            && !ours.contains(&files::owner(real))
     }
 
     fn unread(&mut self, place: &Place, why: &str) {

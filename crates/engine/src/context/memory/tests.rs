@@ -322,3 +322,18 @@ fn a_warning_is_said_once_in_a_session() {
     second.begin();
     assert_eq!((first.take_news().warnings.len(), second.take_news().warnings.len()), (1, 0));
 }
+
+#[test]
+fn what_another_user_put_above_the_project_is_not_read() {
+    // Only an administrator can give a file away.
+    if !nix::unistd::Uid::effective().is_root() {
+        return;
+    }
+    let site = Site::new().with(&[("CLAUDE.md", "above"), ("code/CLAUDE.md", "inside")]);
+    for path in ["CLAUDE.md", "code/CLAUDE.md"] {
+        nix::unistd::chown(&site.at(path), Some(12_345.into()), None).unwrap();
+    }
+    let (found, warnings) = site.begin();
+    assert_eq!(found, ["code/CLAUDE.md"]);
+    assert!(warnings.len() == 1 && warnings[0].contains("another user"), "{warnings:?}");
+}
