@@ -3,7 +3,8 @@
 use serde_json::json;
 use whimbrel_testkit::{Host, Reply, Stage};
 use whimbrel_wire::Frame;
-use whimbrel_wire::control::GetContextUsage;
+use whimbrel_wire::control::{GetContextUsage, Interrupt};
+use whimbrel_wire::message::Outcome;
 use whimbrel_wire::options::{Options, SettingSource};
 
 fn project() -> Options {
@@ -119,7 +120,7 @@ async fn the_engine_answers_its_own_commands_without_a_model() {
         ("/context", "| Messages |"),
         ("/help", "/compact"),
         ("/model", "The model is claude-opus-4-5"),
-        ("/model no-such:model", "The model stays claude-opus-4-5"),
+        ("/model scripted:/no/such/file", "The model stays claude-opus-4-5"),
         ("/model sonnet", "The model is claude-sonnet"),
     ];
     for (prompt, expected) in rows {
@@ -165,4 +166,18 @@ async fn commands_can_be_switched_off() {
     let mut host = Host::with([Reply::text("Hello.")]).options(options).start().await.unwrap();
     assert_eq!(host.run("/cost").await.unwrap().result.as_deref(), Some("Hello."));
     assert!(host.asked()[0].says("/cost"));
+}
+
+#[tokio::test]
+async fn a_command_in_a_file_can_be_interrupted() {
+    let script = [Reply::text("After.")];
+    let slow = "---\nallowed-tools: Bash(sleep *)\n---\n!`sleep 600`";
+    let mut host =
+        Host::with(script).options(project()).file(".claude/commands/slow.md", slow).start().await.unwrap();
+    host.say("/slow").await.unwrap();
+    host.next_like(&json!({"subtype": "init"})).await.unwrap();
+    host.ask(Interrupt::default()).await.unwrap();
+    assert_eq!(host.result().await.unwrap().subtype, Outcome::ErrorDuringExecution);
+    assert_eq!(host.run("Still there?").await.unwrap().result.as_deref(), Some("After."));
+    assert_eq!(host.finish().await.unwrap().code, 0);
 }

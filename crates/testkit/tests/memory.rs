@@ -1,5 +1,7 @@
 //! Instruction files, from the disk to the model.
 
+#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+
 use serde_json::json;
 use whimbrel_testkit::{Host, Reply, Stage};
 use whimbrel_wire::options::{Options, SettingSource};

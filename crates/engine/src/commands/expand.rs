@@ -45,7 +45,7 @@ pub async fn run(agent: &mut Agent, expansion: Expansion, cancel: &CancellationT
     let made = match cancel.run_until_cancelled(make(agent, pieces)).await {
         Some(made) => made,
         None => {
-            agent.conversation.note("[Request interrupted by user]").await;
+            agent.conversation.command(&prompt, "Interrupted.").await;
             return Ending::new(End::AbortedStreaming);
         }
     };
