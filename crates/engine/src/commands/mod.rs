@@ -1,7 +1,7 @@
 //! Slash commands: prompts that begin with `/` and a known name. What no command answers to is an ordinary prompt.
 //!
 //! The engine's own commands are one leaf each, and one line in [`ALL`]. Others are files of the person and the project:
-//! [`file`] (what one says), `find` (where they are), [`template`] (filling in arguments), [`expand`] (making a prompt of one),
+//! [`file`](mod@file) (what one says), `find` (where they are), [`template`] (filling in arguments), [`expand`] (making a prompt of one),
 //! [`loan`] (what a file grants to its turn).
 
 pub mod clear;
