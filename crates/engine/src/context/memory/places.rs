@@ -58,19 +58,22 @@ pub(super) fn above(ground: &Ground, file: &Path) -> Vec<Place> {
     folders.into_iter().flat_map(|folder| in_folder(ground, folder)).collect()
 }
 
+/// The files that are there. Most folders have none, and are done with after a look at each name.
 fn in_folder<'a>(ground: &'a Ground, folder: &'a Path) -> impl Iterator<Item = Place> + 'a {
     // A file above the project may reach as far as its own folder.
     let top = ground.top();
     let within = if folder.starts_with(top) { top } else { folder };
-    let project = PROJECT
-        .iter()
-        .filter(|_| ground.asks(SettingSource::Project))
-        .map(move |name| place(folder.join(name), Kind::Project, Scope::Project, within));
-    let local = Some(folder.join(LOCAL)).filter(|_| ground.asks(SettingSource::Local)).map(move |path| {
-        let scope = ground.scope(SettingSource::Local, &path);
-        place(path, Kind::Local, scope, within)
-    });
-    project.chain(local).filter(|place| !ground.is_configuration(&place.path))
+    let project = PROJECT.iter().map(|name| (*name, Kind::Project, SettingSource::Project));
+    let names = project.chain([(LOCAL, Kind::Local, SettingSource::Local)]);
+    names.filter(|(.., source)| ground.asks(*source)).filter_map(move |(name, kind, source)| {
+        let path = folder.join(name);
+        let is_there = !matches!(files::kind(&path), Ok(files::Kind::Missing));
+        if !is_there || ground.is_configuration(&path) {
+            return None;
+        }
+        let scope = ground.scope(source, &path);
+        Some(place(path, kind, scope, within))
+    })
 }
 
 fn place(path: PathBuf, kind: Kind, scope: Scope, within: &Path) -> Place {
