@@ -9,14 +9,13 @@ use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::control::{
     AccountInfo, AgentInfo, BinaryVersion, ControlResponse, Direction, Initialize, InitializeReply,
     InterruptReply, McpStatusReply, ModelInfo, ModelList, Request, SetModelReply, SetPermissionModeReply,
-    SlashCommand, TaskOutput,
+    TaskOutput,
 };
 use whimbrel_wire::options::SystemPrompt;
 use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::Status;
 
 use crate::agents::Definition;
-use crate::commands::{self, Command};
 use crate::hooks::HookSet;
 use crate::rewind;
 use crate::serve::Session;
@@ -77,6 +76,7 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         Request::GetSettings(_) => settings::show(session, id),
         Request::ApplyFlagSettings(apply) => settings::lay_over(session, id, apply.settings),
         Request::UpdateSettings(update) => settings::keep(session, id, &update),
+        Request::GetContextUsage(_) => ControlResponse::success(id, &session.context_usage()),
         Request::ListModels(_) => ControlResponse::success(id, &ModelList { models: models(session) }),
         Request::GetBinaryVersion(_) => ControlResponse::success(
             id,
@@ -112,7 +112,7 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
     }
     let mode = session.setup.rights.mode();
     Ok(InitializeReply {
-        commands: commands::ALL.iter().map(describe).collect(),
+        commands: session.setup.commands.listed(),
         agents: session.setup.agents.iter().map(kind).collect(),
         output_style: "default".into(),
         available_output_styles: vec!["default".into()],
@@ -153,16 +153,6 @@ fn models(session: &Session) -> Vec<ModelInfo> {
 
 fn kind(kind: &Definition) -> AgentInfo {
     AgentInfo { name: kind.name.clone(), description: kind.description.clone(), model: kind.model.clone() }
-}
-
-fn describe(command: &Command) -> SlashCommand {
-    SlashCommand {
-        name: command.name.into(),
-        description: command.description.into(),
-        argument_hint: command.argument_hint.into(),
-        builtin: Some(true),
-        ..SlashCommand::default()
-    }
 }
 
 fn no_server(id: String, name: &str) -> ControlResponse {

@@ -10,6 +10,7 @@ use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
 use whimbrel_wire::system::{CompactBoundary, InformationLevel, Informational, SessionWritesLost};
 use whimbrel_wire::{RawJson, StopReason, Usage};
 
+use crate::context::usage::Gauge;
 use crate::ids;
 use crate::outbox::Outbox;
 use crate::session::{Entry, Log};
@@ -29,8 +30,8 @@ pub struct Conversation {
     /// Thinking of the reply at hand that nothing has followed yet.
     thoughts: Vec<Block>,
     last_assistant: Option<String>,
-    /// Tokens of the last request and its reply, as the provider counted them.
-    counted: u64,
+    /// How full the context is.
+    gauge: Gauge,
     /// Whether anything was said yet.
     begun: bool,
     /// The ids of all calls so far.
@@ -92,7 +93,7 @@ impl Conversation {
             speaker,
             thoughts: Vec::new(),
             last_assistant: None,
-            counted: 0,
+            gauge: Gauge::default(),
             begun: false,
             calls: HashSet::new(),
         }
@@ -105,9 +106,15 @@ impl Conversation {
 
     /// Tells the model something that the host need not see: surroundings, reminders.
     pub fn brief(&mut self, text: &str) {
-        let block = Block::text(text);
-        self.history.push(Role::User, &block);
-        self.write_user(&ids::uuid(), &Content::Blocks(vec![block]), vec![("isMeta", true.into())]);
+        self.brief_with(vec![Block::text(text)]);
+    }
+
+    /// Shows the model something that the host need not see.
+    pub fn brief_with(&mut self, blocks: Vec<Block>) {
+        for block in &blocks {
+            self.history.push(Role::User, block);
+        }
+        self.write_user(&ids::uuid(), &Content::Blocks(blocks), vec![("isMeta", true.into())]);
     }
 
     /// A prompt of the host.
@@ -227,21 +234,36 @@ impl Conversation {
 
     /// Notes what the provider counted for the last request and its reply.
     pub fn note_usage(&mut self, usage: &Usage) {
-        self.counted = usage.total();
+        self.gauge.note_usage(usage);
     }
 
     /// How many tokens the conversation has: as counted by the provider, else by a rule of thumb.
     pub fn tokens(&self) -> u64 {
-        if self.counted > 0 { self.counted } else { self.history.size() as u64 / 4 }
+        self.gauge.counted().unwrap_or(self.history.size() as u64 / 4)
+    }
+
+    /// How full the context is, for whoever looks on while a turn runs.
+    pub fn gauge(&self) -> &Gauge {
+        &self.gauge
     }
 
     /// Lets the model forget everything said so far. The transcript keeps it all.
     pub async fn forget(&mut self, boundary: CompactBoundary) {
         self.history = History::new();
-        self.counted = 0;
+        self.gauge.reset();
         let uuid = ids::uuid();
         self.log.boundary(&uuid, &boundary);
         self.outbox.notify_as(uuid, boundary).await;
+    }
+
+    /// Lets the model forget everything, as if nothing had been said. The transcript keeps it all, and goes on with a new
+    /// root.
+    pub fn clear(&mut self) {
+        self.history = History::new();
+        self.thoughts.clear();
+        self.gauge.reset();
+        self.begun = false;
+        self.log.restart();
     }
 
     /// A summary of what was forgotten.
@@ -259,18 +281,18 @@ impl Conversation {
         self.outbox.send(frame).await;
     }
 
+    /// A command that the engine answered itself, its answer said in the model's place. The model sees neither.
+    pub async fn answer(&mut self, prompt: &User, answer: &str) {
+        let asked = prompt.uuid.clone().unwrap_or_else(ids::uuid);
+        self.log.command(&asked, &prompt.message.content.joined_text());
+        let frame = self.assistant_frame(synthetic(answer));
+        self.log.command(&frame.uuid, answer);
+        self.outbox.send(frame).await;
+    }
+
     /// Reports a failed API call to the host. The model never sees it.
     pub async fn failure(&mut self, text: &str, kind: FailureKind, fault: Option<&Fault>) {
-        let reply = Reply {
-            id: ids::uuid(),
-            kind: "message".into(),
-            role: Role::Assistant,
-            model: SYNTHETIC.into(),
-            content: vec![Block::text(text)],
-            stop_reason: Some(StopReason::StopSequence),
-            stop_sequence: Some(String::new()),
-            usage: Usage::default(),
-        };
+        let reply = synthetic(text);
         let request_id = fault.and_then(|fault| fault.request_id.clone());
         let frame = Assistant { error: Some(kind), request_id, ..self.assistant_frame(reply) };
         self.write_assistant(&frame);
@@ -347,6 +369,7 @@ impl Conversation {
     }
 
     fn write_user(&mut self, uuid: &str, content: &Content, more: Vec<(&'static str, Value)>) {
+        self.gauge.note_size(self.history.size());
         let said = Said { role: Role::User, content: content.clone() };
         if let Ok(message) = RawJson::of(&said) {
             self.log.append(Entry { kind: "user", uuid, message, more });
@@ -354,11 +377,26 @@ impl Conversation {
     }
 
     fn write_assistant(&mut self, frame: &Assistant) {
+        self.gauge.note_size(self.history.size());
         if let Ok(message) = RawJson::of(&frame.message) {
             let more = frame.request_id.iter().map(|id| ("requestId", Value::String(id.clone()))).collect();
             self.log.append(Entry { kind: "assistant", uuid: &frame.uuid, message, more });
         }
         self.last_assistant = Some(frame.uuid.clone());
+    }
+}
+
+/// A reply that no model gave.
+fn synthetic(text: &str) -> Reply {
+    Reply {
+        id: ids::uuid(),
+        kind: "message".into(),
+        role: Role::Assistant,
+        model: SYNTHETIC.into(),
+        content: vec![Block::text(text)],
+        stop_reason: Some(StopReason::StopSequence),
+        stop_sequence: Some(String::new()),
+        usage: Usage::default(),
     }
 }
 

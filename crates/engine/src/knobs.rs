@@ -1,4 +1,4 @@
-//! What a host can turn while a session runs. Written only by `control`; a turn reads a snapshot at each step.
+//! What a host can turn while a session runs. Written only by `control` and commands; a turn reads a snapshot at each step.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use whimbrel_models::{Effort, Thinking};
 
 /// The settings that can change in the middle of a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Knobs {
     /// The model, by its full name.
     pub model: String,

@@ -8,6 +8,7 @@ use whimbrel_wire::message::User;
 use whimbrel_wire::system::{InformationLevel, Informational, Init};
 
 use crate::agent::Agent;
+use crate::context::attach;
 use crate::hooks::{Folded, Scene, joined};
 use crate::ids;
 use crate::outbox::Outbox;
@@ -33,19 +34,9 @@ pub(crate) struct Opening {
 /// Opens a turn. An ending says that the model is not to be asked.
 pub(crate) async fn open(agent: &mut Agent, opening: Opening, cancel: &CancellationToken) -> Option<Ending> {
     let Opening { first, init, warning, dues, replay } = opening;
-    let began = match first {
-        Some(source) => begin(agent, source, cancel).await,
-        None => Folded::default(),
-    };
+    let stopped = begin(agent, first, cancel).await;
     agent.outbox.notify(init).await;
-    if let Some(content) = warning {
-        let level = InformationLevel::Warning;
-        agent.outbox.notify(Informational { content, level, ..Informational::default() }).await;
-    }
-    turn::brief(agent, &began.contexts);
-    if let Some(text) = began.special.initial_user_message {
-        record(agent, &User { uuid: Some(ids::uuid()), ..User::prompt(text) });
-    }
+    warn(&agent.outbox, warning).await;
     let mut refused = None;
     let mut heard = false;
     for due in dues {
@@ -65,37 +56,41 @@ pub(crate) async fn open(agent: &mut Agent, opening: Opening, cancel: &Cancellat
     if cancel.is_cancelled() {
         return Some(Ending::new(End::AbortedStreaming));
     }
-    if began.stop.is_some() {
+    if stopped {
         return Some(Ending::new(End::HookStopped));
     }
     refused.filter(|_| !heard)
 }
 
-/// Tells the hooks that the session begins.
-async fn begin(agent: &Agent, source: &str, cancel: &CancellationToken) -> Folded {
+/// Tells the hooks that the session begins, if it does, and the model what they say; true if a hook wants to stop there.
+pub(crate) async fn begin(agent: &mut Agent, first: Option<&str>, cancel: &CancellationToken) -> bool {
+    let Some(source) = first else { return false };
     let model = agent.knobs.borrow().model.clone();
     let told = |scene: &Scene| scene.session_start(source, Some(&model));
-    agent.bench.gate.lookout.raise(HookEvent::SessionStart, told, cancel).await
+    let said = agent.bench.gate.lookout.raise(HookEvent::SessionStart, told, cancel).await;
+    turn::brief(agent, &said.contexts);
+    if let Some(text) = said.special.initial_user_message {
+        record(agent, &User { uuid: Some(ids::uuid()), ..User::prompt(text) });
+    }
+    said.stop.is_some()
+}
+
+/// Tells the host what it should know.
+pub(crate) async fn warn(outbox: &Outbox, warning: Option<String>) {
+    if let Some(content) = warning {
+        let level = InformationLevel::Warning;
+        outbox.notify(Informational { content, level, ..Informational::default() }).await;
+    }
 }
 
 /// Takes a prompt in, if the hooks agree; if not, says how the turn ends.
 async fn hear(agent: &mut Agent, user: User, replay: bool, cancel: &CancellationToken) -> Result<(), Ending> {
     let user = echo(&agent.outbox, replay, user).await;
     rewind::begin(&agent.bench.call.workspace, user.uuid.as_deref()).await;
-    agent.bench.gate.lookout.set_prompt(user.uuid.as_deref());
-    let text = || user.message.content.joined_text();
-    let told = |scene: &Scene| scene.user_prompt_submit(text(), Some("sdk"));
-    let said = agent.bench.gate.lookout.raise(HookEvent::UserPromptSubmit, told, cancel).await;
-    if !said.blocked.is_empty() {
-        let text = format!("A hook has stopped the prompt: {}", joined(&said.blocked));
-        let notice = Informational {
-            content: text.clone(),
-            level: InformationLevel::Warning,
-            prevent_continuation: Some(true),
-            ..Informational::default()
-        };
-        agent.outbox.notify(notice).await;
-        return Err(Ending { text, ..Ending::new(End::Done) });
+    let text = user.message.content.joined_text();
+    let said = submit(agent, user.uuid.as_deref(), &text, cancel).await?;
+    if user.client_composed != Some(true) {
+        attach::mentioned(agent, &text).await;
     }
     if !said.special.suppress_original_prompt || said.contexts.is_empty() {
         record(agent, &user);
@@ -105,6 +100,30 @@ async fn hear(agent: &mut Agent, user: User, replay: bool, cancel: &Cancellation
         Some(_) => Err(Ending::new(End::HookStopped)),
         None => Ok(()),
     }
+}
+
+/// Tells the hooks of a prompt; an ending if they stop it.
+pub(crate) async fn submit(
+    agent: &mut Agent,
+    uuid: Option<&str>,
+    text: &str,
+    cancel: &CancellationToken,
+) -> Result<Folded, Ending> {
+    agent.bench.gate.lookout.set_prompt(uuid);
+    let told = |scene: &Scene| scene.user_prompt_submit(text, Some("sdk"));
+    let said = agent.bench.gate.lookout.raise(HookEvent::UserPromptSubmit, told, cancel).await;
+    if said.blocked.is_empty() {
+        return Ok(said);
+    }
+    let text = format!("A hook has stopped the prompt: {}", joined(&said.blocked));
+    let notice = Informational {
+        content: text.clone(),
+        level: InformationLevel::Warning,
+        prevent_continuation: Some(true),
+        ..Informational::default()
+    };
+    agent.outbox.notify(notice).await;
+    Err(Ending { text, ..Ending::new(End::Done) })
 }
 
 /// Puts a prompt into the conversation.

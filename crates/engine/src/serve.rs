@@ -1,8 +1,11 @@
 //! The owner of a session: one task that takes everything off the inbox and starts turns.
 //!
 //! "Input finished" and "stop" are different facts. When the host finishes its input the session goes on until nothing
-//! runs and nothing is queued; only the link's stop token ends it at once.
+//! runs and nothing is queued; only the link's stop token ends it at once. What slash commands start is in `command`.
 
+mod command;
+
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +23,9 @@ use whimbrel_wire::{Frame, PROTOCOL_VERSION, Role, WireError};
 use crate::agent::Agent;
 use crate::agents::{Agents, Home};
 use crate::ask::Ask;
-use crate::commands::{self, Action, Command, compact};
+use crate::commands::{self, Job};
+use crate::context::memory::Memory;
+use crate::context::usage::Gauge;
 use crate::context::{changes, prompt, surroundings};
 use crate::cost::Ledger;
 use crate::denials::Denials;
@@ -213,6 +218,8 @@ pub(crate) struct Session {
     /// The agent, while no turn owns it. Made with the first turn, so that `initialize` can still shape it.
     agent: Option<Agent>,
     running: Option<Running>,
+    /// How full the context of the agent is.
+    gauge: Gauge,
     pub(crate) queue: Queue,
     /// Whether the first turn has begun.
     opened: bool,
@@ -234,8 +241,8 @@ struct Running {
 enum Work {
     /// The model answers.
     Turn(Box<Opening>),
-    /// The conversation is summarised.
-    Compact(Box<compact::Wish>),
+    /// A command is run, in the session's first turn perhaps.
+    Command(Job, Option<&'static str>),
 }
 
 /// Ends when the turn under way ends; never, if there is none.
@@ -280,6 +287,7 @@ impl Session {
             state: StateSign::new(outbox.clone(), setup.state_wanted),
             agent: None,
             running: None,
+            gauge: Gauge::default(),
             queue: Queue::default(),
             opened: false,
             results: 0,
@@ -338,19 +346,18 @@ impl Session {
         if self.running.is_some() {
             return;
         }
-        let Some(batch) = self.queue.take() else { return };
+        let Some(batch) = self.queue.take(&self.setup.commands) else { return };
         let mut agent = match self.agent.take() {
             Some(agent) => agent,
             None => self.agents().main(self.system()),
         };
+        self.gauge = agent.conversation.gauge().clone();
         if let Some(changed) = changes::since_seen(&self.setup.workspace) {
             agent.conversation.brief(&changed);
         }
         match batch {
             Batch::Said(dues) => self.start_turn(agent, dues).await,
-            Batch::Command { command: Command { action: Action::Compact, .. }, rest, prompt } => {
-                self.start_compact(agent, rest, *prompt).await;
-            }
+            Batch::Command { called, prompt } => self.start_command(agent, called, *prompt).await,
         }
     }
 
@@ -370,17 +377,10 @@ impl Session {
         self.state.running().await;
         let only_news = dues.iter().all(|due| matches!(due, Due::News(_)));
         let origin = only_news.then(|| Origin { kind: "task-notification".into(), details: Map::new() });
-        let first = (!std::mem::replace(&mut self.opened, true)).then_some("startup");
+        let first = self.first();
         let (init, warning) = (self.init(), self.setup.warning.take());
         let opening = Opening { first, init, warning, dues, replay };
         self.run(agent, Work::Turn(Box::new(opening)), origin);
-    }
-
-    async fn start_compact(&mut self, agent: Agent, keep: String, prompt: User) {
-        self.state.running().await;
-        let prompt = opening::echo(&self.outbox, self.setup.replay_user_messages, prompt).await;
-        let wish = compact::Wish { keep, prompt, init: self.init() };
-        self.run(agent, Work::Compact(Box::new(wish)), None);
     }
 
     /// Runs a turn, or what a command does in its place, beside everything else.
@@ -395,11 +395,33 @@ impl Session {
                     Some(ending) => ending,
                     None => turn::run(&mut agent, &token).await,
                 },
-                Work::Compact(wish) => compact::run(&mut agent, *wish, &token).await,
+                Work::Command(job, first) => {
+                    opening::begin(&mut agent, first, &token).await;
+                    commands::run(&mut agent, job, &token).await
+                }
             };
             (agent, ending)
         });
         self.running = Some(Running { turn, cancel, started: clock::monotonic(), origin });
+    }
+
+    /// How the session begins, if it has not begun yet.
+    fn first(&mut self) -> Option<&'static str> {
+        (!std::mem::replace(&mut self.opened, true)).then_some("startup")
+    }
+
+    /// Tells the host that a command is run.
+    async fn announce(&mut self) {
+        self.state.running().await;
+        self.outbox.notify(self.init()).await;
+        opening::warn(&self.outbox, self.setup.warning.take()).await;
+    }
+
+    /// Takes a prompt in that calls a command.
+    async fn echo(&mut self, user: User) -> User {
+        let user = opening::echo(&self.outbox, self.setup.replay_user_messages, user).await;
+        rewind::begin(&self.setup.workspace, user.uuid.as_deref()).await;
+        user
     }
 
     /// Ends a turn with its result.
@@ -458,7 +480,7 @@ impl Session {
             api_key_source: self.engine.providers().key_source().into(),
             claude_code_version: PROTOCOL_VERSION.into(),
             output_style: "default".into(),
-            slash_commands: commands::ALL.iter().map(|command| command.name.to_owned()).collect(),
+            slash_commands: self.setup.commands.names(),
             betas: (!self.setup.limits.betas.is_empty()).then(|| self.setup.limits.betas.clone()),
             ..Init::default()
         }
@@ -491,7 +513,13 @@ impl Session {
             workspace: Arc::clone(workspace),
             tasks: self.tasks.clone(),
             small_model: small_model.clone(),
+            memory: Memory::new(Arc::clone(&self.setup.ground), self.home().as_deref()),
         })
+    }
+
+    /// The person's home folder.
+    fn home(&self) -> Option<PathBuf> {
+        self.setup.workspace.variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
     }
 
     fn gate(&self) -> Gate {

@@ -58,6 +58,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
     let mut objections = 0;
     let mut workshop = Workshop::new(agent.bench.clone());
     let started = clock::monotonic();
+    hooked::after_reading(agent, cancel).await;
     loop {
         match next {
             Next::Ask | Next::Nudge(_) => {
@@ -81,6 +82,8 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
             Next::Act => {
                 let halt = act(agent, &mut workshop, &mut ending, cancel).await;
                 now.event = Happened::Acted { halt };
+                agent.recall();
+                hooked::after_reading(agent, cancel).await;
                 now.recoveries = 0;
             }
             Next::End(End::Done)
@@ -232,6 +235,7 @@ async fn record(
         Block::Text { text: said, .. } => text = Some(said.clone()),
         Block::ToolUse { id, name, input } => {
             agent.conversation.name_call(id);
+            agent.memory.watch(name, input);
             wanted = Some(Wanted { id: id.clone(), tool: name.clone(), input: input.clone(), bad_input });
         }
         _ => {}

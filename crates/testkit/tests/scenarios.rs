@@ -40,6 +40,8 @@ macro_rules! scenarios {
 scenarios! {
     api_error => "api-error",
     calls_with_one_id => "calls-with-one-id",
+    clear => "clear",
+    command_file => "command-file",
     compact => "compact",
     compact_nothing => "compact-nothing",
     interrupt_mid_stream => "interrupt-mid-stream",

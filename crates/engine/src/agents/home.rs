@@ -8,6 +8,7 @@ use crate::agent::{Agent, Limits};
 use crate::agents::Definition;
 use crate::consult::Consult;
 use crate::context::Planning;
+use crate::context::memory::Memory;
 use crate::conversation::{Conversation, Speaker};
 use crate::cost::Ledger;
 use crate::denials::Denials;
@@ -60,6 +61,8 @@ pub struct Home {
     pub tasks: Tasks,
     /// The model for small jobs.
     pub small_model: String,
+    /// The instruction files, which every agent is told anew.
+    pub memory: Memory,
 }
 
 /// What is an agent's own.
@@ -129,6 +132,7 @@ impl Home {
         let mut agent = Agent {
             engine: self.engine.clone(),
             conversation: Conversation::new(log, self.outbox.clone(), speaker),
+            memory: self.memory.fresh(),
             preamble: self.engine.preamble(system, bench.toolbox.specs()),
             bench,
             knobs,

@@ -1,12 +1,18 @@
 //! What the model is told beside the conversation itself.
 //!
-//! Rooms: [`prompt`] (the system prompt), [`surroundings`] (where and when we work), [`changes`] (files that somebody
-//! else changed meanwhile), [`compact`](mod@compact) (a summary in place of the conversation), [`planning`] (plan mode).
+//! Rooms: [`prompt`] (the system prompt), [`surroundings`] (where and when we work), [`memory`] (instruction files),
+//! [`mentions`] (paths that a text names), [`attach`] (files that a prompt names), [`changes`] (files that somebody else
+//! changed meanwhile), [`usage`](mod@usage) (what fills the context), [`compact`](mod@compact) (a summary in place of the
+//! conversation), [`planning`] (plan mode).
 
+pub mod attach;
 pub mod changes;
 pub mod compact;
+pub mod memory;
+pub mod mentions;
 pub mod planning;
 pub mod prompt;
 pub mod surroundings;
+pub mod usage;
 
 pub use planning::Planning;

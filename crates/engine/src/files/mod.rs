@@ -20,7 +20,7 @@ mod tests;
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use nix::fcntl::OFlag;
@@ -75,6 +75,11 @@ pub fn real_path(path: &Path) -> Option<PathBuf> {
 /// Where a symbolic link points, if the path is one. The target need not exist.
 pub fn link_target(path: &Path) -> Option<PathBuf> {
     fs::read_link(path).ok()
+}
+
+/// The user who owns what a path leads to.
+pub fn owner(path: &Path) -> Option<u32> {
+    fs::metadata(path).ok().map(|metadata| metadata.uid())
 }
 
 /// The names in a folder, at most `limit` of them, in no order. Empty if the folder cannot be read.

@@ -1,5 +1,7 @@
 //! What a session may do now: mode, rules and directories. One for the whole tree of agents.
 
+mod loan;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

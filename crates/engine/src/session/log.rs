@@ -120,6 +120,11 @@ impl Log {
         self.system(uuid, "compact_boundary", None, line);
     }
 
+    /// What follows has no parent in the tree: the model has forgotten what came before.
+    pub fn restart(&mut self) {
+        self.leaf = None;
+    }
+
     /// A command that the engine answers itself, or its answer.
     pub fn command(&mut self, uuid: &str, text: &str) {
         let parent = self.leaf.clone();

@@ -2,7 +2,7 @@
 //! takes from them: rights, hooks, the model.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use whimbrel_wire::options::{Options, SettingSource};
@@ -17,8 +17,7 @@ type Env = BTreeMap<String, String>;
 /// Reads the settings that were asked for. Touches the disk.
 pub(super) fn read(options: &Options, env: &Env, root: &Path) -> Result<Settings, SetupError> {
     let invalid = |error: settings::SettingsError| SetupError::Invalid(error.to_string());
-    let project =
-        options.project_config_root.as_ref().map_or_else(|| root.into(), |folder| root.join(folder));
+    let project = project(options, root);
     let settings = Settings::load(Request {
         config: settings::config_folder(env),
         trust: trust(options, env, &project),
@@ -36,6 +35,11 @@ pub(super) fn read(options: &Options, env: &Env, root: &Path) -> Result<Settings
         Some(text) => Err(SetupError::Absent(text)),
         None => Ok(settings),
     }
+}
+
+/// The folder that holds the project's `.claude`.
+pub(super) fn project(options: &Options, root: &Path) -> PathBuf {
+    options.project_config_root.as_ref().map_or_else(|| root.into(), |folder| root.join(folder))
 }
 
 /// The files to read: those that were named, or all.

@@ -11,8 +11,10 @@ use whimbrel_wire::permission::PermissionMode;
 
 use crate::agent::Limits;
 use crate::agents::definition::{self, Definition};
+use crate::commands::Commands;
 use crate::engine::Engine;
 use crate::files::{self, Kind};
+use crate::ground::Ground;
 use crate::hooks::{Announce, HookSet};
 use crate::ids;
 use crate::knobs::Knobs;
@@ -95,6 +97,10 @@ pub struct Setup {
     pub host_answers: bool,
     /// How long a question waits for its answer; none waits as long as it takes.
     pub patience: Option<Duration>,
+    /// Where the person's and the project's files lie.
+    pub ground: Arc<Ground>,
+    /// The slash commands.
+    pub commands: Commands,
     /// The system prompt that was asked for.
     pub system_prompt: Option<SystemPrompt>,
     /// What is added to it.
@@ -147,6 +153,7 @@ impl Setup {
         }
         let spill = spill(place.as_ref(), env, &session);
         let config = settings::config_folder(env);
+        let project = configure::project(options, &root);
         let checkpoints =
             checkpoints(options, config.as_deref().filter(|_| place.is_some()), &spill, &session);
         let workspace = Arc::new(Workspace::new(root, spill, env.clone()).with_checkpoints(checkpoints));
@@ -155,6 +162,18 @@ impl Setup {
         let (hooks, about_hooks) = configure::hooks(settings.effective())?;
         warnings.extend(about_hooks);
         let known = settings.effective().known.clone();
+        let ground = Arc::new(Ground {
+            sources: configure::sources(options),
+            trust: configure::trust(options, env, &project),
+            config,
+            root: workspace.root().into(),
+            project,
+        });
+        let (commands, about_commands) = match options.extra_args.contains_key("disable-slash-commands") {
+            true => (Commands::none(), Vec::new()),
+            false => Commands::find(&ground),
+        };
+        warnings.extend(about_commands);
         let granted = rights(options, env, settings, &workspace, &mut warnings)?;
         warnings.extend(granted.warnings);
         let rights = granted.rights;
@@ -180,6 +199,8 @@ impl Setup {
             rights,
             hooks,
             announce: if options.include_hook_events { Announce::All } else { Announce::Beginning },
+            ground,
+            commands,
             system_prompt: system_prompt(options)?,
             append_system_prompt: appended(options),
             limits: limits(options, env)?,

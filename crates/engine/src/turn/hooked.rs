@@ -73,6 +73,14 @@ pub(super) async fn objection(
     (!parts.is_empty()).then(|| format!("A hook wants you to go on:\n{}", parts.join("\n")))
 }
 
+/// Tells the hooks which instruction files were read.
+pub(super) async fn after_reading(agent: &mut Agent, cancel: &CancellationToken) {
+    let lookout = agent.bench.gate.lookout.clone();
+    for file in agent.report_memory().await {
+        lookout.raise(HookEvent::InstructionsLoaded, |scene| scene.of(file.for_hooks()), cancel).await;
+    }
+}
+
 /// Tells the hooks that the turn ends by a fault of the API.
 pub(super) async fn after_failure(agent: &Agent, fault: &Fault) {
     let told = |scene: &crate::hooks::Scene| scene.stop_failure(fault.failure(), Some(fault.message.clone()));
