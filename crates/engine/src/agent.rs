@@ -42,7 +42,7 @@ impl Agent {
         let root = self.bench.call.workspace.root();
         let branch = surroundings::git_branch(root);
         let text = surroundings::describe(root, &self.knobs.borrow().model, branch.as_deref());
-        self.conversation.brief(&text);
+        self.conversation.remind(&text);
     }
 }
 

@@ -31,7 +31,7 @@ use crate::outbox::Outbox;
 use crate::queue::{Batch, Due, Queue};
 use crate::report::{self, Report, report};
 use crate::session::log::Identity;
-use crate::setup::{Setup, SetupError, Start};
+use crate::setup::{Setup, SetupError, Start, resume};
 use crate::state::StateSign;
 use crate::tasks::{TaskEvent, Tasks};
 use crate::turn::{self, Ending};
@@ -57,7 +57,7 @@ pub struct Farewell {
 
 /// Serves a session until it is over.
 pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
-    let setup = match Setup::resolve(&engine, &start) {
+    let setup = match resume::resolve(&engine, &start).await {
         Ok(setup) => setup,
         Err(error) => return refuse(&mut link, error, ids::uuid()).await,
     };
@@ -292,7 +292,10 @@ impl Session {
         let Some(batch) = self.queue.take() else { return };
         let mut agent = match self.agent.take() {
             Some(agent) => agent,
-            None => self.agents().main(self.system()),
+            None => {
+                let past = self.setup.past.take();
+                self.agents().main(self.system(), past)
+            }
         };
         if let Some(changed) = changes::since_seen(&self.setup.workspace) {
             agent.conversation.brief(&changed);
@@ -359,10 +362,12 @@ impl Session {
     }
 
     /// Puts a prompt into the conversation.
-    async fn say(&mut self, agent: &mut Agent, user: User) {
-        let user = self.echo(user).await;
+    async fn say(&mut self, agent: &mut Agent, mut user: User) {
+        let uuid = user.uuid.get_or_insert_with(ids::uuid);
         let mode = self.setup.rights.mode().to_string();
-        agent.conversation.prompt(user.uuid.as_deref().unwrap_or_default(), &user.message.content, &mode);
+        // First the transcript: what the host has seen can be resumed.
+        agent.conversation.prompt(uuid, &user.message.content, &mode);
+        self.echo(user).await;
     }
 
     /// Gives a prompt an id if it has none, and shows it to the host if the host wants that.
@@ -459,6 +464,7 @@ impl Session {
                 entrypoint: self.setup.entrypoint.clone(),
             },
             place: place.clone(),
+            keeping: self.setup.keeping,
             definitions: agents.clone(),
             workspace: Arc::clone(workspace),
             tasks: self.tasks.clone(),

@@ -288,7 +288,7 @@ async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
         End::Refused if ending.text.is_empty() => ending.text = "The model declined to answer.".into(),
         End::Done | End::MaxTurns | End::Refused => {}
     }
-    agent.conversation.report_losses().await;
+    agent.conversation.settle().await;
 }
 
 fn request(agent: &mut Agent, model: String) -> Request {

@@ -15,7 +15,7 @@ use crate::gate::Gate;
 use crate::knobs::KnobsReader;
 use crate::outbox::Outbox;
 use crate::session::log::Identity;
-use crate::session::{Log, Place};
+use crate::session::{Keeping, Log, Past, Place};
 use crate::tasks::Tasks;
 use crate::toolbox::Toolbox;
 use crate::tools::Call;
@@ -50,6 +50,8 @@ pub struct Home {
     pub identity: Identity,
     /// Where transcripts are kept; none keeps nothing.
     pub place: Option<Place>,
+    /// How they are kept.
+    pub keeping: Keeping,
     /// The kinds of subagent.
     pub definitions: Vec<Definition>,
     /// Where the session works.
@@ -63,6 +65,7 @@ pub struct Home {
 /// What is an agent's own.
 pub(super) struct Own {
     pub(super) log: Log,
+    pub(super) past: Option<Past>,
     pub(super) speaker: Speaker,
     pub(super) system: Vec<String>,
     pub(super) bench: Bench,
@@ -82,8 +85,8 @@ impl Agents {
         &self.home.definitions
     }
 
-    /// Makes the main agent, with this system prompt.
-    pub fn main(&self, system: Vec<String>) -> Agent {
+    /// Makes the main agent, with this system prompt; it goes on from a past if there is one.
+    pub fn main(&self, system: Vec<String>, mut past: Option<Past>) -> Agent {
         let home = &self.home;
         let Identity { session, .. } = &home.identity;
         let consult = Consult::new(
@@ -93,8 +96,13 @@ impl Agents {
             home.limits.policy(),
             session.as_str().into(),
         );
+        let path = home.place.as_ref().map(|place| place.transcript(session));
+        let lock = past.as_mut().and_then(|past| past.lock.take());
+        let log = Log::new(home.identity.clone(), path, home.keeping, lock);
+        let journal = log.journal().clone();
         home.agent(Own {
-            log: Log::new(home.identity.clone(), home.place.as_ref().map(|place| place.transcript(session))),
+            log,
+            past,
             speaker: Speaker::main(),
             system,
             bench: Bench {
@@ -108,6 +116,7 @@ impl Agents {
                     agents: Some(self.clone()),
                     cancel: CancellationToken::new(),
                 },
+                journal,
             },
             knobs: home.knobs.clone(),
             limits: home.limits.clone(),
@@ -117,9 +126,9 @@ impl Agents {
 }
 
 impl Home {
-    /// Makes an agent that knows where it is and has heard nothing yet.
+    /// Makes an agent that knows where it is, and what it has heard before.
     pub(super) fn agent(&self, own: Own) -> Agent {
-        let Own { log, speaker, system, bench, knobs, limits, ledger } = own;
+        let Own { log, past, speaker, system, bench, knobs, limits, ledger } = own;
         let mut agent = Agent {
             engine: self.engine.clone(),
             conversation: Conversation::new(log, self.outbox.clone(), speaker),
@@ -131,6 +140,9 @@ impl Home {
             ledger,
             denials: self.denials.clone(),
         };
+        if let Some(past) = past {
+            agent.conversation.recall(past);
+        }
         agent.orient();
         agent
     }

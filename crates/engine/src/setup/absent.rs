@@ -10,11 +10,6 @@ use crate::files::{self, Kind};
 /// The first option that cannot be honoured, in words.
 pub fn in_options(options: &Options) -> Option<String> {
     let rows = [
-        (
-            options.resume.is_some() || options.continue_conversation,
-            "resuming a session (--resume, --continue)",
-        ),
-        (options.fork_session || options.resume_session_at.is_some(), "forking a session"),
         (options.output_format.is_some(), "structured output (--json-schema)"),
         (
             options.max_budget_usd.is_some() || options.task_budget.is_some(),
@@ -25,11 +20,9 @@ pub fn in_options(options: &Options) -> Option<String> {
         (options.managed_settings.is_some(), "managed settings (--managed-settings)"),
         (options.agent.is_some() || !options.agents.is_empty(), "agent definitions (--agent, --agents)"),
         (!options.plugins.is_empty(), "plugins (--plugin-dir)"),
-        (options.session_mirror, "a session mirror (--session-mirror)"),
         (options.fallback_model.is_some(), "a fallback model (--fallback-model)"),
         (options.enable_file_checkpointing, "file checkpoints"),
         (options.skills.as_ref().is_some_and(|skills| !skills.is_empty()), "skills"),
-        (options.resume_drops_turn.is_some(), "dropping a turn (--resume-drops-turn)"),
         (options.plan_mode_instructions.is_some(), "instructions for plan mode"),
         (!options.tool_aliases.is_empty(), "aliases for tools"),
     ];

@@ -1,10 +1,11 @@
 //! From what was asked to what it means: options and environment are resolved once, before the first turn.
 //!
 //! Rooms: [`resolve`] (options to [`Setup`]), [`absent`] (what this version does not have yet, and says so), `home` (where
-//! things are kept).
+//! things are kept), [`resume`] (which session it is, and whether it goes on from an older one).
 
 pub mod absent;
 mod home;
 pub mod resolve;
+pub mod resume;
 
 pub use resolve::{Setup, SetupError, Start};

@@ -12,11 +12,12 @@ use crate::agent::Limits;
 use crate::agents::definition::{self, Definition};
 use crate::engine::Engine;
 use crate::files::{self, Kind};
-use crate::ids;
 use crate::knobs::Knobs;
 use crate::permission::rights::{Bypass, Granted, Grants};
 use crate::permission::{Rights, paths};
-use crate::session::Place;
+use crate::session::lock::Busy;
+use crate::session::{Keeping, Past, Place};
+use crate::setup::resume::{self, Origin};
 use crate::setup::{absent, home};
 use crate::state::Wanted;
 use crate::toolbox::Toolbox;
@@ -42,6 +43,12 @@ pub struct Setup {
     pub workspace: Arc<Workspace>,
     /// Where its transcript is kept; none keeps nothing.
     pub place: Option<Place>,
+    /// How it is kept.
+    pub keeping: Keeping,
+    /// What the session goes on from; taken by the first turn.
+    pub past: Option<Past>,
+    /// How the session came to be.
+    pub origin: Origin,
     /// Whether nothing of the session may stay on disk.
     pub leaves_nothing: bool,
     /// The model that is used when the host asks for the default.
@@ -83,6 +90,16 @@ pub enum SetupError {
     /// An option makes no sense.
     #[error("{0}")]
     Invalid(String),
+    /// The session is another engine's.
+    #[error(
+        "The session {session} is {busy}. Wait until it has ended, or use --fork-session to go on with a copy."
+    )]
+    Busy {
+        /// The session.
+        session: String,
+        /// Who has it.
+        busy: Busy,
+    },
 }
 
 impl Setup {
@@ -95,23 +112,19 @@ impl Setup {
         if let Some(text) = absent::in_options(options) {
             return Err(SetupError::Absent(text));
         }
-        let session = session_id(options)?;
         let root = working_directory(options)?;
         let config = home::config_folder(env);
-        let (place, lost) = match options.persist_session {
-            Some(false) => (None, None),
-            _ => home::place(env, &root).map_or_else(|why| (None, Some(why)), |place| (place, None)),
-        };
-        if let Some(path) = place.as_ref().map(|place| place.transcript(&session))
-            && !matches!(files::kind(&path), Ok(Kind::Missing) | Err(_))
-        {
-            return Err(SetupError::Invalid(format!(
-                "The session {session} exists already. Choose another --session-id."
-            )));
-        }
+        let keeping = resume::keeping(options, env)?;
+        let (kept, lost) =
+            home::place(env, &root).map_or_else(|why| (None, Some(why)), |place| (place, None));
+        let lost = lost.filter(|_| options.persist_session != Some(false));
+        let resume::Beginning { session, place, past, origin, warning } =
+            resume::begin(options, kept, keeping)?;
+        let lost = lost.into_iter().chain(warning).reduce(|one, other| format!("{one}\n{other}"));
         let spill = spill(place.as_ref(), env, &session);
         let workspace = Arc::new(Workspace::new(root, spill, env.clone()));
-        let granted = rights(options, env, &workspace)?;
+        let mode = mode(options, env, resume::mode(past.as_ref()))?;
+        let granted = rights(options, env, &workspace, mode)?;
         let warning = warnings(options, config.as_deref(), workspace.root(), granted.warnings, lost);
         let rights = granted.rights;
         let default_model = default_model(engine, options, env);
@@ -145,6 +158,9 @@ impl Setup {
             session,
             workspace,
             place,
+            keeping,
+            past,
+            origin,
             leaves_nothing: options.persist_session == Some(false),
             default_model,
             small_model,
@@ -157,14 +173,6 @@ impl Setup {
             None | Some("" | "default") => self.default_model.clone(),
             Some(name) => engine.catalog().resolve_alias(name),
         }
-    }
-}
-
-fn session_id(options: &Options) -> Result<String, SetupError> {
-    match &options.session_id {
-        None => Ok(ids::uuid()),
-        Some(id) if uuid::Uuid::try_parse(id).is_ok() => Ok(id.clone()),
-        Some(id) => Err(SetupError::Invalid(format!("--session-id must be a UUID, but is {id:?}."))),
     }
 }
 
@@ -189,8 +197,8 @@ fn rights(
     options: &Options,
     env: &BTreeMap<String, String>,
     workspace: &Arc<Workspace>,
+    mode: PermissionMode,
 ) -> Result<Granted, SetupError> {
-    let mode = mode(options, env)?;
     let available = mode == PermissionMode::BypassPermissions
         || options.allow_dangerously_skip_permissions && !too_mighty(env);
     let bypass = if available { Bypass::Available } else { Bypass::Unavailable };
@@ -225,8 +233,13 @@ fn spill(place: Option<&Place>, env: &BTreeMap<String, String>, session: &str) -
     }
 }
 
-fn mode(options: &Options, env: &BTreeMap<String, String>) -> Result<PermissionMode, SetupError> {
-    let mode = options.permission_mode.unwrap_or(PermissionMode::Default);
+/// The mode that was asked for, else the one that the session had before.
+fn mode(
+    options: &Options,
+    env: &BTreeMap<String, String>,
+    before: Option<PermissionMode>,
+) -> Result<PermissionMode, SetupError> {
+    let mode = options.permission_mode.or(before).unwrap_or(PermissionMode::Default);
     if mode == PermissionMode::BypassPermissions && too_mighty(env) {
         return Err(SetupError::Invalid(
             "Permissions cannot be bypassed as root: a mistake would have the whole machine. Run as another user, or set IS_SANDBOX=1 where the machine is disposable.".into(),
