@@ -1,7 +1,8 @@
 //! The program as others see it: started, fed, listened to, ended.
 //!
 //! `rig` starts it, `pty` at a terminal; `people` is about what a person types and reads, `terminals` about what a terminal
-//! shows, `hosts` about frames on stdin and stdout, `endings` about signals and closed pipes, `homes` about home folders.
+//! shows, `hosts` about frames on stdin and stdout, `endings` about signals and closed pipes, `homes` about home folders,
+//! `sessions` about transcripts.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "this is all tests")]
 
@@ -11,4 +12,5 @@ mod hosts;
 mod people;
 mod pty;
 mod rig;
+mod sessions;
 mod terminals;

@@ -8,6 +8,7 @@
 //! - reading: [`load`](mod@load) (a conversation, read back), in the order of its steps: `lines`, `line` and `index` (what is there),
 //!   `cut` and `path` (what counts), `reader` and `beside` (what was said), `mend` (in an order that providers take)
 //! - going on: [`past`] (a session that is gone on with), [`fork`] (a copy of it)
+//! - [`store`]: transcripts of many sessions behind one door, in files or elsewhere
 
 pub mod appender;
 mod beside;
@@ -28,6 +29,7 @@ pub mod past;
 mod path;
 pub mod place;
 mod reader;
+pub mod store;
 
 pub use durability::Durability;
 pub use journal::{Journal, Keeping, Mirror};

@@ -120,7 +120,8 @@ fn after_a_failed_sync_the_file_is_opened_again_and_the_lines_are_written_again(
     file.append(line("second")).unwrap();
     file.end_turn().unwrap();
     assert_eq!(content(&disk), "first\nfirst\nsecond\n");
-    assert_eq!((disk.lock().unwrap().opened, disk.lock().unwrap().synced), (2, 19));
+    let disk = disk.lock().unwrap();
+    assert_eq!((disk.opened, disk.synced), (2, 19));
 }
 
 #[test]
