@@ -93,8 +93,9 @@ async fn whatever_was_said_is_there_after_every_kill() {
             host.finish().await.unwrap();
         } else {
             for _ in 0..(random >> 33) % 28 {
-                let over = host.next_like(&json!({})).await.unwrap()["type"] == "result";
-                if over {
+                let frame = host.next_like(&json!({})).await.unwrap();
+                if frame["type"] == "result" {
+                    assert_eq!(frame["is_error"], false, "{frame}");
                     break;
                 }
             }
