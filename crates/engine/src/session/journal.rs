@@ -178,3 +178,51 @@ fn same(error: &io::Error) -> io::Error {
         None => io::Error::new(error.kind(), error.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::session::medium;
+
+    /// A journal whose file cannot be opened as long as the switch is off.
+    fn journal(path: PathBuf, durability: Durability) -> (Journal, Arc<AtomicBool>) {
+        let works = Arc::new(AtomicBool::new(false));
+        let switch = Arc::clone(&works);
+        let open = move |path: &std::path::Path| match switch.load(Ordering::Relaxed) {
+            true => Ok(Box::new(medium::open(path)?) as Box<dyn medium::Medium>),
+            false => Err(io::Error::from_raw_os_error(nix::errno::Errno::ENOSPC as i32)),
+        };
+        (Journal::new("s", Some(Appender::opened_by(path, durability, Box::new(open))), Mirror::On), works)
+    }
+
+    #[test]
+    fn what_cannot_be_recorded_is_made_all_the_same_unless_strict() {
+        let folder = tempfile::tempdir().unwrap();
+        for (durability, made) in
+            [(Durability::System, true), (Durability::Turn, true), (Durability::Strict, false)]
+        {
+            let (journal, _) = journal(folder.path().join("x.jsonl"), durability);
+            assert_eq!(journal.begin("t1", "Bash").is_ok(), made, "{durability:?}");
+        }
+    }
+
+    #[test]
+    fn a_failure_is_told_once_and_its_end_too_and_nothing_is_missing_then() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.jsonl");
+        let (journal, works) = journal(path.clone(), Durability::System);
+        let write = |line: &str| journal.write(Ok(line.to_owned())).is_ok();
+        assert!(!write("1"));
+        assert!(matches!(journal.take_news(), Some(News::Lost(error)) if error.raw_os_error().is_some()));
+        assert!(!write("2"));
+        assert!(journal.take_news().is_none());
+        works.store(true, Ordering::Relaxed);
+        assert!(write("3"));
+        assert!(matches!(journal.take_news(), Some(News::Complete)));
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "1\n2\n3\n");
+        assert_eq!(journal.take_copies().unwrap().lines.len(), 3);
+        assert!(journal.take_copies().is_none());
+    }
+}

@@ -1,6 +1,7 @@
 //! What was said, put in an order that every provider takes: roles alternate, each call has exactly one result, right
 //! after it, and each result has its call. Pure; what is intact is kept, what is missing is said to be missing.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use whimbrel_models::History;
@@ -58,7 +59,7 @@ pub(super) fn mend(said: Vec<Said>, started: &HashSet<Key>) -> Mended {
     let said = bench.take_answers(said);
     for said in said {
         match said.role {
-            Role::User => bench.hear(said),
+            Role::User => bench.hear(&said),
             Role::Assistant => bench.reply(said),
         }
     }
@@ -94,11 +95,11 @@ impl Bench<'_> {
                 .filter_map(|block| match block {
                     Block::ToolResult { ref tool_use_id, .. } => {
                         answered = true;
-                        let id = tool_use_id.clone();
-                        if self.answers.contains_key(&id) {
-                            self.mended.stray_results += 1;
-                        } else {
-                            self.answers.insert(id, block);
+                        match self.answers.entry(tool_use_id.clone()) {
+                            Entry::Occupied(_) => self.mended.stray_results += 1,
+                            Entry::Vacant(free) => {
+                                free.insert(block);
+                            }
                         }
                         None
                     }
@@ -113,7 +114,7 @@ impl Bench<'_> {
         rest
     }
 
-    fn hear(&mut self, said: Said) {
+    fn hear(&mut self, said: &Said) {
         if said.blocks.is_empty() {
             return;
         }

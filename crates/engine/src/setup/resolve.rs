@@ -119,7 +119,7 @@ impl Setup {
             home::place(env, &root).map_or_else(|why| (None, Some(why)), |place| (place, None));
         let lost = lost.filter(|_| options.persist_session != Some(false));
         let resume::Beginning { session, place, past, origin, warning } =
-            resume::begin(options, kept, keeping)?;
+            resume::begin(options, kept.as_ref(), keeping)?;
         let lost = lost.into_iter().chain(warning).reduce(|one, other| format!("{one}\n{other}"));
         let spill = spill(place.as_ref(), env, &session);
         let workspace = Arc::new(Workspace::new(root, spill, env.clone()));

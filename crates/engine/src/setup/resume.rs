@@ -74,13 +74,13 @@ pub(super) fn mode(past: Option<&Past>) -> Option<PermissionMode> {
 /// Finds out which session it is and, if it goes on, reads it back. `kept` is where sessions of this folder are.
 pub(super) fn begin(
     options: &Options,
-    kept: Option<Place>,
+    kept: Option<&Place>,
     keeping: Keeping,
 ) -> Result<Beginning, SetupError> {
     check(options)?;
     let persists = options.persist_session != Some(false);
-    let place = kept.clone().filter(|_| persists);
-    match wanted(options, kept.as_ref())? {
+    let place = kept.filter(|_| persists).cloned();
+    match wanted(options, kept)? {
         None => fresh(options, place),
         Some(found) if options.fork_session => forked(options, &found, place, keeping),
         Some(Found { session, place: kept }) => {

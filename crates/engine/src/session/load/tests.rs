@@ -89,6 +89,14 @@ fn assert_well_formed(loaded: &Loaded) {
     assert_eq!(open, Vec::<String>::new(), "{}", story(loaded));
 }
 
+fn check(rows: Vec<(&str, Vec<Value>, &str)>) {
+    for (name, lines, expected) in rows {
+        let loaded = read(&bytes(&lines));
+        assert_eq!(story(&loaded), expected, "{name}");
+        assert_well_formed(&loaded);
+    }
+}
+
 #[test]
 fn a_transcript_is_read_as_it_was_said() {
     let side = with(says("s1", "a1", "aside"), &json!({"isSidechain": true}));
@@ -96,17 +104,15 @@ fn a_transcript_is_read_as_it_was_said() {
     let meta = with(user("m1", Some("a1"), "told"), &json!({"isMeta": true}));
     let summary = with(user("s", Some("b"), "summary"), &json!({"isCompactSummary": true}));
     let boundary = json!({"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": null, "logicalParentUuid": "a1"});
-    let start = json!({"type": "tool-start", "toolUseID": "t1"});
     let hello = [user("u1", None, "hi"), says("a1", "u1", "hello")];
     let linked = json!({"type": "progress", "uuid": "p", "parentUuid": "a1"});
     let after = |more: &[Value]| [&hello[..], more].concat();
-    let known = with(call("a2", "u2", "t1"), &json!({"startsRecorded": true}));
     let rows: Vec<(&str, Vec<Value>, &str)> = vec![
         ("nothing", vec![], ""),
         ("a turn", hello.to_vec(), "u: hi | a: hello"),
         ("a subagent's line is never the last", after(&[side]), "u: hi | a: hello"),
         ("nor a teammate's", after(&[team]), "u: hi | a: hello"),
-        ("nor what only the model was told", after(&[meta.clone()]), "u: hi | a: hello"),
+        ("nor what only the model was told", after(std::slice::from_ref(&meta)), "u: hi | a: hello"),
         (
             "which counts once something follows",
             after(&[meta, user("u2", Some("m1"), "go")]),
@@ -145,6 +151,17 @@ fn a_transcript_is_read_as_it_was_said() {
             vec![says("a1", "gone", "hello")],
             "u: (The beginning of the conversation is lost.) | a: hello",
         ),
+    ];
+    check(rows);
+}
+
+#[test]
+fn calls_and_results_pair_up() {
+    let hello = [user("u1", None, "hi"), says("a1", "u1", "hello")];
+    let after = |more: &[Value]| [&hello[..], more].concat();
+    let start = json!({"type": "tool-start", "toolUseID": "t1"});
+    let known = with(call("a2", "u2", "t1"), &json!({"startsRecorded": true}));
+    let rows: Vec<(&str, Vec<Value>, &str)> = vec![
         (
             "a call and its result",
             after(&[user("u2", Some("a1"), "go"), call("a2", "u2", "t1"), result("r", "a2", "t1", "ok")]),
@@ -190,11 +207,7 @@ fn a_transcript_is_read_as_it_was_said() {
             "u: hi",
         ),
     ];
-    for (name, lines, expected) in rows {
-        let loaded = read(&bytes(&lines));
-        assert_eq!(story(&loaded), expected, "{name}");
-        assert_well_formed(&loaded);
-    }
+    check(rows);
 }
 
 #[test]
