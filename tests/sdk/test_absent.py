@@ -23,8 +23,7 @@ AT_ONCE = {
         {"mcp_servers": {"sums": create_sdk_mcp_server("sums", tools=[add])}},
         "MCP servers",
     ),
-    "resume": ({"resume": "0b5e6c1e-7d8b-4a52-9f3b-3f5f6f0a7a11"}, "resuming a session"),
-    "continue": ({"continue_conversation": True}, "resuming a session"),
+    "an unknown session": ({"resume": "0b5e6c1e-7d8b-4a52-9f3b-3f5f6f0a7a11"}, "No conversation found"),
     "structured output": (
         {"output_format": {"type": "json_schema", "schema": {"type": "object"}}},
         "structured output",

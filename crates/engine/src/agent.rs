@@ -50,10 +50,10 @@ impl Agent {
         let root = self.bench.call.workspace.root();
         let branch = surroundings::git_branch(root);
         let text = surroundings::describe(root, &self.knobs.borrow().model, branch.as_deref());
-        self.conversation.brief(&text);
+        self.conversation.remind(&text);
         self.planning = Planning::default();
         if let Some(text) = self.memory.begin() {
-            self.conversation.brief(&text);
+            self.conversation.remind(&text);
         }
         self.conversation.gauge().note_memory(self.memory.files());
     }

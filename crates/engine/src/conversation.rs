@@ -7,13 +7,15 @@ use whimbrel_models::History;
 use whimbrel_models::fault::Fault;
 use whimbrel_wire::content::{Block, Content, ResultContent, Role};
 use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
-use whimbrel_wire::system::{CompactBoundary, InformationLevel, Informational, SessionWritesLost};
+use whimbrel_wire::system::CompactBoundary;
 use whimbrel_wire::{RawJson, StopReason, Usage};
 
 use crate::context::usage::Gauge;
 use crate::ids;
 use crate::outbox::Outbox;
-use crate::session::{Entry, Log};
+use crate::session::load::Key;
+use crate::session::mend::{EMPTY_PROMPT, is_blank};
+use crate::session::{Entry, Log, Past, bulletin};
 use crate::workshop::Made;
 
 /// The model's name on messages that no model wrote.
@@ -36,6 +38,8 @@ pub struct Conversation {
     begun: bool,
     /// The ids of all calls so far.
     calls: HashSet<String>,
+    /// What the model has been told beside the conversation.
+    told: HashSet<Key>,
 }
 
 /// Who speaks in a conversation.
@@ -96,17 +100,35 @@ impl Conversation {
             gauge: Gauge::default(),
             begun: false,
             calls: HashSet::new(),
+            told: HashSet::new(),
         }
     }
 
+    /// Goes on with what was said before.
+    pub fn recall(&mut self, past: Past) {
+        let loaded = past.loaded;
+        self.begun = loaded.has_begun();
+        self.history = loaded.history;
+        self.calls = loaded.calls;
+        self.told = loaded.told;
+        self.gauge.note_size(self.history.size());
+        if loaded.counted > 0 {
+            self.gauge.note_usage(&Usage { input_tokens: loaded.counted, ..Usage::default() });
+        }
+        self.log.go_on_after(loaded.leaf);
+        self.log.journal().copy(past.copies);
+    }
+
     /// The transcript's path, if one is kept.
-    pub fn transcript(&self) -> Option<&std::path::Path> {
-        self.log.path()
+    pub fn transcript(&self) -> Option<std::path::PathBuf> {
+        self.log.journal().path()
     }
 
     /// Tells the model something that the host need not see: surroundings, reminders.
     pub fn brief(&mut self, text: &str) {
-        self.brief_with(vec![Block::text(text)]);
+        self.history.push(Role::User, &Block::text(text));
+        self.told.insert(Key::of(text));
+        self.log.brief(text);
     }
 
     /// Shows the model something that the host need not see.
@@ -115,6 +137,13 @@ impl Conversation {
             self.history.push(Role::User, block);
         }
         self.write_user(&ids::uuid(), &Content::Blocks(blocks), vec![("isMeta", true.into())]);
+    }
+
+    /// Tells the model something that it may have been told before; then once is enough.
+    pub fn remind(&mut self, text: &str) {
+        if !self.told.contains(&Key::of(text)) {
+            self.brief(text);
+        }
     }
 
     /// A prompt of the host.
@@ -129,7 +158,7 @@ impl Conversation {
         let mut blocks = content.clone().into_blocks();
         blocks.retain(|block| !is_blank(block));
         if blocks.is_empty() {
-            blocks.push(Block::text("(The message was empty.)"));
+            blocks.push(Block::text(EMPTY_PROMPT));
         }
         for block in &blocks {
             self.history.push(Role::User, block);
@@ -142,6 +171,7 @@ impl Conversation {
         let uuid = ids::uuid();
         self.write_user(&uuid, content, Vec::new());
         let frame = self.user_frame(uuid, Content::Blocks(content.clone().into_blocks()));
+        self.report_losses().await;
         self.outbox.send(frame).await;
     }
 
@@ -156,6 +186,7 @@ impl Conversation {
         self.history.push(Role::User, &Block::text(text));
         self.write_user(&uuid, &content, more);
         let frame = User { is_synthetic: Some(true), ..self.user_frame(uuid, content) };
+        self.report_losses().await;
         self.outbox.send(frame).await;
     }
 
@@ -175,6 +206,7 @@ impl Conversation {
         };
         let frame = Assistant { aborted: aborted.then_some(true), ..self.assistant_frame(reply) };
         self.write_assistant(&frame);
+        self.report_losses().await;
         if heard {
             self.outbox.send(frame).await;
         }
@@ -224,6 +256,7 @@ impl Conversation {
         more.extend(self.last_assistant.clone().map(|id| ("sourceToolAssistantUUID", Value::String(id))));
         self.write_user(&uuid, &content, more);
         let frame = User { tool_use_result: Some(meta), ..self.user_frame(uuid, content) };
+        self.report_losses().await;
         self.outbox.send(frame).await;
     }
 
@@ -251,8 +284,10 @@ impl Conversation {
     pub async fn forget(&mut self, boundary: CompactBoundary) {
         self.history = History::new();
         self.gauge.reset();
+        self.told.clear();
         let uuid = ids::uuid();
         self.log.boundary(&uuid, &boundary);
+        self.report_losses().await;
         self.outbox.notify_as(uuid, boundary).await;
     }
 
@@ -277,6 +312,7 @@ impl Conversation {
         self.log.command(&asked, &prompt.message.content.joined_text());
         let (uuid, text) = (ids::uuid(), format!("<local-command-stdout>{answer}</local-command-stdout>"));
         self.log.command(&uuid, &text);
+        self.report_losses().await;
         let frame = User { is_replay: Some(true), ..self.user_frame(uuid, Content::Text(text)) };
         self.outbox.send(frame).await;
     }
@@ -296,41 +332,19 @@ impl Conversation {
         let request_id = fault.and_then(|fault| fault.request_id.clone());
         let frame = Assistant { error: Some(kind), request_id, ..self.assistant_frame(reply) };
         self.write_assistant(&frame);
+        self.report_losses().await;
         self.outbox.send(frame).await;
     }
 
-    /// Tells the host, once, that the transcript could not be written.
+    /// Tells the host what it should know about the transcript: that it cannot be written, or what was written.
     pub async fn report_losses(&mut self) {
-        let Some(error) = self.log.take_loss() else { return };
-        let code = match error.raw_os_error() {
-            Some(code) if code == nix::errno::Errno::ENOSPC as i32 => Some("ENOSPC"),
-            Some(code) if code == nix::errno::Errno::EDQUOT as i32 => Some("EDQUOT"),
-            _ => None,
-        };
-        match code {
-            Some(code) => {
-                let session = self.outbox.session().to_owned();
-                self.outbox
-                    .notify(SessionWritesLost {
-                        error_code: code.into(),
-                        lost: vec!["transcript".into()],
-                        transcript_session_ids: Some(vec![session]),
-                    })
-                    .await;
-            }
-            None => {
-                let content = format!(
-                    "The transcript cannot be written ({error}); this session cannot be resumed later."
-                );
-                self.outbox
-                    .notify(Informational {
-                        content,
-                        level: InformationLevel::Warning,
-                        ..Informational::default()
-                    })
-                    .await;
-            }
-        }
+        bulletin::publish(self.log.journal(), &self.outbox).await;
+    }
+
+    /// Ends a turn: what can be written is written, and as safe as it is to be.
+    pub async fn settle(&mut self) {
+        self.log.journal().end_turn();
+        self.report_losses().await;
     }
 
     fn user_frame(&self, uuid: String, content: Content) -> User {
@@ -379,7 +393,10 @@ impl Conversation {
     fn write_assistant(&mut self, frame: &Assistant) {
         self.gauge.note_size(self.history.size());
         if let Ok(message) = RawJson::of(&frame.message) {
-            let more = frame.request_id.iter().map(|id| ("requestId", Value::String(id.clone()))).collect();
+            let request = frame.request_id.iter().map(|id| ("requestId", Value::String(id.clone())));
+            let calls = frame.message.content.iter().any(|block| matches!(block, Block::ToolUse { .. }));
+            let starts = calls.then(|| ("startsRecorded", true.into()));
+            let more = request.chain(starts).collect();
             self.log.append(Entry { kind: "assistant", uuid: &frame.uuid, message, more });
         }
         self.last_assistant = Some(frame.uuid.clone());
@@ -398,11 +415,6 @@ fn synthetic(text: &str) -> Reply {
         stop_sequence: Some(String::new()),
         usage: Usage::default(),
     }
-}
-
-/// Text without anything to read.
-fn is_blank(block: &Block) -> bool {
-    matches!(block, Block::Text { text, .. } if text.trim().is_empty())
 }
 
 /// Providers refuse an empty result.

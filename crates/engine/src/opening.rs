@@ -84,8 +84,20 @@ pub(crate) async fn warn(outbox: &Outbox, warning: Option<String>) {
 }
 
 /// Takes a prompt in, if the hooks agree; if not, says how the turn ends.
-async fn hear(agent: &mut Agent, user: User, replay: bool, cancel: &CancellationToken) -> Result<(), Ending> {
-    let user = echo(&agent.outbox, replay, user).await;
+async fn hear(
+    agent: &mut Agent,
+    mut user: User,
+    replay: bool,
+    cancel: &CancellationToken,
+) -> Result<(), Ending> {
+    user.uuid.get_or_insert_with(ids::uuid);
+    let taken = take(agent, &user, cancel).await;
+    // First the transcript: what the host has seen can be resumed.
+    echo(&agent.outbox, replay, user).await;
+    taken
+}
+
+async fn take(agent: &mut Agent, user: &User, cancel: &CancellationToken) -> Result<(), Ending> {
     rewind::begin(&agent.bench.call.workspace, user.uuid.as_deref()).await;
     let text = user.message.content.joined_text();
     let said = submit(agent, user.uuid.as_deref(), &text, cancel).await?;
@@ -93,7 +105,7 @@ async fn hear(agent: &mut Agent, user: User, replay: bool, cancel: &Cancellation
         attach::mentioned(agent, &text).await;
     }
     if !said.special.suppress_original_prompt || said.contexts.is_empty() {
-        record(agent, &user);
+        record(agent, user);
     }
     turn::brief(agent, &said.contexts);
     match said.stop {

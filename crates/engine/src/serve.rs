@@ -39,7 +39,7 @@ use crate::outbox::Outbox;
 use crate::queue::{Batch, Due, Queue};
 use crate::report::{self, Report, report};
 use crate::session::log::Identity;
-use crate::setup::{Setup, SetupError, Start};
+use crate::setup::{Setup, SetupError, Start, resume};
 use crate::state::StateSign;
 use crate::tasks::{TaskEvent, Tasks};
 use crate::turn::{self, Ending};
@@ -68,7 +68,7 @@ pub struct Farewell {
 
 /// Serves a session until it is over.
 pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
-    let setup = match Setup::resolve(&engine, start) {
+    let setup = match resume::resolve(&engine, start).await {
         Ok(setup) => setup,
         Err(error) => return refuse(&mut link, error, ids::uuid()).await,
     };
@@ -349,7 +349,10 @@ impl Session {
         let Some(batch) = self.queue.take(&self.setup.commands) else { return };
         let mut agent = match self.agent.take() {
             Some(agent) => agent,
-            None => self.agents().main(self.system()),
+            None => {
+                let past = self.setup.past.take();
+                self.agents().main(self.system(), past)
+            }
         };
         self.gauge = agent.conversation.gauge().clone();
         if let Some(changed) = changes::since_seen(&self.setup.workspace) {
@@ -366,9 +369,10 @@ impl Session {
         if !dues.iter().any(Due::asks) {
             for due in dues {
                 if let Due::Prompt(user) = due {
-                    let user = opening::echo(&self.outbox, replay, *user).await;
+                    let user = User { uuid: user.uuid.clone().or_else(|| Some(ids::uuid())), ..*user };
                     rewind::begin(&self.setup.workspace, user.uuid.as_deref()).await;
                     opening::record(&mut agent, &user);
+                    opening::echo(&self.outbox, replay, user).await;
                 }
             }
             self.agent = Some(agent);
@@ -407,7 +411,7 @@ impl Session {
 
     /// How the session begins, if it has not begun yet.
     fn first(&mut self) -> Option<&'static str> {
-        (!std::mem::replace(&mut self.opened, true)).then_some("startup")
+        (!std::mem::replace(&mut self.opened, true)).then_some(self.setup.origin.name())
     }
 
     /// Tells the host that a command is run.
@@ -509,6 +513,7 @@ impl Session {
                 entrypoint: self.setup.entrypoint.clone(),
             },
             place: place.clone(),
+            keeping: self.setup.keeping,
             definitions: agents.clone(),
             workspace: Arc::clone(workspace),
             tasks: self.tasks.clone(),

@@ -328,7 +328,7 @@ async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
         End::HookStopped => ending.text.clear(),
         End::Done | End::Deferred | End::MaxTurns | End::Refused => {}
     }
-    agent.conversation.report_losses().await;
+    agent.conversation.settle().await;
 }
 
 fn request(agent: &mut Agent, model: String) -> Request {

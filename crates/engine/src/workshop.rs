@@ -17,7 +17,8 @@ use whimbrel_wire::hook::{BatchedCall, HookEvent};
 use whimbrel_wire::message::Denial;
 
 use crate::gate::{Gate, Halt, Permit, Refuser, Verdict};
-use crate::toolbox::Toolbox;
+use crate::session::Journal;
+use crate::toolbox::{Offered, Toolbox};
 use crate::tools::{AnyTool, Call, Done, Trouble};
 
 /// A call that the model wants made.
@@ -74,6 +75,18 @@ pub struct Bench {
     pub gate: Gate,
     /// What surrounds a call; its id is filled in for each.
     pub call: Call,
+    /// Where the start of a call with effects is recorded before it is made.
+    pub journal: Journal,
+}
+
+impl Bench {
+    /// Records that a call is about to be made, unless it has no effects. The error says why it must not be.
+    fn record_start(&self, tool: &Offered, id: &str, input: &Value) -> Result<(), Trouble> {
+        match tool.tool().touches(input) {
+            Ok(touches) if touches.is_harmless() => Ok(()),
+            _ => self.journal.begin(id, tool.tool().name()).map_err(Trouble::Failed),
+        }
+    }
 }
 
 /// The calls of one reply.
@@ -238,6 +251,9 @@ async fn make(bench: Bench, wanted: Wanted, permitted: Permitted) -> Made {
     };
     let mut made = match verdict {
         Verdict::Go { input, place } => {
+            if let Err(trouble) = bench.record_start(&tool, &wanted.id, &input) {
+                return failed(&wanted.id, &trouble);
+            }
             permitted.store(true, Ordering::Relaxed);
             let written = (input != wanted.input).then(|| Arc::new(wanted.input));
             let sight = bench.gate.rights.sight();

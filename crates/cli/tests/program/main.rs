@@ -2,7 +2,7 @@
 //!
 //! `rig` starts it, `pty` at a terminal; `people` is about what a person types and reads, `terminals` about what a terminal
 //! shows, `hosts` about frames on stdin and stdout, `endings` about signals and closed pipes, `homes` about home folders,
-//! `projects` about what a project brings along, `sessions` about looking back.
+//! `projects` about what a project brings along, `sessions` about looking back, `transcripts` about what is kept.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "this is all tests")]
 
@@ -15,3 +15,4 @@ mod pty;
 mod rig;
 mod sessions;
 mod terminals;
+mod transcripts;

@@ -18,7 +18,7 @@ use crate::knobs::KnobsReader;
 use crate::outbox::Outbox;
 use crate::permission::Sight;
 use crate::session::log::Identity;
-use crate::session::{Log, Place};
+use crate::session::{Keeping, Log, Past, Place};
 use crate::tasks::Tasks;
 use crate::toolbox::Toolbox;
 use crate::tools::Call;
@@ -53,6 +53,8 @@ pub struct Home {
     pub identity: Identity,
     /// Where transcripts are kept; none keeps nothing.
     pub place: Option<Place>,
+    /// How they are kept.
+    pub keeping: Keeping,
     /// The kinds of subagent.
     pub definitions: Vec<Definition>,
     /// Where the session works.
@@ -68,6 +70,7 @@ pub struct Home {
 /// What is an agent's own.
 pub(super) struct Own {
     pub(super) log: Log,
+    pub(super) past: Option<Past>,
     pub(super) speaker: Speaker,
     pub(super) system: Vec<String>,
     pub(super) bench: Bench,
@@ -87,8 +90,8 @@ impl Agents {
         &self.home.definitions
     }
 
-    /// Makes the main agent, with this system prompt.
-    pub fn main(&self, system: Vec<String>) -> Agent {
+    /// Makes the main agent, with this system prompt; it goes on from a past if there is one.
+    pub fn main(&self, system: Vec<String>, mut past: Option<Past>) -> Agent {
         let home = &self.home;
         let Identity { session, .. } = &home.identity;
         let consult = Consult::new(
@@ -98,8 +101,13 @@ impl Agents {
             home.limits.policy(),
             session.as_str().into(),
         );
+        let path = home.place.as_ref().map(|place| place.transcript(session));
+        let lock = past.as_mut().and_then(|past| past.lock.take());
+        let log = Log::new(home.identity.clone(), path, home.keeping, lock);
+        let journal = log.journal().clone();
         home.agent(Own {
-            log: Log::new(home.identity.clone(), home.place.as_ref().map(|place| place.transcript(session))),
+            log,
+            past,
             speaker: Speaker::main(),
             system,
             bench: Bench {
@@ -117,6 +125,7 @@ impl Agents {
                     mode: home.gate.mode_switch(),
                     cancel: CancellationToken::new(),
                 },
+                journal,
             },
             knobs: home.knobs.clone(),
             limits: home.limits.clone(),
@@ -126,9 +135,9 @@ impl Agents {
 }
 
 impl Home {
-    /// Makes an agent that knows where it is and has heard nothing yet.
+    /// Makes an agent that knows where it is, and what it has heard before.
     pub(super) fn agent(&self, own: Own) -> Agent {
-        let Own { log, speaker, system, bench, knobs, limits, ledger } = own;
+        let Own { log, past, speaker, system, bench, knobs, limits, ledger } = own;
         let mut agent = Agent {
             engine: self.engine.clone(),
             conversation: Conversation::new(log, self.outbox.clone(), speaker),
@@ -142,6 +151,9 @@ impl Home {
             denials: self.denials.clone(),
             planning: Planning::default(),
         };
+        if let Some(past) = past {
+            agent.conversation.recall(past);
+        }
         agent.orient();
         agent
     }

@@ -78,8 +78,11 @@ impl Agents {
         let toolbox = Arc::new(home.toolbox.narrowed(definition.tools.as_deref(), AGENT));
         let transcripts = home.place.as_ref().map(|place| place.subagents(&home.identity.session));
         let ledger = home.ledger.branch();
+        let log = Log::sidechain(home.identity.clone(), agent_id, transcripts.as_deref(), home.keeping);
+        let journal = log.journal().clone();
         home.agent(Own {
-            log: Log::sidechain(home.identity.clone(), agent_id, transcripts.as_deref()),
+            log,
+            past: None,
             speaker: Speaker::subagent(&call.id, agent_id, &definition.name, &errand.description),
             system: vec![definition.prompt.clone()],
             bench: Bench {
@@ -95,6 +98,7 @@ impl Agents {
                     consult: call.consult.on(ledger.clone()),
                     ..call.clone()
                 },
+                journal,
             },
             knobs,
             limits: Limits { max_turns: None, partial_messages: false, ..home.limits.clone() },

@@ -60,6 +60,6 @@ pub async fn run(agent: &mut Agent, wish: Wish, cancel: &CancellationToken) -> E
             Ending { text, fault: Some(fault), ..Ending::new(End::ApiFailure) }
         }
     };
-    agent.conversation.report_losses().await;
+    agent.conversation.settle().await;
     ending
 }

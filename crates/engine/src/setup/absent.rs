@@ -9,11 +9,6 @@ use crate::settings::{Layer, Settings, Source};
 /// The first option that cannot be honoured, in words.
 pub fn in_options(options: &Options) -> Option<String> {
     let rows = [
-        (
-            options.resume.is_some() || options.continue_conversation,
-            "resuming a session (--resume, --continue)",
-        ),
-        (options.fork_session || options.resume_session_at.is_some(), "forking a session"),
         (options.output_format.is_some(), "structured output (--json-schema)"),
         (
             options.max_budget_usd.is_some() || options.task_budget.is_some(),
@@ -23,10 +18,8 @@ pub fn in_options(options: &Options) -> Option<String> {
         (options.sandbox.as_ref().is_some_and(is_enabled), SANDBOX),
         (options.agent.is_some() || !options.agents.is_empty(), "agent definitions (--agent, --agents)"),
         (!options.plugins.is_empty(), "plugins (--plugin-dir)"),
-        (options.session_mirror, "a session mirror (--session-mirror)"),
         (options.fallback_model.is_some(), "a fallback model (--fallback-model)"),
         (options.skills.as_ref().is_some_and(|skills| !skills.is_empty()), "skills"),
-        (options.resume_drops_turn.is_some(), "dropping a turn (--resume-drops-turn)"),
         (!options.tool_aliases.is_empty(), "aliases for tools"),
     ];
     rows.iter().find(|(asked, _)| *asked).map(|(_, what)| sentence(what))

@@ -16,13 +16,14 @@ use crate::engine::Engine;
 use crate::files::{self, Kind};
 use crate::ground::Ground;
 use crate::hooks::{Announce, HookSet};
-use crate::ids;
 use crate::knobs::Knobs;
 use crate::permission::rights::{Bypass, Granted, Grants};
 use crate::permission::{Rights, paths};
-use crate::session::Place;
 use crate::session::checkpoint::{self, Checkpoints};
+use crate::session::lock::Busy;
+use crate::session::{Keeping, Past, Place};
 use crate::settings::{self, Known, Settings};
+use crate::setup::resume::{self, Origin};
 use crate::setup::{absent, configure, home};
 use crate::state::Wanted;
 use crate::toolbox::{Person, Toolbox};
@@ -75,6 +76,12 @@ pub struct Setup {
     pub workspace: Arc<Workspace>,
     /// Where its transcript is kept; none keeps nothing.
     pub place: Option<Place>,
+    /// How it is kept.
+    pub keeping: Keeping,
+    /// What the session goes on from; taken by the first turn.
+    pub past: Option<Past>,
+    /// How the session came to be.
+    pub origin: Origin,
     /// Whether nothing of the session may stay on disk.
     pub leaves_nothing: bool,
     /// The model that is used when the host asks for the default.
@@ -126,6 +133,16 @@ pub enum SetupError {
     /// An option makes no sense.
     #[error("{0}")]
     Invalid(String),
+    /// The session is another engine's.
+    #[error(
+        "The session {session} is {busy}. Wait until it has ended, or use --fork-session to go on with a copy."
+    )]
+    Busy {
+        /// The session.
+        session: String,
+        /// Who has it.
+        busy: Busy,
+    },
 }
 
 impl Setup {
@@ -138,26 +155,30 @@ impl Setup {
         let Start { options, mut env, .. } = start;
         env.extend(options.env.clone());
         let (options, env) = (&options, &env);
-        let session = session_id(options)?;
         let root = working_directory(options)?;
-        let (place, lost) = match options.persist_session {
-            Some(false) => (None, None),
-            _ => home::place(env, &root).map_or_else(|why| (None, Some(why)), |place| (place, None)),
-        };
-        if let Some(path) = place.as_ref().map(|place| place.transcript(&session))
-            && !matches!(files::kind(&path), Ok(Kind::Missing) | Err(_))
-        {
-            return Err(SetupError::Invalid(format!(
-                "The session {session} exists already. Choose another --session-id."
-            )));
-        }
+        let keeping = resume::keeping(options, env)?;
+        let (kept, lost) =
+            home::place(env, &root).map_or_else(|why| (None, Some(why)), |place| (place, None));
+        let lost = lost.filter(|_| options.persist_session != Some(false));
+        let resume::Beginning { session, place, past, origin, warning } =
+            resume::begin(options, kept.as_ref(), keeping)?;
         let spill = spill(place.as_ref(), env, &session);
         let config = settings::config_folder(env);
         let project = configure::project(options, &root);
         let checkpoints =
             checkpoints(options, config.as_deref().filter(|_| place.is_some()), &spill, &session);
+        let copied = match (&checkpoints, &config, &options.resume) {
+            (Some(checkpoints), Some(config), Some(from)) if origin == Origin::Forked => {
+                checkpoints.inherit(&checkpoint::folder(config, from))
+            }
+            _ => Ok(()),
+        };
+        let not_copied = copied.err().map(|error| {
+            format!("Files cannot be put back to prompts before the fork: their copies could not be taken over ({error}).")
+        });
         let workspace = Arc::new(Workspace::new(root, spill, env.clone()).with_checkpoints(checkpoints));
-        let mut warnings: Vec<String> = lost.into_iter().chain(settings.warnings().iter().cloned()).collect();
+        let mut warnings: Vec<String> = lost.into_iter().chain(warning).chain(not_copied).collect();
+        warnings.extend(settings.warnings().iter().cloned());
         warnings.extend(absent::unheeded(&settings));
         let (hooks, about_hooks) = configure::hooks(settings.effective())?;
         warnings.extend(about_hooks);
@@ -174,7 +195,8 @@ impl Setup {
             false => Commands::find(&ground),
         };
         warnings.extend(about_commands);
-        let granted = rights(options, env, settings, &workspace, &mut warnings)?;
+        let before = resume::mode(past.as_ref());
+        let granted = rights(options, env, settings, &workspace, before, &mut warnings)?;
         warnings.extend(granted.warnings);
         let rights = granted.rights;
         let default_model = default_model(engine, options, env, &known);
@@ -211,6 +233,9 @@ impl Setup {
             session,
             workspace,
             place,
+            keeping,
+            past,
+            origin,
             leaves_nothing: options.persist_session == Some(false),
             default_model,
             small_model,
@@ -223,14 +248,6 @@ impl Setup {
             None | Some("" | "default") => self.default_model.clone(),
             Some(name) => engine.catalog().resolve_alias(name),
         }
-    }
-}
-
-fn session_id(options: &Options) -> Result<String, SetupError> {
-    match &options.session_id {
-        None => Ok(ids::uuid()),
-        Some(id) if uuid::Uuid::try_parse(id).is_ok() => Ok(id.clone()),
-        Some(id) => Err(SetupError::Invalid(format!("--session-id must be a UUID, but is {id:?}."))),
     }
 }
 
@@ -256,6 +273,7 @@ fn rights(
     env: &BTreeMap<String, String>,
     settings: Settings,
     workspace: &Arc<Workspace>,
+    before: Option<PermissionMode>,
     warnings: &mut Vec<String>,
 ) -> Result<Granted, SetupError> {
     let effective = settings.effective();
@@ -273,7 +291,7 @@ fn rights(
     }
     let available = wanted || options.allow_dangerously_skip_permissions && !too_mighty(env) && !switched_off;
     let bypass = if available { Bypass::Available } else { Bypass::Unavailable };
-    let mode = match (options.permission_mode, effective.mode) {
+    let mode = match (options.permission_mode.or(before), effective.mode) {
         (Some(mode), _) => mode,
         (None, Some((PermissionMode::BypassPermissions, _))) if !available => {
             warnings.push("The settings choose the mode bypassPermissions, but the session was not started with --allow-dangerously-skip-permissions: it begins in the mode default.".into());

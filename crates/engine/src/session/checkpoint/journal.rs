@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::history::{History, Record};
 use crate::files;
+use crate::session::Durability;
 use crate::session::appender::Appender;
 
 /// The file's name in the folder of copies.
@@ -58,7 +59,7 @@ impl Journal {
             }
         }
         let torn = bytes.last().is_some_and(|last| *last != b'\n');
-        (Self { file: Appender::new(path), torn }, history, read)
+        (Self { file: Appender::new(path, Durability::System), torn }, history, read)
     }
 
     /// Appends a record.
@@ -66,7 +67,7 @@ impl Journal {
         let mut line = if self.torn { vec![b'\n'] } else { Vec::new() };
         serde_json::to_writer(&mut line, record)?;
         line.push(b'\n');
-        self.file.append(&line)?;
+        self.file.append(line)?;
         self.torn = false;
         Ok(())
     }
