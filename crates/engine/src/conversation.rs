@@ -296,6 +296,7 @@ impl Conversation {
     pub fn clear(&mut self) {
         self.history = History::new();
         self.thoughts.clear();
+        self.told.clear();
         self.gauge.reset();
         self.begun = false;
         self.log.restart();

@@ -104,6 +104,10 @@ impl Gate {
 
     /// Ends when a change of rules or mode decides the call.
     async fn decided(&self, asked: &Asked<'_>) -> Judged {
+        // What only a person can answer is not decided by anything else.
+        if asked.listed.facts().requires_interaction {
+            return pending().await;
+        }
         let name = asked.listed.tool().name();
         let mut changes = self.rights.changes();
         loop {
