@@ -73,7 +73,7 @@ pub(crate) fn main() -> i32 {
             Ok(()) => {
                 let session = Session::new(args.options.clone(), env);
                 match input(&args, &session, terminal) {
-                    Ok(input) => code(run(args, session, input, terminal), host),
+                    Ok(input) => code(run(&args, session, input, terminal), host),
                     Err(text) => fail(&text),
                 }
             }
@@ -119,7 +119,7 @@ fn input(args: &Args, session: &Session, terminal: Terminal) -> Result<Input, St
     }
 }
 
-fn run(args: Args, session: Session, input: Input, terminal: Terminal) -> io::Result<Ended> {
+fn run(args: &Args, session: Session, input: Input, terminal: Terminal) -> io::Result<Ended> {
     match (input, args.output_format) {
         (Input::Prompt(prompt), OutputFormat::Text) => {
             let shown = if terminal.stdout { Shown::Story } else { Shown::Answer };

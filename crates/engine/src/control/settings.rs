@@ -7,7 +7,7 @@ use whimbrel_wire::control::{ControlResponse, UpdateSettings};
 
 use crate::serve::Session;
 use crate::settings::Source;
-use crate::setup::resolve::effort_named;
+use crate::setup::model::effort_named;
 
 /// Shows what is in force, what each source says, and what the session makes of it.
 pub(super) fn show(session: &Session, id: String) -> ControlResponse {

@@ -220,7 +220,7 @@ impl Changes {
     /// Waits for the next one; for ever, once nobody can make any.
     pub async fn next(&mut self) {
         if self.0.changed().await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

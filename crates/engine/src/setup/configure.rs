@@ -8,6 +8,8 @@ use serde_json::{Map, Value};
 use whimbrel_wire::options::{Options, SettingSource};
 
 use super::{SetupError, absent};
+use crate::commands::Commands;
+use crate::ground::Ground;
 use crate::hooks::{self, HookSet};
 use crate::settings::hooks::{CommandHook, Handler};
 use crate::settings::{self, Effective, Hook, Request, Settings, Tolerance, Trust, vouched};
@@ -74,6 +76,21 @@ fn managed(options: &Options) -> Result<Option<Map<String, Value>>, SetupError> 
         None => Ok(None),
         Some(Value::Object(values)) => Ok(Some(values.clone())),
         Some(_) => Err(SetupError::Invalid("--managed-settings must be a JSON object.".into())),
+    }
+}
+
+/// The ground that the session stands on.
+pub(super) fn ground(options: &Options, env: &Env, config: Option<PathBuf>, root: &Path) -> Ground {
+    let project = project(options, root);
+    let (sources, trust) = (sources(options), trust(options, env, &project));
+    Ground { sources, trust, config, root: root.into(), project }
+}
+
+/// The slash commands, and what is wrong with their files.
+pub(super) fn commands(options: &Options, ground: &Ground) -> (Commands, Vec<String>) {
+    match options.extra_args.contains_key("disable-slash-commands") {
+        true => (Commands::none(), Vec::new()),
+        false => Commands::find(ground),
     }
 }
 

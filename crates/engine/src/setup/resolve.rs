@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use whimbrel_models::Thinking;
-use whimbrel_wire::options::{self, Options, PermissionPromptTool, SystemPrompt};
-use whimbrel_wire::permission::PermissionMode;
+use whimbrel_wire::options::{Options, SystemPrompt};
 
 use crate::agent::Limits;
 use crate::agents::definition::{self, Definition};
@@ -17,16 +15,14 @@ use crate::files::{self, Kind};
 use crate::ground::Ground;
 use crate::hooks::{Announce, HookSet};
 use crate::knobs::Knobs;
-use crate::permission::rights::{Bypass, Granted, Grants};
 use crate::permission::{Rights, paths};
-use crate::session::checkpoint::{self, Checkpoints};
 use crate::session::lock::Busy;
 use crate::session::{Keeping, Past, Place};
-use crate::settings::{self, Known, Settings};
+use crate::settings::{self, Settings};
 use crate::setup::resume::{self, Origin};
-use crate::setup::{absent, configure, home};
+use crate::setup::{absent, configure, grants, history, home, model};
 use crate::state::Wanted;
-use crate::toolbox::{Person, Toolbox};
+use crate::toolbox::Toolbox;
 use crate::workspace::Workspace;
 
 /// How many bytes a system prompt may have.
@@ -164,18 +160,9 @@ impl Setup {
             resume::begin(options, kept.as_ref(), keeping)?;
         let spill = spill(place.as_ref(), env, &session);
         let config = settings::config_folder(env);
-        let project = configure::project(options, &root);
         let checkpoints =
-            checkpoints(options, config.as_deref().filter(|_| place.is_some()), &spill, &session);
-        let copied = match (&checkpoints, &config, &options.resume) {
-            (Some(checkpoints), Some(config), Some(from)) if origin == Origin::Forked => {
-                checkpoints.inherit(&checkpoint::folder(config, from))
-            }
-            _ => Ok(()),
-        };
-        let not_copied = copied.err().map(|error| {
-            format!("Files cannot be put back to prompts before the fork: their copies could not be taken over ({error}).")
-        });
+            history::checkpoints(options, config.as_deref().filter(|_| place.is_some()), &spill, &session);
+        let not_copied = history::inherit(options, origin, checkpoints.as_ref(), config.as_deref());
         let workspace = Arc::new(Workspace::new(root, spill, env.clone()).with_checkpoints(checkpoints));
         let mut warnings: Vec<String> = lost.into_iter().chain(warning).chain(not_copied).collect();
         warnings.extend(settings.warnings().iter().cloned());
@@ -183,37 +170,28 @@ impl Setup {
         let (hooks, about_hooks) = configure::hooks(settings.effective())?;
         warnings.extend(about_hooks);
         let known = settings.effective().known.clone();
-        let ground = Arc::new(Ground {
-            sources: configure::sources(options),
-            trust: configure::trust(options, env, &project),
-            config,
-            root: workspace.root().into(),
-            project,
-        });
-        let (commands, about_commands) = match options.extra_args.contains_key("disable-slash-commands") {
-            true => (Commands::none(), Vec::new()),
-            false => Commands::find(&ground),
-        };
+        let ground = Arc::new(configure::ground(options, env, config, workspace.root()));
+        let (commands, about_commands) = configure::commands(options, &ground);
         warnings.extend(about_commands);
         let before = resume::mode(past.as_ref());
-        let granted = rights(options, env, settings, &workspace, before, &mut warnings)?;
+        let granted = grants::rights(options, env, settings, &workspace, before, &mut warnings)?;
         warnings.extend(granted.warnings);
         let rights = granted.rights;
-        let default_model = default_model(engine, options, env, &known);
-        let host_answers = host_answers(options)?;
-        let small_model = small_model(engine, &default_model, env);
+        let default_model = model::default_model(engine, options, env, &known);
+        let host_answers = grants::host_answers(options)?;
+        let small_model = model::small_model(engine, &default_model, env);
         Ok(Self {
             knobs: Knobs {
                 model: default_model.clone(),
-                thinking: thinking(options, &known),
-                effort: effort(options, &known),
+                thinking: model::thinking(options, &known),
+                effort: model::effort(options, &known),
                 plan_mode_instructions: options.plan_mode_instructions.as_deref().map(Into::into),
             },
             toolbox: Arc::new(Toolbox::pick(
                 engine.tools(),
                 options.tools.as_ref(),
                 &rights,
-                person(host_answers, rights.mode()),
+                grants::person(host_answers, rights.mode()),
             )),
             agents: definition::built_in(),
             host_answers,
@@ -267,147 +245,11 @@ fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
     Ok(folder)
 }
 
-/// What the session may do at its start.
-fn rights(
-    options: &Options,
-    env: &BTreeMap<String, String>,
-    settings: Settings,
-    workspace: &Arc<Workspace>,
-    before: Option<PermissionMode>,
-    warnings: &mut Vec<String>,
-) -> Result<Granted, SetupError> {
-    let effective = settings.effective();
-    let switched_off = effective.bypass_disabled;
-    let wanted = options.permission_mode == Some(PermissionMode::BypassPermissions);
-    if wanted && too_mighty(env) {
-        return Err(SetupError::Invalid(
-            "Permissions cannot be bypassed as root: a mistake would have the whole machine. Run as another user, or set IS_SANDBOX=1 where the machine is disposable.".into(),
-        ));
-    }
-    if wanted && switched_off {
-        return Err(SetupError::Invalid(
-            "Permissions cannot be bypassed here: the settings say disableBypassPermissionsMode.".into(),
-        ));
-    }
-    let available = wanted || options.allow_dangerously_skip_permissions && !too_mighty(env) && !switched_off;
-    let bypass = if available { Bypass::Available } else { Bypass::Unavailable };
-    let mode = match (options.permission_mode.or(before), effective.mode) {
-        (Some(mode), _) => mode,
-        (None, Some((PermissionMode::BypassPermissions, _))) if !available => {
-            warnings.push("The settings choose the mode bypassPermissions, but the session was not started with --allow-dangerously-skip-permissions: it begins in the mode default.".into());
-            PermissionMode::Default
-        }
-        (None, Some((mode, _))) => mode,
-        (None, None) => PermissionMode::Default,
-    };
-    let real = |folder: &String| paths::real(&workspace.resolve(folder));
-    let grants = Grants {
-        mode,
-        allow: options.allowed_tools.clone(),
-        deny: options.disallowed_tools.clone(),
-        directories: options.additional_directories.iter().map(real).collect(),
-    };
-    Rights::grant(Arc::clone(workspace), settings, grants, bypass).map_err(SetupError::Invalid)
-}
-
-/// Whether the host answers permission questions.
-fn host_answers(options: &Options) -> Result<bool, SetupError> {
-    match &options.permission_prompt_tool {
-        _ if options.permission_prompts.as_deref() == Some("none") => Ok(false),
-        None => Ok(false),
-        Some(PermissionPromptTool::Stdio) => Ok(true),
-        Some(PermissionPromptTool::Mcp(name)) => Err(SetupError::Absent(format!(
-            "--permission-prompt-tool {name}: only \"stdio\" is known in this version."
-        ))),
-    }
-}
-
-/// Whether somebody answers what the model asks: the host does, and the session is not one that never asks.
-fn person(host_answers: bool, mode: PermissionMode) -> Person {
-    match mode {
-        PermissionMode::DontAsk => Person::Absent,
-        _ if host_answers => Person::Present,
-        _ => Person::Absent,
-    }
-}
-
 /// Where long tool output goes: beside the transcript, or to the temporary folder when none is kept.
 fn spill(place: Option<&Place>, env: &BTreeMap<String, String>, session: &str) -> PathBuf {
     match place {
         Some(place) => place.tool_results(session),
         None => home::temporary(env).join(format!("whimbrel-{session}")),
-    }
-}
-
-/// Where copies of files go if they are wanted: below the settings, or beside the tool output when nothing is kept.
-fn checkpoints(options: &Options, config: Option<&Path>, spill: &Path, session: &str) -> Option<Checkpoints> {
-    let folder = || match config {
-        Some(config) => checkpoint::folder(config, session),
-        None => spill.join("file-history"),
-    };
-    options.enable_file_checkpointing.then(|| Checkpoints::new(folder()))
-}
-
-/// Whether a mistake would have the whole machine.
-fn too_mighty(env: &BTreeMap<String, String>) -> bool {
-    nix::unistd::Uid::effective().is_root() && !configure::is_disposable(env)
-}
-
-fn default_model(
-    engine: &Engine,
-    options: &Options,
-    env: &BTreeMap<String, String>,
-    known: &Known,
-) -> String {
-    let by_env = env.get("ANTHROPIC_MODEL").map(String::as_str).filter(|name| !name.is_empty());
-    let named = options.model.as_deref().or(by_env).or(known.model.as_deref());
-    match named {
-        None | Some("" | "default") => engine.catalog().default_model().to_owned(),
-        Some(name) => engine.catalog().resolve_alias(name),
-    }
-}
-
-/// The model for small jobs: the one that is named for them, or the provider's own.
-fn small_model(engine: &Engine, main: &str, env: &BTreeMap<String, String>) -> String {
-    match env.get("ANTHROPIC_SMALL_FAST_MODEL") {
-        Some(name) if !name.is_empty() => engine.catalog().resolve_alias(name),
-        // A model of another provider has no small sister that we know of.
-        _ if main.contains(':') => main.to_owned(),
-        _ => engine.catalog().small_fast_model().to_owned(),
-    }
-}
-
-fn thinking(options: &Options, known: &Known) -> Option<Thinking> {
-    match (options.max_thinking_tokens, &options.thinking) {
-        (Some(0), _) | (None, Some(options::Thinking::Disabled)) => Some(Thinking::Disabled),
-        (Some(budget), _) => Some(Thinking::Enabled { budget }),
-        (None, Some(options::Thinking::Adaptive { .. })) => Some(Thinking::Adaptive),
-        (None, Some(options::Thinking::Enabled { budget_tokens, .. })) => {
-            Some(budget_tokens.map_or(Thinking::Adaptive, |budget| Thinking::Enabled { budget }))
-        }
-        (None, None) if known.always_thinking_enabled == Some(false) => Some(Thinking::Disabled),
-        (None, None) => None,
-    }
-}
-
-fn effort(options: &Options, known: &Known) -> Option<whimbrel_models::Effort> {
-    let by_settings = || known.effort_level.as_deref().and_then(effort_named);
-    options.effort.map(effort_of).or_else(by_settings)
-}
-
-/// The effort that a setting names.
-pub(crate) fn effort_named(name: &str) -> Option<whimbrel_models::Effort> {
-    name.parse().ok().map(effort_of)
-}
-
-fn effort_of(effort: options::Effort) -> whimbrel_models::Effort {
-    use whimbrel_models::Effort;
-    match effort {
-        options::Effort::Low => Effort::Low,
-        options::Effort::Medium => Effort::Medium,
-        options::Effort::High => Effort::High,
-        options::Effort::XHigh => Effort::Xhigh,
-        options::Effort::Max => Effort::Max,
     }
 }
 
