@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from claude_agent_sdk import ClaudeSDKClient, StreamEvent
+from claude_agent_sdk import ClaudeSDKClient, StreamEvent, UserMessage
 
 from caller import in_time, notices, said, the_result, tool_results, turn
 from stage import call, wait_until
@@ -130,3 +130,32 @@ def test_what_cannot_be_answered_is_refused_by_name(stage):
             return await turn(client, "hello")
 
     assert the_result(in_time(talk())).result == "hi"
+
+
+def test_files_go_back_to_how_they_were_at_a_prompt(stage):
+    path = stage.workspace / "a.txt"
+    path.write_text("before\n")
+
+    async def talk():
+        replies = (
+            call("Read", file_path="a.txt"),
+            call("Edit", file_path="a.txt", old_string="before", new_string="after"),
+            "Done.",
+        )
+        options = stage.options(
+            *replies,
+            permission_mode="acceptEdits",
+            enable_file_checkpointing=True,
+            extra_args={"replay-user-messages": None},
+        )
+        async with ClaudeSDKClient(options) as client:
+            messages = await turn(client, "go")
+            changed = path.read_text()
+            prompt = next(m.uuid for m in messages if isinstance(m, UserMessage) and m.content == "go")
+            await client.rewind_files(prompt)
+            with pytest.raises(Exception, match="No file checkpoint"):
+                await client.rewind_files("00000000-0000-4000-8000-000000000000")
+            return changed
+
+    assert in_time(talk()) == "after\n"
+    assert path.read_text() == "before\n"

@@ -303,7 +303,7 @@ MISSING = {
     "an MCP server": "MCP servers",
     "an MCP server in process": "MCP servers",
     "agents": "agent definitions",
-    "resume": "resuming a session",
+    "an unknown session": "No conversation found",
     "structured output": "structured output",
 }
 

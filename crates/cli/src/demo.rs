@@ -80,7 +80,7 @@ fn session(folder: &str, env: Env, pace: u64) -> io::Result<Session> {
         include_partial_messages: true,
         ..Options::default()
     };
-    Ok(Session { engine: Engine::new(providers), start: Start { options, env } })
+    Ok(Session { engine: Engine::new(providers), start: Start::new(options, env) })
 }
 
 /// The script for a folder: names of files become whole paths.

@@ -8,12 +8,13 @@
 //! - [`stdio`]: the wire over stdin and stdout
 //! - [`prompt`], [`print`]: one prompt, one answer; [`host`]: the host's side within this process
 //! - [`human`]: the same told to a person; [`terminal`]: whether there is one; [`welcome`]: when no model is set up
-//! - [`demo`]: a scripted run that needs nothing
+//! - [`demo`]: a scripted run that needs nothing; [`sessions`]: what was done before
 //! - [`home`]: where the user's files are
 //! - [`exit`], [`signals`]: how it ends
 
 mod demo;
 mod exit;
+mod explain;
 mod flags;
 mod home;
 mod host;
@@ -22,6 +23,7 @@ mod print;
 mod prompt;
 mod run;
 mod session;
+mod sessions;
 mod signals;
 mod stdio;
 mod terminal;

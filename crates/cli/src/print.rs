@@ -7,11 +7,10 @@ use whimbrel_wire::encode;
 use whimbrel_wire::options::PermissionPromptTool;
 
 use crate::exit::{Cut, Why};
-use crate::flags::Args;
 use crate::host::{Audience, attend};
 use crate::human::{Judge, Paint, Spinner, Story, failure};
 use crate::run::Ended;
-use crate::session::{Env, Session};
+use crate::session::Session;
 use crate::terminal::Terminal;
 use crate::{signals, stdio};
 
@@ -26,17 +25,17 @@ pub(crate) enum Shown {
     Json,
 }
 
-/// Asks the prompt and prints the answer.
+/// Asks the prompt and prints the answer. `attended` says that a person may be asked.
 pub(crate) fn print(
-    args: Args,
-    env: Env,
+    mut session: Session,
+    attended: bool,
     prompt: String,
     shown: Shown,
     terminal: Terminal,
 ) -> io::Result<Ended> {
-    let mut options = args.options;
+    let options = &mut session.start.options;
     let asked_elsewhere = options.permission_prompt_tool.is_some();
-    let judge = match terminal.stdin && terminal.stderr && !args.print && !asked_elsewhere {
+    let judge = match terminal.stdin && terminal.stderr && attended && !asked_elsewhere {
         true => Judge::Person,
         false => Judge::Nobody,
     };
@@ -58,7 +57,7 @@ pub(crate) fn print(
         }
         Shown::Answer | Shown::Json => Audience::Nobody,
     };
-    let ended = converse(Session::new(options, env), prompt, audience, judge)?;
+    let ended = converse(session, prompt, audience, judge)?;
     show_end(&ended, shown)?;
     Ok(ended)
 }

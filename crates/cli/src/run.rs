@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use whimbrel_engine::Farewell;
 use whimbrel_engine::link::{HostEnd, pair};
+use whimbrel_engine::{Farewell, Start};
 use whimbrel_wire::message::User;
 
 use crate::exit::{self, Cut, Host, Why};
@@ -13,7 +13,7 @@ use crate::print::{Shown, print};
 use crate::session::{Env, REPLAY, Session};
 use crate::stdio::{OnMalformed, note};
 use crate::terminal::{self, Terminal};
-use crate::{demo, home, prompt, signals, stdio, welcome};
+use crate::{demo, explain, home, prompt, sessions, signals, stdio, welcome};
 
 /// How a run ended.
 pub(crate) struct Ended {
@@ -32,7 +32,13 @@ pub(crate) fn main() -> i32 {
     let host = Host::from_env(entrypoint, variable("CLAUDE_AGENT_SDK_VERSION"));
     let caller = Caller::from_entrypoint(entrypoint);
     let terminal = Terminal::look(&env);
-    let parsed = arguments().and_then(|argv| {
+    let argv = arguments();
+    if let (Ok([command, rest @ ..]), Caller::Person) = (argv.as_deref(), caller)
+        && command == "sessions"
+    {
+        return sessions::main(rest, env, terminal);
+    }
+    let parsed = argv.and_then(|argv| {
         if argv.is_empty() && terminal.stdin {
             return Ok(None);
         }
@@ -52,8 +58,25 @@ pub(crate) fn main() -> i32 {
         Command::Help => say(&flags::help(terminal::width())),
         Command::Version => say(&flags::version()),
         Command::Demo => code(demo::demo(env, terminal), host),
-        Command::Run => match check(&args, caller, &mut env).and_then(|()| input(&args, &env, terminal)) {
-            Ok(input) => code(run(args, env, input, terminal), host),
+        Command::Explain => {
+            let Some(call) = args.prompt else {
+                return fail("Say what to explain: whimbrel permissions explain 'Bash(git push)'.");
+            };
+            home::settle(&mut env);
+            let as_json = args.output_format == OutputFormat::Json;
+            match explain::run(Start::new(args.options, env), &call, as_json) {
+                Ok(()) => 0,
+                Err(text) => fail(&text),
+            }
+        }
+        Command::Run => match check(&args, caller, &mut env) {
+            Ok(()) => {
+                let session = Session::new(args.options.clone(), env);
+                match input(&args, &session, terminal) {
+                    Ok(input) => code(run(&args, session, input, terminal), host),
+                    Err(text) => fail(&text),
+                }
+            }
             Err(text) => fail(&text),
         },
     }
@@ -81,14 +104,14 @@ enum Input {
 }
 
 /// Where the input comes from, or why there is none.
-fn input(args: &Args, env: &Env, terminal: Terminal) -> Result<Input, String> {
+fn input(args: &Args, session: &Session, terminal: Terminal) -> Result<Input, String> {
     if args.input_format == InputFormat::StreamJson {
         return Ok(Input::Frames);
     }
     let prompt = prompt::gather(args.prompt.as_deref(), terminal)?;
     match args.output_format {
         OutputFormat::Text | OutputFormat::Json
-            if welcome::lacks_key(args.options.model.as_deref(), env)
+            if welcome::lacks_key(session.model(), &session.start.env)
                 && !args.options.extra_args.contains_key(REPLAY) =>
         {
             Err(welcome::NO_KEY.into())
@@ -97,21 +120,23 @@ fn input(args: &Args, env: &Env, terminal: Terminal) -> Result<Input, String> {
     }
 }
 
-fn run(args: Args, env: Env, input: Input, terminal: Terminal) -> io::Result<Ended> {
+fn run(args: &Args, session: Session, input: Input, terminal: Terminal) -> io::Result<Ended> {
     match (input, args.output_format) {
         (Input::Prompt(prompt), OutputFormat::Text) => {
             let shown = if terminal.stdout { Shown::Story } else { Shown::Answer };
-            print(args, env, prompt, shown, terminal)
+            print(session, !args.print, prompt, shown, terminal)
         }
-        (Input::Prompt(prompt), OutputFormat::Json) => print(args, env, prompt, Shown::Json, terminal),
+        (Input::Prompt(prompt), OutputFormat::Json) => {
+            print(session, !args.print, prompt, Shown::Json, terminal)
+        }
         (input @ Input::Prompt(_), OutputFormat::StreamJson) | (input @ Input::Frames, _) => {
-            over_stdio(args, env, input)
+            over_stdio(args.strict_input, session, input)
         }
     }
 }
 
 /// Frames on stdout, for a host that is a program.
-fn over_stdio(args: Args, env: Env, input: Input) -> io::Result<Ended> {
+fn over_stdio(strict_input: bool, session: Session, input: Input) -> io::Result<Ended> {
     let (link, HostEnd { sender, receiver, stop, .. }) = pair();
     let cut = Cut::new(stop);
     signals::watch(cut.clone())?;
@@ -119,7 +144,7 @@ fn over_stdio(args: Args, env: Env, input: Input) -> io::Result<Ended> {
     let writer = stdio::write(receiver, cut.clone())?;
     match input {
         Input::Frames => {
-            let on_malformed = if args.strict_input { OnMalformed::Leave } else { OnMalformed::Report };
+            let on_malformed = if strict_input { OnMalformed::Leave } else { OnMalformed::Report };
             stdio::read(sender, on_malformed, cut.clone())?;
         }
         Input::Prompt(prompt) => {
@@ -128,7 +153,7 @@ fn over_stdio(args: Args, env: Env, input: Input) -> io::Result<Ended> {
             drop(sender);
         }
     }
-    let (farewell, ()) = Session::new(args.options, env).serve(link, |_| std::future::ready(()))?;
+    let (farewell, ()) = session.serve(link, |_| std::future::ready(()))?;
     // Everything that was said is written before we leave.
     let _ = writer.join();
     Ok(Ended { farewell, why: cut.why() })

@@ -26,16 +26,25 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// A session that asks whichever model the options and the environment name.
+    /// A session that asks whichever model the options, the settings and the environment name.
     pub(crate) fn new(mut options: Options, env: Env) -> Self {
         read_env(&mut options, &env);
-        let shared = Arc::new(env.clone());
-        let door = Door::from_env(|name| env.get(name).cloned());
+        let mut start = Start::new(options, env);
+        // What is wrong with the settings is told to the host when the session begins.
+        let _ = start.read_settings();
+        let shared = Arc::new(start.env.clone());
+        let door = Door::from_env(|name| shared.get(name).cloned());
         let mut providers = Providers::from_env(Arc::new(move |name| shared.get(name).cloned()), door);
-        if let Some(tape) = tape(&options) {
+        if let Some(tape) = tape(&start.options) {
             providers = providers.with_tape(tape);
         }
-        Self { engine: Engine::new(providers), start: Start { options, env } }
+        Self { engine: Engine::new(providers), start }
+    }
+
+    /// The model that the options or the settings name.
+    pub(crate) fn model(&self) -> Option<&str> {
+        let by_settings = || self.start.settings.as_ref()?.effective().known.model.as_deref();
+        self.start.options.model.as_deref().or_else(by_settings)
     }
 
     /// Serves the session until it is over, while the host does its part beside it. The host is given a token that fires

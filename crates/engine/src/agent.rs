@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use whimbrel_models::Preamble;
 use whimbrel_models::retry::Policy;
+use whimbrel_wire::system::{InformationLevel, Informational};
 
+use crate::context::memory::{Loaded, Memory};
 use crate::context::room::{Room, Switches};
-use crate::context::surroundings;
+use crate::context::{Planning, surroundings};
 use crate::conversation::Conversation;
 use crate::cost::Ledger;
 use crate::denials::Denials;
 use crate::engine::Engine;
+use crate::files;
 use crate::knobs::KnobsReader;
 use crate::outbox::Outbox;
 use crate::shape::Owed;
@@ -25,6 +28,8 @@ pub struct Agent {
     pub engine: Engine,
     /// What was said.
     pub conversation: Conversation,
+    /// What it knows of the instruction files.
+    pub memory: Memory,
     /// System prompt and tools as the model sees them.
     pub preamble: Arc<Preamble>,
     /// Where tool calls are made.
@@ -45,6 +50,8 @@ pub struct Agent {
     pub understudies: Understudies,
     /// What was done for room.
     pub room: Room,
+    /// What the model has been told of plan mode.
+    pub planning: Planning,
 }
 
 impl Agent {
@@ -62,12 +69,42 @@ impl Agent {
         }
     }
 
-    /// Tells the model where it is. What it was told before is forgotten with a compaction.
+    /// Tells the model where it is and what the person and the project want of it. What it was told before is forgotten
+    /// with a compaction.
     pub fn orient(&mut self) {
         let root = self.bench.call.workspace.root();
         let branch = surroundings::git_branch(root);
         let text = surroundings::describe(root, &self.knobs.borrow().model, branch.as_deref());
-        self.conversation.brief(&text);
+        self.conversation.remind(&text);
+        self.planning = Planning::default();
+        if let Some(text) = self.memory.begin() {
+            self.conversation.remind(&text);
+        }
+        self.conversation.gauge().note_memory(self.memory.files());
+    }
+
+    /// Tells the model the instructions of the folders whose files it has seen since this was called last.
+    pub fn recall(&mut self) {
+        let workspace = &self.bench.call.workspace;
+        let written = self.memory.take_watched();
+        let paths = written.iter().map(|path| files::tidy(&workspace.resolve(path)));
+        let seen: Vec<_> = paths.filter(|path| workspace.seen(path).is_some()).collect();
+        for path in seen {
+            if let Some(text) = self.memory.nested(&path) {
+                self.conversation.brief(&text);
+            }
+        }
+        self.conversation.gauge().note_memory(self.memory.files());
+    }
+
+    /// Tells the host what is wrong with instruction files, and gives those that were read since this was called last.
+    pub async fn report_memory(&mut self) -> Vec<Loaded> {
+        let news = self.memory.take_news();
+        for content in news.warnings {
+            let level = InformationLevel::Warning;
+            self.outbox.notify(Informational { content, level, ..Informational::default() }).await;
+        }
+        news.loaded
     }
 }
 

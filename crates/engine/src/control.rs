@@ -1,4 +1,6 @@
-//! Control requests of the host: one match, request to answer.
+//! Control requests of the host: one match, request to answer. What takes longer has a file of its own.
+
+mod settings;
 
 use std::time::Duration;
 
@@ -6,15 +8,16 @@ use whimbrel_models::Thinking;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::control::{
     AccountInfo, AgentInfo, BinaryVersion, ControlResponse, Direction, Initialize, InitializeReply,
-    InterruptReply, McpStatusReply, ModelInfo, ModelList, Request, RewindFilesReply, SetModelReply,
-    SetPermissionModeReply, SlashCommand, TaskOutput,
+    InterruptReply, McpStatusReply, ModelInfo, ModelList, Request, SetModelReply, SetPermissionModeReply,
+    TaskOutput,
 };
 use whimbrel_wire::options::SystemPrompt;
 use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::Status;
 
 use crate::agents::Definition;
-use crate::commands::{self, Command};
+use crate::hooks::HookSet;
+use crate::rewind;
 use crate::serve::Session;
 use crate::setup::{SetupError, absent};
 use crate::tasks::TaskReport;
@@ -69,14 +72,11 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         Request::McpStatus(_) => ControlResponse::success(id, &McpStatusReply { mcp_servers: Vec::new() }),
         Request::McpReconnect(ask) => no_server(id, &ask.server_name),
         Request::McpToggle(ask) => no_server(id, &ask.server_name),
-        Request::RewindFiles(_) => ControlResponse::success(
-            id,
-            &RewindFilesReply {
-                can_rewind: false,
-                error: Some("File rewinding is not enabled.".into()),
-                ..RewindFilesReply::default()
-            },
-        ),
+        Request::RewindFiles(asked) => rewind::answer(&session.setup.workspace, id, asked).await,
+        Request::GetSettings(_) => settings::show(session, id),
+        Request::ApplyFlagSettings(apply) => settings::lay_over(session, id, apply.settings),
+        Request::UpdateSettings(update) => settings::keep(session, id, &update),
+        Request::GetContextUsage(_) => ControlResponse::success(id, &session.context_usage()),
         Request::ListModels(_) => ControlResponse::success(id, &ModelList { models: models(session) }),
         Request::GetBinaryVersion(_) => ControlResponse::success(
             id,
@@ -98,6 +98,8 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
         return Err(error);
     }
     if !session.has_begun() {
+        let hooks = HookSet::from_initialize(&initialize).map_err(|error| format!("Hooks: {error}."))?;
+        session.add_hooks(hooks);
         if let Some(blocks) = initialize.system_prompt {
             session.setup.system_prompt = Some(SystemPrompt::Text(blocks.join("\n\n")));
         }
@@ -107,10 +109,13 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
         if let Some(schema) = &initialize.json_schema {
             session.setup.ask_for_shape(schema)?;
         }
+        if let Some(text) = initialize.plan_mode_instructions {
+            session.knobs.send_modify(|knobs| knobs.plan_mode_instructions = Some(text.into()));
+        }
     }
     let mode = session.setup.rights.mode();
     Ok(InitializeReply {
-        commands: commands::ALL.iter().map(describe).collect(),
+        commands: session.setup.commands.listed(),
         agents: session.setup.agents.iter().map(kind).collect(),
         output_style: "default".into(),
         available_output_styles: vec!["default".into()],
@@ -122,7 +127,7 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
         pid: Some(std::process::id()),
         claude_code_version: Some(PROTOCOL_VERSION.into()),
         current_permission_mode: Some(mode),
-        hook_on_failure_supported: Some(false),
+        hook_on_failure_supported: Some(true),
         ..InitializeReply::default()
     })
 }
@@ -151,16 +156,6 @@ fn models(session: &Session) -> Vec<ModelInfo> {
 
 fn kind(kind: &Definition) -> AgentInfo {
     AgentInfo { name: kind.name.clone(), description: kind.description.clone(), model: kind.model.clone() }
-}
-
-fn describe(command: &Command) -> SlashCommand {
-    SlashCommand {
-        name: command.name.into(),
-        description: command.description.into(),
-        argument_hint: command.argument_hint.into(),
-        builtin: Some(true),
-        ..SlashCommand::default()
-    }
 }
 
 fn no_server(id: String, name: &str) -> ControlResponse {

@@ -7,13 +7,16 @@ use whimbrel_models::History;
 use whimbrel_models::fault::Fault;
 use whimbrel_wire::content::{Block, Content, ResultContent, Role};
 use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
-use whimbrel_wire::system::{CompactBoundary, InformationLevel, Informational, SessionWritesLost};
+use whimbrel_wire::system::CompactBoundary;
 use whimbrel_wire::{RawJson, StopReason, Usage};
 
 use crate::context::room;
+use crate::context::usage::Gauge;
 use crate::ids;
 use crate::outbox::Outbox;
-use crate::session::{Entry, Log};
+use crate::session::load::Key;
+use crate::session::mend::{EMPTY_PROMPT, is_blank};
+use crate::session::{Entry, Log, Past, bulletin};
 use crate::workshop::Made;
 
 /// The model's name on messages that no model wrote.
@@ -40,10 +43,14 @@ pub struct Conversation {
     task: String,
     /// The model that has thought in this conversation.
     thinker: Option<String>,
+    /// How full the context is.
+    gauge: Gauge,
     /// Whether anything was said yet.
     begun: bool,
     /// The ids of all calls so far.
     calls: HashSet<String>,
+    /// What the model has been told beside the conversation.
+    told: HashSet<Key>,
 }
 
 /// Who speaks in a conversation.
@@ -106,21 +113,52 @@ impl Conversation {
             unanswered: Vec::new(),
             task: String::new(),
             thinker: None,
+            gauge: Gauge::default(),
             begun: false,
             calls: HashSet::new(),
+            told: HashSet::new(),
         }
     }
 
+    /// Goes on with what was said before.
+    pub fn recall(&mut self, past: Past) {
+        let loaded = past.loaded;
+        self.begun = loaded.has_begun();
+        self.history = loaded.history;
+        self.calls = loaded.calls;
+        self.told = loaded.told;
+        self.gauge.note_size(self.history.size());
+        self.added = self.history.size() as u64 / 4;
+        self.note_usage(&Usage { input_tokens: loaded.counted, ..Usage::default() });
+        self.log.go_on_after(loaded.leaf);
+        self.log.journal().copy(past.copies);
+    }
+
     /// The transcript's path, if one is kept.
-    pub fn transcript(&self) -> Option<&std::path::Path> {
-        self.log.path()
+    pub fn transcript(&self) -> Option<std::path::PathBuf> {
+        self.log.journal().path()
     }
 
     /// Tells the model something that the host need not see: surroundings, reminders.
     pub fn brief(&mut self, text: &str) {
-        let block = Block::text(text);
-        self.keep(Role::User, &block);
-        self.write_user(&ids::uuid(), &Content::Blocks(vec![block]), vec![("isMeta", true.into())]);
+        self.keep(Role::User, &Block::text(text));
+        self.told.insert(Key::of(text));
+        self.log.brief(text);
+    }
+
+    /// Shows the model something that the host need not see.
+    pub fn brief_with(&mut self, blocks: Vec<Block>) {
+        for block in &blocks {
+            self.keep(Role::User, block);
+        }
+        self.write_user(&ids::uuid(), &Content::Blocks(blocks), vec![("isMeta", true.into())]);
+    }
+
+    /// Tells the model something that it may have been told before; then once is enough.
+    pub fn remind(&mut self, text: &str) {
+        if !self.told.contains(&Key::of(text)) {
+            self.brief(text);
+        }
     }
 
     /// A prompt of the host.
@@ -135,7 +173,7 @@ impl Conversation {
         let mut blocks = content.clone().into_blocks();
         blocks.retain(|block| !is_blank(block));
         if blocks.is_empty() {
-            blocks.push(Block::text("(The message was empty.)"));
+            blocks.push(Block::text(EMPTY_PROMPT));
         }
         for block in &blocks {
             self.keep(Role::User, block);
@@ -156,6 +194,7 @@ impl Conversation {
         let uuid = ids::uuid();
         self.write_user(&uuid, content, Vec::new());
         let frame = self.user_frame(uuid, Content::Blocks(content.clone().into_blocks()));
+        self.report_losses().await;
         self.outbox.send(frame).await;
     }
 
@@ -170,6 +209,7 @@ impl Conversation {
         self.keep(Role::User, &Block::text(text));
         self.write_user(&uuid, &content, more);
         let frame = User { is_synthetic: Some(true), ..self.user_frame(uuid, content) };
+        self.report_losses().await;
         self.outbox.send(frame).await;
     }
 
@@ -189,6 +229,7 @@ impl Conversation {
         };
         let frame = Assistant { aborted: aborted.then_some(true), ..self.assistant_frame(reply) };
         self.write_assistant(&frame);
+        self.report_losses().await;
         if heard {
             self.outbox.send(frame).await;
         }
@@ -265,6 +306,7 @@ impl Conversation {
     pub fn note_usage(&mut self, usage: &Usage) {
         if usage.total() > 0 {
             (self.counted, self.added) = (usage.total(), 0);
+            self.gauge.note_usage(usage);
         }
     }
 
@@ -309,15 +351,34 @@ impl Conversation {
         self.unanswered = unanswered;
     }
 
+    /// How full the context is, for whoever looks on while a turn runs.
+    pub fn gauge(&self) -> &Gauge {
+        &self.gauge
+    }
+
     /// Lets the model forget everything said so far. The transcript keeps it all.
     pub async fn forget(&mut self, boundary: CompactBoundary) {
         self.history = History::new();
         (self.counted, self.added) = (0, 0);
+        self.gauge.reset();
+        self.told.clear();
         let uuid = ids::uuid();
         self.log.boundary(&uuid, &boundary);
+        self.report_losses().await;
         if self.is_main() {
             self.outbox.notify_as(uuid, boundary).await;
         }
+    }
+
+    /// Lets the model forget everything, as if nothing had been said. The transcript keeps it all, and goes on with a new
+    /// root.
+    pub fn clear(&mut self) {
+        self.history = History::new();
+        self.thoughts.clear();
+        self.told.clear();
+        self.gauge.reset();
+        self.begun = false;
+        self.log.restart();
     }
 
     /// A summary of what was forgotten.
@@ -331,60 +392,39 @@ impl Conversation {
         self.log.command(&asked, &prompt.message.content.joined_text());
         let (uuid, text) = (ids::uuid(), format!("<local-command-stdout>{answer}</local-command-stdout>"));
         self.log.command(&uuid, &text);
+        self.report_losses().await;
         let frame = User { is_replay: Some(true), ..self.user_frame(uuid, Content::Text(text)) };
+        self.outbox.send(frame).await;
+    }
+
+    /// A command that the engine answered itself, its answer said in the model's place. The model sees neither.
+    pub async fn answer(&mut self, prompt: &User, answer: &str) {
+        let asked = prompt.uuid.clone().unwrap_or_else(ids::uuid);
+        self.log.command(&asked, &prompt.message.content.joined_text());
+        let frame = self.assistant_frame(synthetic(answer));
+        self.log.command(&frame.uuid, answer);
         self.outbox.send(frame).await;
     }
 
     /// Reports a failed API call to the host. The model never sees it.
     pub async fn failure(&mut self, text: &str, kind: FailureKind, fault: Option<&Fault>) {
-        let reply = Reply {
-            id: ids::uuid(),
-            kind: "message".into(),
-            role: Role::Assistant,
-            model: SYNTHETIC.into(),
-            content: vec![Block::text(text)],
-            stop_reason: Some(StopReason::StopSequence),
-            stop_sequence: Some(String::new()),
-            usage: Usage::default(),
-        };
+        let reply = synthetic(text);
         let request_id = fault.and_then(|fault| fault.request_id.clone());
         let frame = Assistant { error: Some(kind), request_id, ..self.assistant_frame(reply) };
         self.write_assistant(&frame);
+        self.report_losses().await;
         self.outbox.send(frame).await;
     }
 
-    /// Tells the host, once, that the transcript could not be written.
+    /// Tells the host what it should know about the transcript: that it cannot be written, or what was written.
     pub async fn report_losses(&mut self) {
-        let Some(error) = self.log.take_loss() else { return };
-        let code = match error.raw_os_error() {
-            Some(code) if code == nix::errno::Errno::ENOSPC as i32 => Some("ENOSPC"),
-            Some(code) if code == nix::errno::Errno::EDQUOT as i32 => Some("EDQUOT"),
-            _ => None,
-        };
-        match code {
-            Some(code) => {
-                let session = self.outbox.session().to_owned();
-                self.outbox
-                    .notify(SessionWritesLost {
-                        error_code: code.into(),
-                        lost: vec!["transcript".into()],
-                        transcript_session_ids: Some(vec![session]),
-                    })
-                    .await;
-            }
-            None => {
-                let content = format!(
-                    "The transcript cannot be written ({error}); this session cannot be resumed later."
-                );
-                self.outbox
-                    .notify(Informational {
-                        content,
-                        level: InformationLevel::Warning,
-                        ..Informational::default()
-                    })
-                    .await;
-            }
-        }
+        bulletin::publish(self.log.journal(), &self.outbox).await;
+    }
+
+    /// Ends a turn: what can be written is written, and as safe as it is to be.
+    pub async fn settle(&mut self) {
+        self.log.journal().end_turn();
+        self.report_losses().await;
     }
 
     fn user_frame(&self, uuid: String, content: Content) -> User {
@@ -423,6 +463,7 @@ impl Conversation {
     }
 
     fn write_user(&mut self, uuid: &str, content: &Content, more: Vec<(&'static str, Value)>) {
+        self.gauge.note_size(self.history.size());
         let said = Said { role: Role::User, content: content.clone() };
         if let Ok(message) = RawJson::of(&said) {
             self.log.append(Entry { kind: "user", uuid, message, more });
@@ -430,8 +471,12 @@ impl Conversation {
     }
 
     fn write_assistant(&mut self, frame: &Assistant) {
+        self.gauge.note_size(self.history.size());
         if let Ok(message) = RawJson::of(&frame.message) {
-            let more = frame.request_id.iter().map(|id| ("requestId", Value::String(id.clone()))).collect();
+            let request = frame.request_id.iter().map(|id| ("requestId", Value::String(id.clone())));
+            let calls = frame.message.content.iter().any(|block| matches!(block, Block::ToolUse { .. }));
+            let starts = calls.then(|| ("startsRecorded", true.into()));
+            let more = request.chain(starts).collect();
             self.log.append(Entry { kind: "assistant", uuid: &frame.uuid, message, more });
         }
         self.last_assistant = Some(frame.uuid.clone());
@@ -446,9 +491,18 @@ fn shortened(text: &str) -> String {
     if end < text.len() { format!("{} [...]", &text[..end]) } else { text.to_owned() }
 }
 
-/// Text without anything to read.
-fn is_blank(block: &Block) -> bool {
-    matches!(block, Block::Text { text, .. } if text.trim().is_empty())
+/// A reply that no model gave.
+fn synthetic(text: &str) -> Reply {
+    Reply {
+        id: ids::uuid(),
+        kind: "message".into(),
+        role: Role::Assistant,
+        model: SYNTHETIC.into(),
+        content: vec![Block::text(text)],
+        stop_reason: Some(StopReason::StopSequence),
+        stop_sequence: Some(String::new()),
+        usage: Usage::default(),
+    }
 }
 
 /// Providers refuse an empty result.

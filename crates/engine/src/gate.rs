@@ -1,21 +1,26 @@
-//! The gate before every tool call: the rules decide, and where they say so the host is asked. One answer comes out.
+//! The gate before every tool call: hooks have their say, the rules decide, and where they say so the host is asked. One
+//! answer comes out.
 
-use std::sync::Arc;
+mod answer;
 
-use serde_json::{Map, Value};
-use whimbrel_policy::{Decision, Question, Reason};
-use whimbrel_wire::codec::restore;
-use whimbrel_wire::control::CanUseTool;
-use whimbrel_wire::permission::{Destination, PermissionMode, PermissionResult, PermissionUpdate};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use whimbrel_policy::{Decision, HookVerdict, Judged, Place, Question, Reason};
+use whimbrel_wire::hook::{HookEvent, HookPermissionDecision};
+use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 use whimbrel_wire::system::{InformationLevel, Informational};
 
-use crate::ask::{Ask, NoAnswer};
+use crate::ask::Ask;
+use crate::files;
+use crate::hooks::{Called, Folded, Lookout, Ruling, joined};
 use crate::outbox::Outbox;
-use crate::permission::Rights;
-use crate::permission::question::question;
+use crate::permission::{ModeSwitch, Rights};
 use crate::state::StateSign;
 use crate::toolbox::Offered;
 use crate::tools::Trouble;
+use answer::Answer;
 
 /// Whoever can be asked for a permission.
 #[derive(Debug, Clone)]
@@ -26,35 +31,64 @@ pub enum Asks {
     Nobody,
 }
 
-/// The gate of a session.
+/// The gate of an agent.
 #[derive(Clone)]
 pub struct Gate {
     /// What the session may do.
     pub rights: Rights,
     /// Whom to ask.
     pub asks: Asks,
+    /// How long a question waits for its answer; none waits as long as it takes.
+    pub patience: Option<Duration>,
+    /// Tells hooks.
+    pub lookout: Lookout,
     /// Shows the host that the session waits for it.
     pub state: StateSign,
     /// The way to the host.
     pub outbox: Outbox,
-    /// The subagent that asks; none on the main line.
-    pub agent_id: Option<Arc<str>>,
 }
 
 /// The gate's answer.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Permit {
-    /// Make the call, with this input.
-    Go(Value),
+pub struct Permit {
+    /// Whether the call is made.
+    pub verdict: Verdict,
+    /// What the model is told besides.
+    pub notes: Vec<String>,
+    /// Set if the turn ends after the call.
+    pub halt: Option<Halt>,
+}
+
+/// Whether a call is made.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// Make it.
+    Go {
+        /// With this input.
+        input: Value,
+        /// On this file, if it is about one.
+        place: Option<Place>,
+    },
     /// Do not.
     No {
         /// What the model is told.
         message: String,
-        /// Whether the whole turn stops.
-        stop: bool,
-        /// What decided: a rule, the mode, the host.
+        /// What decided.
         by: Refuser,
     },
+    /// Not now: the host takes it up later, with this input.
+    Defer(Value),
+}
+
+/// Why a turn ends after a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Halt {
+    /// Whoever was asked said no, and that everything is to stop.
+    Refused,
+    /// A hook said so.
+    Hook,
+    /// The call was put off.
+    Deferred,
 }
 
 /// Who refused a call.
@@ -62,6 +96,8 @@ pub enum Permit {
 pub enum Refuser {
     /// A rule or the mode.
     Rules,
+    /// A hook.
+    Hook,
     /// The host said no.
     Host,
     /// The host could not be asked, or its answer made no sense.
@@ -69,106 +105,215 @@ pub enum Refuser {
 }
 
 impl Gate {
-    /// Judges a call and asks if need be. Input that the host changed is judged again, but not asked about again.
-    pub async fn pass(&self, listed: &Offered, id: &str, input: Value) -> Result<Permit, Trouble> {
-        let name = listed.tool().name();
+    /// A gate without hooks and with nobody to ask.
+    #[cfg(test)]
+    pub(crate) fn unattended(
+        rights: Rights,
+        workspace: &std::sync::Arc<crate::workspace::Workspace>,
+        outbox: Outbox,
+    ) -> Self {
+        let (hooks, base) = (crate::hooks::Hooks::default(), whimbrel_wire::hook::HookBase::default());
+        let workspace = std::sync::Arc::clone(workspace);
+        Self {
+            lookout: Lookout::new(hooks, rights.clone(), workspace, outbox.clone(), base),
+            state: StateSign::new(outbox.clone(), crate::state::Wanted::Never),
+            asks: Asks::Nobody,
+            patience: None,
+            rights,
+            outbox,
+        }
+    }
+
+    /// Judges a call and asks if need be. Input that a hook changed is judged as if the model had written it; input that
+    /// the host changed is judged again, but not asked about again.
+    pub async fn pass(
+        &self,
+        listed: &Offered,
+        id: &str,
+        mut input: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Permit, Trouble> {
         // Input that does not fit is an error of the model, not a matter of permission.
         listed.tool().touches(&input)?;
-        match self.rights.judge(name, listed.facts(), &input, None) {
-            Decision::Allow(_) => Ok(Permit::Go(input)),
-            Decision::Deny(reason) => refused(name, &reason),
-            Decision::Ask(why) => {
-                let permit = self.ask(listed, id, &input, &why).await;
-                let Permit::Go(changed) = &permit else { return Ok(permit) };
-                if *changed != input {
-                    listed.tool().touches(changed)?;
-                    if let Decision::Deny(reason) = self.rights.judge(name, listed.facts(), changed, None)
-                        && !matches!(reason, Reason::Mode(_))
-                    {
-                        return refused(name, &reason);
-                    }
-                }
-                Ok(permit)
+        let mut said = self.before(listed, id, &input, cancel).await;
+        let rewritten = said.updated_input.take().map(Value::Object);
+        let rewrote_input = rewritten.is_some();
+        if let Some(rewritten) = rewritten {
+            listed.tool().touches(&rewritten)?;
+            input = rewritten;
+        }
+        let halt = said.stop.as_ref().map(|_| Halt::Hook);
+        let mut permit = match self.ruled(listed, &said, rewrote_input) {
+            Ok(hook) => self.judge(listed, id, input, hook, cancel).await?,
+            Err(Refusal::No(message)) => Permit::no(message, Refuser::Hook),
+            Err(Refusal::Later) => {
+                let halt = Some(Halt::Deferred);
+                Permit { verdict: Verdict::Defer(input), notes: Vec::new(), halt }
+            }
+        };
+        permit.notes.append(&mut said.contexts);
+        permit.halt = permit.halt.or(halt);
+        Ok(permit)
+    }
+
+    /// Tells the hooks that a call is about to be made.
+    async fn before(&self, listed: &Offered, id: &str, input: &Value, cancel: &CancellationToken) -> Folded {
+        let call = called(listed, id, input);
+        self.lookout.raise(HookEvent::PreToolUse, |scene| scene.pre_tool_use(call), cancel).await
+    }
+
+    /// What the hooks say about the call, for the rules.
+    fn ruled(
+        &self,
+        listed: &Offered,
+        said: &Folded,
+        rewrote_input: bool,
+    ) -> Result<Option<HookVerdict>, Refusal> {
+        if said.interrupted {
+            return Err(Refusal::No("The turn was interrupted before the hooks had agreed.".into()));
+        }
+        let Some(Ruling { decision, reasons }) = &said.ruling else { return Ok(None) };
+        let (text, source) = (joined(reasons), "PreToolUse".to_owned());
+        match decision {
+            HookPermissionDecision::Allow => Ok(Some(HookVerdict::Allow { source, text, rewrote_input })),
+            HookPermissionDecision::Ask => Ok(Some(HookVerdict::Ask { source, text })),
+            HookPermissionDecision::Defer => Err(Refusal::Later),
+            HookPermissionDecision::Deny => {
+                let text = if text.is_empty() { "it gave no reason".into() } else { text };
+                Err(Refusal::No(format!("PreToolUse:{} hook error: {text}", listed.tool().name())))
             }
         }
     }
 
-    async fn ask(&self, listed: &Offered, id: &str, input: &Value, why: &Question) -> Permit {
-        let tool = listed.tool().name();
-        let Asks::Host(ask) = &self.asks else {
-            let message = format!(
-                "{tool} needs a permission, and this session has nobody to ask. Allow the tool, or start with a permission callback."
-            );
-            return Permit::No { message, stop: false, by: Refuser::NoAnswer };
-        };
-        let question = CanUseTool {
-            agent_id: self.agent_id.as_deref().map(Into::into),
-            ..question(tool, listed.facts(), id, input, why)
-        };
-        let waiting = self.state.requires_action().await;
-        let answer = ask.ask(question).await;
-        waiting.over().await;
-        if let Ok(PermissionResult::Allow { updated_permissions: Some(updates), .. }) = &answer {
-            self.change(updates).await;
+    /// Lets the rules decide, and asks where they say so.
+    async fn judge(
+        &self,
+        listed: &Offered,
+        id: &str,
+        input: Value,
+        hook: Option<HookVerdict>,
+        cancel: &CancellationToken,
+    ) -> Result<Permit, Trouble> {
+        let name = listed.tool().name();
+        let mode = self.rights.mode();
+        let Judged { decision, place } = self.rights.judge(name, listed.facts(), &input, hook.clone());
+        match decision {
+            Decision::Allow(_) => Ok(Permit::go(input, place)),
+            Decision::Deny(reason) => self.refuse(listed, id, &input, &reason, cancel).await,
+            Decision::Ask(why) => {
+                let asked = Asked { listed, id, input: &input, why: &why, hook };
+                match self.ask(&asked, cancel).await {
+                    // Whoever allows it allows what was shown, wherever the path may lead by now.
+                    Answer::Allowed(allowed) if allowed == input => Ok(Permit::go(input, place)),
+                    Answer::Allowed(changed) => self.judge_changed(listed, id, changed, mode, cancel).await,
+                    Answer::Refused(permit) => Ok(permit),
+                    Answer::Moot(Judged { decision: Decision::Deny(reason), .. }) => {
+                        self.refuse(listed, id, &input, &reason, cancel).await
+                    }
+                    Answer::Moot(Judged { place, .. }) => Ok(Permit::go(input, place)),
+                }
+            }
         }
-        read_answer(tool, input, answer)
+    }
+
+    /// Judges input that whoever was asked has changed, in the mode that it was asked about: only what denies counts, all
+    /// else has been answered.
+    async fn judge_changed(
+        &self,
+        listed: &Offered,
+        id: &str,
+        input: Value,
+        mode: PermissionMode,
+        cancel: &CancellationToken,
+    ) -> Result<Permit, Trouble> {
+        listed.tool().touches(&input)?;
+        let name = listed.tool().name();
+        let Judged { decision, place } = self.rights.judge_in(mode, name, listed.facts(), &input, None);
+        match decision {
+            Decision::Deny(reason) if !matches!(reason, Reason::Mode(_)) => {
+                self.refuse(listed, id, &input, &reason, cancel).await
+            }
+            Decision::Allow(_) | Decision::Deny(_) | Decision::Ask(_) => Ok(Permit::go(input, place)),
+        }
+    }
+
+    /// What the model is told of a refusal by rules; hooks may add that another try is worth it.
+    async fn refuse(
+        &self,
+        listed: &Offered,
+        id: &str,
+        input: &Value,
+        reason: &Reason,
+        cancel: &CancellationToken,
+    ) -> Result<Permit, Trouble> {
+        let tool = listed.tool().name();
+        let message = match reason {
+            Reason::InvalidInput(text) => {
+                return Err(Trouble::Refused(format!("InputValidationError: {text}")));
+            }
+            Reason::Mode(PermissionMode::DontAsk) => {
+                format!("{tool} needs a permission, and this session never asks for one.")
+            }
+            reason => format!("{tool} is not permitted here. {}", reason.text()),
+        };
+        let message = self.told_of_refusal(called(listed, id, input), message, cancel).await;
+        Ok(Permit::no(message, Refuser::Rules))
+    }
+
+    /// Tells the hooks that a call was refused without a person's say.
+    async fn told_of_refusal(&self, call: Called<'_>, message: String, cancel: &CancellationToken) -> String {
+        let told = |scene: &crate::hooks::Scene| scene.permission_denied(call, message.clone());
+        let said = self.lookout.raise(HookEvent::PermissionDenied, told, cancel).await;
+        match said.special.retry {
+            true => format!("{message} A hook says that it may be tried again."),
+            false => message,
+        }
+    }
+
+    /// Turns the mode of the session.
+    pub fn mode_switch(&self) -> ModeSwitch {
+        ModeSwitch::new(self.rights.clone(), self.outbox.clone())
     }
 
     /// Makes the changes that came with an answer; what could not be done is told.
-    async fn change(&self, updates: &[PermissionUpdate]) {
-        let mut problems = self.rights.apply(updates);
-        let in_memory = |update: &PermissionUpdate| {
-            matches!(update.destination(), Destination::Session | Destination::CliArg)
-        };
-        if !updates.iter().all(in_memory) {
-            problems.push(NOT_WRITTEN.into());
+    async fn change(&self, updates: Vec<PermissionUpdate>) {
+        let (rights, mode) = (self.rights.clone(), self.rights.mode());
+        let changed = files::aside(move || rights.change(&updates)).await;
+        if self.rights.mode() != mode {
+            self.mode_switch().tell().await;
         }
-        for content in problems {
+        for content in changed.unwrap_or_else(|error| vec![error.to_string()]) {
             let level = InformationLevel::Warning;
             self.outbox.notify(Informational { content, level, ..Informational::default() }).await;
         }
     }
 }
 
-/// What the host is told when it wants a change kept in a file.
-const NOT_WRITTEN: &str = "This version of Whimbrel does not write settings files yet: the change of permissions counts for this session only.";
-
-/// What the model is told of a refusal.
-fn refused(tool: &str, reason: &Reason) -> Result<Permit, Trouble> {
-    let message = match reason {
-        Reason::InvalidInput(text) => return Err(Trouble::Refused(format!("InputValidationError: {text}"))),
-        Reason::Mode(PermissionMode::DontAsk) => {
-            format!("{tool} needs a permission, and this session never asks for one.")
-        }
-        reason => format!("{tool} is not permitted here. {}", reason.text()),
-    };
-    Ok(Permit::No { message, stop: false, by: Refuser::Rules })
+/// Why a hook lets a call not go on.
+enum Refusal {
+    No(String),
+    Later,
 }
 
-fn read_answer(tool: &str, input: &Value, answer: Result<PermissionResult, NoAnswer>) -> Permit {
-    match answer {
-        // An input without any field is how some hosts say that they change nothing.
-        Ok(PermissionResult::Allow { updated_input: Some(updated), .. }) if !updated.is_empty() => {
-            Permit::Go(take_back(input, updated))
-        }
-        Ok(PermissionResult::Allow { .. }) => Permit::Go(input.clone()),
-        Ok(PermissionResult::Deny { message, interrupt, .. }) => {
-            let message =
-                if message.is_empty() { format!("The user does not want {tool} to run.") } else { message };
-            Permit::No { message, stop: interrupt, by: Refuser::Host }
-        }
-        Err(error) => Permit::No {
-            message: format!("Tool permission request failed: {error}"),
-            stop: false,
-            by: Refuser::NoAnswer,
-        },
+/// A call that somebody has to be asked about.
+struct Asked<'a> {
+    listed: &'a Offered,
+    id: &'a str,
+    input: &'a Value,
+    why: &'a Question,
+    hook: Option<HookVerdict>,
+}
+
+impl Permit {
+    fn go(input: Value, place: Option<Place>) -> Self {
+        Self { verdict: Verdict::Go { input, place }, notes: Vec::new(), halt: None }
+    }
+
+    fn no(message: String, by: Refuser) -> Self {
+        Self { verdict: Verdict::No { message, by }, notes: Vec::new(), halt: None }
     }
 }
 
-/// The input that the host gave back. Hosts often echo what they were shown, and that may have been shortened to fit a
-/// line: what was cut then means the whole.
-fn take_back(input: &Value, updated: Map<String, Value>) -> Value {
-    let mut updated = Value::Object(updated);
-    restore(&mut updated, input);
-    updated
+fn called<'a>(listed: &'a Offered, id: &'a str, input: &'a Value) -> Called<'a> {
+    Called { name: listed.tool().name(), input, id, server: None }
 }

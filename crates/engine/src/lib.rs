@@ -4,11 +4,13 @@
 //!
 //! The rooms, along the way of one prompt:
 //! - front door: [`link`] (a pair of channels), [`serve()`] (the owner of a session), `control` (requests of the
-//!   host), [`ask`] (questions to the host), [`outbox`] (the way out), [`state`] (running, waiting, idle)
+//!   host), [`ask`] (questions to the host), [`outbox`] (the way out), `rewind` (files back as they were), [`state`] (running, waiting, idle)
 //! - the turn: [`turn`] (the loop), [`verdict`] (pure: what next), [`gate`] and [`permission`] (may it?), [`workshop`] (which
 //!   calls run side by side), [`cost`], [`report`](mod@report) (pure: the result frame), [`shape`] (an answer in the host's shape),
 //!   [`understudy`] (other models), [`consult`] (a question beside the conversation)
-//! - what is said: [`conversation`] (transcript, history and host at once), [`context`] (prompt, surroundings), [`session`]
+//! - what is said: [`conversation`] (transcript, history and host at once), [`context`] (prompt, surroundings, instruction
+//!   files), [`session`]
+//! - [`ground`] (where the person's and the project's files lie), [`front_matter`] (their heads)
 //! - [`commands`]: prompts that the engine answers itself
 //! - [`settings`]: what the person, the project, the host and an administrator want
 //! - [`setup`]: options to meaning; [`knobs`]: what can be turned while it runs; [`toolbox`]: which tools there are
@@ -30,15 +32,19 @@ pub mod cost;
 pub mod denials;
 mod engine;
 pub mod files;
+pub mod front_matter;
 pub mod gate;
+pub mod ground;
 pub mod hooks;
 pub mod ids;
 pub mod knobs;
 pub mod link;
+mod opening;
 pub mod outbox;
 pub mod permission;
 mod queue;
 pub mod report;
+mod rewind;
 mod serve;
 pub mod session;
 pub mod settings;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use whimbrel_wire::message::User;
 
-use crate::commands::{self, Command};
+use crate::commands::{Called, Commands};
 
 /// Something that is due for a turn.
 pub(crate) enum Due {
@@ -16,12 +16,10 @@ pub(crate) enum Due {
 
 /// What one turn is about.
 pub(crate) enum Batch {
-    /// A prompt that the engine answers itself.
+    /// A prompt that calls a command.
     Command {
-        /// The command.
-        command: Command,
-        /// What follows its name.
-        rest: String,
+        /// What it calls.
+        called: Called,
         /// The prompt.
         prompt: Box<User>,
     },
@@ -71,13 +69,13 @@ impl Queue {
     }
 
     /// What the next turn is about: a command alone, or everything that waits before one.
-    pub(crate) fn take(&mut self) -> Option<Batch> {
+    pub(crate) fn take(&mut self, commands: &Commands) -> Option<Batch> {
         match self.0.pop_front()? {
-            Due::Prompt(prompt) if let Some((command, rest)) = called(&prompt) => {
-                Some(Batch::Command { command, rest, prompt })
+            Due::Prompt(prompt) if let Some(called) = commands.called(&prompt) => {
+                Some(Batch::Command { called, prompt })
             }
             first => {
-                let more = self.0.iter().take_while(|due| !due.is_command()).count();
+                let more = self.0.iter().take_while(|due| !due.is_command(commands)).count();
                 Some(Batch::Said(std::iter::once(first).chain(self.0.drain(..more)).collect()))
             }
         }
@@ -90,20 +88,15 @@ impl Due {
         !matches!(self, Self::Prompt(user) if user.should_query == Some(false))
     }
 
-    fn is_command(&self) -> bool {
-        matches!(self, Self::Prompt(user) if called(user).is_some())
+    fn is_command(&self, commands: &Commands) -> bool {
+        matches!(self, Self::Prompt(user) if commands.called(user).is_some())
     }
-}
-
-/// The command that a prompt calls, if it does, and what follows it.
-fn called(prompt: &User) -> Option<(Command, String)> {
-    let text = prompt.message.content.joined_text();
-    commands::called(&text).map(|(command, rest)| (command, rest.to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ground::Ground;
 
     fn prompt(text: &str) -> Due {
         Due::Prompt(Box::new(User { uuid: Some(text.into()), ..User::prompt(text) }))
@@ -118,20 +111,21 @@ mod tests {
         let mut queue =
             queue([prompt("a"), Due::News("n".into()), prompt("b"), prompt("/compact x"), prompt("c")]);
         let mut turns = Vec::new();
-        while let Some(batch) = queue.take() {
+        let (commands, _) = Commands::find(&Ground::default());
+        while let Some(batch) = queue.take(&commands) {
             turns.push(match batch {
                 Batch::Said(dues) => dues.len().to_string(),
-                Batch::Command { command, rest, .. } => format!("{}:{rest}", command.name),
+                Batch::Command { called, .. } => called.rest,
             });
         }
-        assert_eq!(turns, ["3", "compact:x", "1"]);
+        assert_eq!(turns, ["3", "x", "1"]);
     }
 
     #[test]
     fn dropping_the_prompts_keeps_the_news() {
         let mut queue = queue([prompt("a"), Due::News("n".into())]);
         assert_eq!(queue.drop_prompts(), ["a"]);
-        assert!(matches!(queue.take(), Some(Batch::Said(dues)) if dues.len() == 1));
+        assert!(matches!(queue.take(&Commands::none()), Some(Batch::Said(dues)) if dues.len() == 1));
         assert!(queue.is_empty());
     }
 

@@ -61,7 +61,7 @@ pub fn report(report: Report<'_>) -> TurnResult {
         user_message_uuids: None,
         local_command: None,
         startup_failure_reason: None,
-        deferred_tool_use: None,
+        deferred_tool_use: ending.deferred.map(|call| *call),
         uuid,
     }
 }
@@ -87,6 +87,8 @@ fn classify(end: End, limits: &Limits) -> (Outcome, bool, TerminalReason, Option
     let interrupted = || Some("The turn was interrupted.".to_owned());
     match end {
         End::Done => (Outcome::Success, false, TerminalReason::Completed, None),
+        End::HookStopped => (Outcome::Success, false, TerminalReason::HookStopped, None),
+        End::Deferred => (Outcome::Success, false, TerminalReason::ToolDeferred, None),
         End::Refused => (Outcome::Success, true, TerminalReason::ModelError, None),
         End::ApiFailure => (Outcome::Success, true, TerminalReason::ApiError, None),
         End::OutputLimit => (Outcome::Success, true, TerminalReason::ModelError, None),

@@ -1,8 +1,11 @@
 //! The owner of a session: one task that takes everything off the inbox and starts turns.
 //!
 //! "Input finished" and "stop" are different facts. When the host finishes its input the session goes on until nothing
-//! runs and nothing is queued; only the link's stop token ends it at once.
+//! runs and nothing is queued; only the link's stop token ends it at once. What slash commands start is in `command`.
 
+mod command;
+
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,36 +15,44 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::ControlResponse;
+use whimbrel_wire::hook::{HookBase, HookEvent};
 use whimbrel_wire::message::{Origin, TurnResult, User};
-use whimbrel_wire::system::{InformationLevel, Informational, Init, WireErrorNotice};
+use whimbrel_wire::system::{Init, WireErrorNotice};
 use whimbrel_wire::{Frame, PROTOCOL_VERSION, Role, WireError};
 
 use crate::agent::Agent;
 use crate::agents::{Agents, Home};
 use crate::ask::Ask;
-use crate::commands::{self, Action, Command, compact};
+use crate::commands::{self, Job};
+use crate::context::memory::Memory;
+use crate::context::usage::Gauge;
 use crate::context::{changes, prompt, surroundings};
 use crate::cost::Ledger;
 use crate::denials::Denials;
 use crate::engine::Engine;
 use crate::gate::{Asks, Gate};
+use crate::hooks::{Desk, HookSet, Hooks, Lookout};
 use crate::knobs::KnobsWriter;
 use crate::link::Link;
+use crate::opening::{self, Opening};
 use crate::outbox::Outbox;
 use crate::queue::{Batch, Due, Queue};
 use crate::report::{self, Report, report};
 use crate::session::log::Identity;
-use crate::setup::{Setup, SetupError, Start};
+use crate::setup::{Setup, SetupError, Start, resume};
 use crate::state::StateSign;
 use crate::tasks::{TaskEvent, Tasks};
 use crate::turn::{self, Ending};
-use crate::{clock, control, files, ids, task_news};
+use crate::{clock, control, files, ids, rewind, task_news};
 
 /// How long an interrupted turn may take to wind up when the session is stopped.
 const WIND_UP: Duration = Duration::from_millis(1500);
 
 /// How long background commands may go on after the input has finished and the last turn has ended.
 const BACKGROUND_GRACE: Duration = Duration::from_secs(3);
+
+/// How long hooks may go on that hear of the end of a session that is stopped.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// How long a host is heard whose session cannot begin.
 const HEAR_OUT: Duration = Duration::from_secs(1);
@@ -57,11 +68,10 @@ pub struct Farewell {
 
 /// Serves a session until it is over.
 pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
-    let setup = match Setup::resolve(&engine, &start) {
+    let setup = match resume::resolve(&engine, start).await {
         Ok(setup) => setup,
         Err(error) => return refuse(&mut link, error, ids::uuid()).await,
     };
-    drop(start);
     let (news_sender, mut news) = mpsc::unbounded_channel();
     let mut session = Session::new(engine, setup, &link, news_sender);
     let mut input = Input::Open;
@@ -116,6 +126,9 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
             }
         }
     }
+    if session.opened {
+        say_goodbye(&session.lookout.clone(), &link.stop).await;
+    }
     session.tasks.shutdown().await;
     while let Ok(event) = news.try_recv() {
         session.task_news(&event).await;
@@ -125,6 +138,41 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
         let _ = files::remove_folder(session.setup.workspace.spill());
     }
     Farewell { last_result: session.last_result, not_started: None }
+}
+
+/// Tells the hooks that the session ends. Whoever wants everything to stop does not wait for them long.
+async fn say_goodbye(lookout: &Lookout, stop: &CancellationToken) {
+    let cancel = CancellationToken::new();
+    let hurry = async {
+        stop.cancelled().await;
+        tokio::time::sleep(LAST_WORDS).await;
+        cancel.cancel();
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        biased;
+        _ = lookout.raise(HookEvent::SessionEnd, |scene| scene.session_end("other"), &cancel) => {}
+        () = hurry => {}
+    }
+}
+
+/// The way to the session's hooks.
+fn lookout(setup: &Setup, ask: &Ask, tasks: &Tasks, outbox: &Outbox) -> Lookout {
+    let transcript = setup.place.as_ref().map(|place| place.transcript(&setup.session));
+    let desk = Desk {
+        ask: ask.clone(),
+        outbox: outbox.clone(),
+        tasks: tasks.clone(),
+        workspace: Arc::clone(&setup.workspace),
+        announce: setup.announce,
+    };
+    let base = HookBase {
+        session_id: setup.session.clone(),
+        transcript_path: transcript.map(|path| path.display().to_string()).unwrap_or_default(),
+        ..HookBase::default()
+    };
+    let hooks = Hooks::new(setup.hooks.clone(), desk);
+    Lookout::new(hooks, setup.rights.clone(), Arc::clone(&setup.workspace), outbox.clone(), base)
 }
 
 /// Ends at an instant; never, if there is none.
@@ -165,11 +213,16 @@ pub(crate) struct Session {
     pub(crate) ask: Ask,
     pub(crate) knobs: KnobsWriter,
     pub(crate) tasks: Tasks,
+    lookout: Lookout,
     state: StateSign,
     /// The agent, while no turn owns it. Made with the first turn, so that `initialize` can still shape it.
     agent: Option<Agent>,
     running: Option<Running>,
+    /// How full the context of the agent is.
+    gauge: Gauge,
     pub(crate) queue: Queue,
+    /// Whether the first turn has begun.
+    opened: bool,
     results: u32,
     last_result: Option<TurnResult>,
     /// Set when `initialize` asked for something that cannot be had: the session must not go on without it.
@@ -187,9 +240,9 @@ struct Running {
 /// What a turn does.
 enum Work {
     /// The model answers.
-    Turn,
-    /// The conversation is summarised.
-    Compact(Box<compact::Wish>),
+    Turn(Box<Opening>),
+    /// A command is run, in the session's first turn perhaps.
+    Command(Job, Option<&'static str>),
 }
 
 /// Ends when the turn under way ends; never, if there is none.
@@ -225,14 +278,18 @@ async fn refuse(link: &mut Link, error: SetupError, session: String) -> Farewell
 impl Session {
     fn new(engine: Engine, setup: Setup, link: &Link, news: mpsc::UnboundedSender<Box<TaskEvent>>) -> Self {
         let outbox = Outbox::new(setup.session.as_str().into(), link.outgoing.clone(), link.stop.clone());
+        let (ask, tasks) = (Ask::new(outbox.clone()), Tasks::new(news));
         Self {
-            ask: Ask::new(outbox.clone()),
+            lookout: lookout(&setup, &ask, &tasks, &outbox),
             knobs: watch::Sender::new(setup.knobs.clone()),
-            tasks: Tasks::new(news),
+            ask,
+            tasks,
             state: StateSign::new(outbox.clone(), setup.state_wanted),
             agent: None,
             running: None,
+            gauge: Gauge::default(),
             queue: Queue::default(),
+            opened: false,
             results: 0,
             last_result: None,
             refused: None,
@@ -289,47 +346,45 @@ impl Session {
         if self.running.is_some() {
             return;
         }
-        let Some(batch) = self.queue.take() else { return };
+        let Some(batch) = self.queue.take(&self.setup.commands) else { return };
         let mut agent = match self.agent.take() {
             Some(agent) => agent,
-            None => self.agents().main(self.system()),
+            None => {
+                let past = self.setup.past.take();
+                self.agents().main(self.system(), past)
+            }
         };
+        self.gauge = agent.conversation.gauge().clone();
         if let Some(changed) = changes::since_seen(&self.setup.workspace) {
             agent.conversation.brief(&changed);
         }
         match batch {
             Batch::Said(dues) => self.start_turn(agent, dues).await,
-            Batch::Command { command: Command { action: Action::Compact, .. }, rest, prompt } => {
-                self.start_compact(agent, rest, *prompt).await;
-            }
+            Batch::Command { called, prompt } => self.start_command(agent, called, *prompt).await,
         }
     }
 
     async fn start_turn(&mut self, mut agent: Agent, dues: Vec<Due>) {
-        let asks = dues.iter().any(Due::asks);
-        let only_news = dues.iter().all(|due| matches!(due, Due::News(_)));
-        if asks {
-            self.announce().await;
-        }
-        for due in dues {
-            match due {
-                Due::News(text) => agent.conversation.note(&text).await,
-                Due::Prompt(user) => self.say(&mut agent, *user).await,
+        let replay = self.setup.replay_user_messages;
+        if !dues.iter().any(Due::asks) {
+            for due in dues {
+                if let Due::Prompt(user) = due {
+                    let user = User { uuid: user.uuid.clone().or_else(|| Some(ids::uuid())), ..*user };
+                    rewind::begin(&self.setup.workspace, user.uuid.as_deref()).await;
+                    opening::record(&mut agent, &user);
+                    opening::echo(&self.outbox, replay, user).await;
+                }
             }
-        }
-        if !asks {
             self.agent = Some(agent);
             return;
         }
-        let origin = only_news.then(|| Origin { kind: "task-notification".into(), details: Map::new() });
-        self.run(agent, Work::Turn, origin);
-    }
-
-    async fn start_compact(&mut self, agent: Agent, keep: String, prompt: User) {
         self.state.running().await;
-        let prompt = self.echo(prompt).await;
-        let wish = compact::Wish { keep, prompt, init: self.init() };
-        self.run(agent, Work::Compact(Box::new(wish)), None);
+        let only_news = dues.iter().all(|due| matches!(due, Due::News(_)));
+        let origin = only_news.then(|| Origin { kind: "task-notification".into(), details: Map::new() });
+        let first = self.first();
+        let (init, warning) = (self.init(), self.setup.warning.take());
+        let opening = Opening { first, init, warning, dues, replay };
+        self.run(agent, Work::Turn(Box::new(opening)), origin);
     }
 
     /// Runs a turn, or what a command does in its place, beside everything else.
@@ -340,38 +395,36 @@ impl Session {
         let token = cancel.clone();
         let turn = Box::pin(async move {
             let ending = match work {
-                Work::Turn => turn::run(&mut agent, &token).await,
-                Work::Compact(wish) => compact::run(&mut agent, *wish, &token).await,
+                Work::Turn(opening) => match opening::open(&mut agent, *opening, &token).await {
+                    Some(ending) => ending,
+                    None => turn::run(&mut agent, &token).await,
+                },
+                Work::Command(job, first) => {
+                    opening::begin(&mut agent, first, &token).await;
+                    commands::run(&mut agent, job, &token).await
+                }
             };
             (agent, ending)
         });
         self.running = Some(Running { turn, cancel, started: clock::monotonic(), origin });
     }
 
-    /// Tells the host that a turn begins.
+    /// How the session begins, if it has not begun yet.
+    fn first(&mut self) -> Option<&'static str> {
+        (!std::mem::replace(&mut self.opened, true)).then_some(self.setup.origin.name())
+    }
+
+    /// Tells the host that a command is run.
     async fn announce(&mut self) {
         self.state.running().await;
         self.outbox.notify(self.init()).await;
-        if let Some(content) = self.setup.warning.take() {
-            let level = InformationLevel::Warning;
-            self.outbox.notify(Informational { content, level, ..Informational::default() }).await;
-        }
+        opening::warn(&self.outbox, self.setup.warning.take()).await;
     }
 
-    /// Puts a prompt into the conversation.
-    async fn say(&mut self, agent: &mut Agent, user: User) {
-        let user = self.echo(user).await;
-        let mode = self.setup.rights.mode().to_string();
-        agent.conversation.prompt(user.uuid.as_deref().unwrap_or_default(), &user.message.content, &mode);
-    }
-
-    /// Gives a prompt an id if it has none, and shows it to the host if the host wants that.
-    async fn echo(&mut self, mut user: User) -> User {
-        user.uuid.get_or_insert_with(ids::uuid);
-        if self.setup.replay_user_messages {
-            let session_id = self.outbox.session().to_owned();
-            self.outbox.send(User { is_replay: Some(true), session_id, ..user.clone() }).await;
-        }
+    /// Takes a prompt in that calls a command.
+    async fn echo(&mut self, user: User) -> User {
+        let user = opening::echo(&self.outbox, self.setup.replay_user_messages, user).await;
+        rewind::begin(&self.setup.workspace, user.uuid.as_deref()).await;
         user
     }
 
@@ -390,6 +443,7 @@ impl Session {
             uuid: ids::uuid(),
         });
         self.results += 1;
+        rewind::tell_losses(&self.setup.workspace, &self.outbox).await;
         self.agent = Some(agent);
         self.last_result = Some(result.clone());
         // The result is sent even if everything is to stop meanwhile; `stop` limits how long that may take.
@@ -430,7 +484,7 @@ impl Session {
             api_key_source: self.engine.providers().key_source().into(),
             claude_code_version: PROTOCOL_VERSION.into(),
             output_style: "default".into(),
-            slash_commands: commands::ALL.iter().map(|command| command.name.to_owned()).collect(),
+            slash_commands: self.setup.commands.names(),
             betas: (!self.setup.limits.betas.is_empty()).then(|| self.setup.limits.betas.clone()),
             ..Init::default()
         }
@@ -460,12 +514,19 @@ impl Session {
                 entrypoint: self.setup.entrypoint.clone(),
             },
             place: place.clone(),
+            keeping: self.setup.keeping,
             definitions: agents.clone(),
             workspace: Arc::clone(workspace),
             tasks: self.tasks.clone(),
             small_model: small_model.clone(),
             shape: shape.clone(),
+            memory: Memory::new(Arc::clone(&self.setup.ground), self.home().as_deref()),
         })
+    }
+
+    /// The person's home folder.
+    fn home(&self) -> Option<PathBuf> {
+        self.setup.workspace.variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
     }
 
     fn gate(&self) -> Gate {
@@ -474,7 +535,14 @@ impl Session {
             asks: if self.setup.host_answers { Asks::Host(self.ask.clone()) } else { Asks::Nobody },
             state: self.state.clone(),
             outbox: self.outbox.clone(),
-            agent_id: None,
+            lookout: self.lookout.clone(),
+            patience: self.setup.patience,
         }
+    }
+
+    /// The hooks that a host brings along come to those of the settings.
+    pub(crate) fn add_hooks(&mut self, more: HookSet) {
+        self.setup.hooks.append(more);
+        self.lookout = lookout(&self.setup, &self.ask, &self.tasks, &self.outbox);
     }
 }

@@ -8,7 +8,7 @@ use whimbrel_policy::ToolFacts;
 use whimbrel_wire::options::ToolSet;
 
 use crate::permission::Rights;
-use crate::tools::{AGENT, AnyTool};
+use crate::tools::{AGENT, AnyTool, DealsWith};
 
 /// A tool on the list. What the model sees of it is worked out once, for all sessions.
 pub struct Offered {
@@ -44,9 +44,23 @@ impl Offered {
         })
     }
 
+    /// Whether it is of use to any agent, wherever it works.
+    fn is_for_all(&self) -> bool {
+        self.tool.deals_with() == DealsWith::Machines
+    }
+
     fn answers_to(&self, name: &str) -> bool {
         self.tool.name() == name || self.tool.aliases().contains(&name)
     }
+}
+
+/// Whether a person can be asked something through the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Person {
+    /// One can.
+    Present,
+    /// None can, or none wants to be.
+    Absent,
 }
 
 /// The tools of a session.
@@ -56,14 +70,17 @@ pub struct Toolbox {
 }
 
 impl Toolbox {
-    /// Picks from all tools what the options ask for, less what a rule takes away.
-    pub fn pick(all: &[Arc<Offered>], wanted: Option<&ToolSet>, rights: &Rights) -> Self {
+    /// Picks from all tools what the options ask for, less what a rule takes away and what would ask a person where there
+    /// is none to ask.
+    pub fn pick(all: &[Arc<Offered>], wanted: Option<&ToolSet>, rights: &Rights, person: Person) -> Self {
         let asked_for = |tool: &Arc<Offered>| match wanted {
             None | Some(ToolSet::Default) => true,
             Some(ToolSet::List(names)) => names.iter().any(|name| tool.answers_to(name)),
         };
         let refused = |tool: &Arc<Offered>| rights.removes(tool.tool.name());
-        Self { tools: all.iter().filter(|tool| asked_for(tool) && !refused(tool)).cloned().collect() }
+        let of_use = |tool: &Arc<Offered>| person == Person::Present || tool.is_for_all();
+        let kept = |tool: &&Arc<Offered>| asked_for(tool) && of_use(tool) && !refused(tool);
+        Self { tools: all.iter().filter(kept).cloned().collect() }
     }
 
     /// The same tools and one more.
@@ -75,10 +92,17 @@ impl Toolbox {
         Self { tools }
     }
 
-    /// The same tools less some, and only those named if any are.
+    /// No tools at all.
+    #[cfg(test)]
+    pub(crate) fn empty() -> Self {
+        Self { tools: Vec::new() }
+    }
+
+    /// The same tools for a subagent: less some, less those that deal with a person, and only those named if any are.
     pub fn narrowed(&self, only: Option<&[String]>, without: &[&str]) -> Self {
         let kept = |tool: &&Arc<Offered>| {
             !without.contains(&tool.tool.name())
+                && tool.is_for_all()
                 && only.is_none_or(|names| names.iter().any(|name| name == "*" || tool.answers_to(name)))
         };
         Self { tools: self.tools.iter().filter(kept).cloned().collect() }

@@ -1,5 +1,9 @@
 //! One turn, from a prompt to its end: ask, record, judge, act, and round again.
 
+mod hooked;
+
+pub(crate) use hooked::brief;
+
 use std::time::Duration;
 
 use serde_json::Value;
@@ -13,10 +17,11 @@ use whimbrel_wire::{Block, RawJson, StopReason};
 
 use crate::agent::Agent;
 use crate::clock;
+use crate::context::planning::{self, Moment};
 use crate::context::room;
 use crate::conversation::ReplyHead;
 use crate::cost::Metered;
-use crate::gate::Refuser;
+use crate::gate::{Halt, Refuser};
 use crate::ids;
 use crate::verdict::{self, End, Happened, Next, Nudge, Situation};
 use crate::workshop::{Made, Wanted, Workshop};
@@ -39,6 +44,8 @@ pub struct Ending {
     pub first_token: Option<Duration>,
     /// The answer in the shape that the host asked for.
     pub structured: Option<Value>,
+    /// The call that was put off, if one was.
+    pub deferred: Option<Box<Value>>,
 }
 
 /// Runs a turn. The prompt is already in the conversation.
@@ -58,8 +65,10 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
         room: false,
     };
     let mut next = Next::Ask;
+    let mut objections = 0;
     let mut workshop = Workshop::new(agent.bench.clone());
     let started = clock::monotonic();
+    hooked::after_reading(agent, cancel).await;
     loop {
         match next {
             Next::Ask | Next::Nudge(_) => {
@@ -73,6 +82,10 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
                         agent.conversation.note(text).await;
                     }
                 }
+                hooked::brief_late(agent).await;
+                if next != Next::Nudge(Nudge::Paused) {
+                    planning::remind(agent, Moment::before_call(now.model_calls));
+                }
                 workshop = Workshop::new(agent.bench.clone());
                 now.model_calls += 1;
                 let heard = listen(agent, &mut workshop, cancel).await;
@@ -82,7 +95,10 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
                     Happened::Replied { .. } => agent.room.replied(),
                     // A call that was refused and is made again does not count.
                     Happened::Unavailable | Happened::TooLong => now.model_calls -= 1,
-                    Happened::Failed | Happened::Acted { .. } | Happened::RoomMade { .. } => {}
+                    Happened::Failed
+                    | Happened::Acted { .. }
+                    | Happened::SentBack
+                    | Happened::RoomMade { .. } => {}
                 }
                 ending.absorb(heard);
             }
@@ -95,9 +111,18 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
                 now.event = Happened::RoomMade { made: room::make_after_refusal(agent, cancel).await };
             }
             Next::Act => {
-                let stop = act(agent, &mut workshop, &mut ending.num_turns, cancel).await;
-                now.event = Happened::Acted { stop };
+                let halt = act(agent, &mut workshop, &mut ending, cancel).await;
+                now.event = Happened::Acted { halt };
+                agent.recall();
+                hooked::after_reading(agent, cancel).await;
                 now.recoveries = 0;
+            }
+            Next::End(End::Done)
+                if let Some(objection) = hooked::objection(agent, &ending, objections, cancel).await =>
+            {
+                objections += 1;
+                agent.conversation.note(&objection).await;
+                now.event = Happened::SentBack;
             }
             Next::End(end) => {
                 ending.end = end;
@@ -140,15 +165,9 @@ impl Heard {
 impl Ending {
     /// An ending without anything said.
     pub fn new(end: End) -> Self {
-        Self {
-            end,
-            text: String::new(),
-            stop_reason: None,
-            fault: None,
-            num_turns: 1,
-            first_token: None,
-            structured: None,
-        }
+        let (text, stop_reason, fault) = (String::new(), None, None);
+        let (first_token, structured, deferred) = (None, None, None);
+        Self { end, text, stop_reason, fault, num_turns: 1, first_token, structured, deferred }
     }
 
     fn absorb(&mut self, heard: Heard) {
@@ -263,6 +282,7 @@ async fn record(
         Block::ToolUse { id, name, input } => {
             agent.conversation.name_call(id);
             agent.owed.called(name, id);
+            agent.memory.watch(name, input);
             wanted = Some(Wanted { id: id.clone(), tool: name.clone(), input: input.clone(), bad_input });
         }
         _ => {}
@@ -276,31 +296,44 @@ async fn record(
     text
 }
 
-/// Makes the calls that are left; says whether a denial stops the turn.
+/// Makes the calls that are left; says whether one of them ends the turn.
 async fn act(
     agent: &mut Agent,
     workshop: &mut Workshop,
-    num_turns: &mut u32,
+    ending: &mut Ending,
     cancel: &CancellationToken,
-) -> bool {
-    let mut stop = false;
+) -> Option<Halt> {
+    let mut settled = Settled::default();
     workshop.reply_complete();
-    while !stop {
+    while settled.halt.is_none() {
         let made = tokio::select! {
             biased;
-            () = cancel.cancelled() => return false,
+            () = cancel.cancelled() => break,
             made = workshop.next() => made,
         };
         let Some(made) = made else { break };
-        *num_turns += 1;
-        stop = settle(agent, made).await;
+        settle(agent, made, ending, &mut settled).await;
     }
-    stop
+    brief(agent, &settled.notes);
+    if settled.halt.is_none() && !cancel.is_cancelled() {
+        settled.halt = hooked::after_batch(agent, workshop.batch(), cancel).await;
+    }
+    settled.halt
 }
 
-/// Records one result; says whether it stops the turn.
-async fn settle(agent: &mut Agent, made: Made) -> bool {
-    let stop = made.stop;
+/// What came of calls besides their results.
+#[derive(Default)]
+struct Settled {
+    notes: Vec<String>,
+    halt: Option<Halt>,
+}
+
+/// Records one result.
+async fn settle(agent: &mut Agent, mut made: Made, ending: &mut Ending, settled: &mut Settled) {
+    ending.num_turns += 1;
+    ending.deferred = made.deferred.take().or(ending.deferred.take());
+    settled.notes.append(&mut made.notes);
+    settled.halt = settled.halt.or(made.halt);
     agent.owed.settled(&made);
     if let Some(refused) = &made.denial {
         agent.denials.add(refused.denial.clone());
@@ -315,7 +348,6 @@ async fn settle(agent: &mut Agent, made: Made) -> bool {
         }
     }
     agent.conversation.tool_result(made).await;
-    stop
 }
 
 /// Leaves the conversation in order: every call has a result, and an abort or a failure is on record.
@@ -324,14 +356,15 @@ async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
         End::Broke => "the budget is used up",
         _ => "the turn was interrupted by the user",
     };
+    let mut settled = Settled::default();
     for made in workshop.abandon(why) {
         if ending.end == End::Broke {
             agent.conversation.close_call(made);
             continue;
         }
-        ending.num_turns += 1;
-        settle(agent, made).await;
+        settle(agent, made, ending, &mut settled).await;
     }
+    brief(agent, &settled.notes);
     match ending.end {
         End::AbortedStreaming => agent.conversation.note("[Request interrupted by user]").await,
         End::AbortedTools => agent.conversation.note("[Request interrupted by user for tool use]").await,
@@ -340,6 +373,7 @@ async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
                 ending.fault.clone().unwrap_or_else(|| Fault::new(FaultKind::Cut, "The reply broke off."));
             ending.text = failure_text(&fault);
             agent.conversation.failure(&ending.text, fault.failure(), Some(&fault)).await;
+            hooked::after_failure(agent, &fault).await;
             ending.fault = Some(fault);
         }
         End::TooLong => {
@@ -361,9 +395,10 @@ async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
             }
         }
         End::Refused if ending.text.is_empty() => ending.text = "The model declined to answer.".into(),
-        End::MaxTurns | End::Refused | End::NoAnswer | End::Broke => {}
+        End::HookStopped => ending.text.clear(),
+        End::Deferred | End::MaxTurns | End::Refused | End::NoAnswer | End::Broke => {}
     }
-    agent.conversation.report_losses().await;
+    agent.conversation.settle().await;
 }
 
 fn request(agent: &mut Agent, model: String) -> Request {

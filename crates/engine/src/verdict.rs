@@ -2,6 +2,8 @@
 
 use whimbrel_wire::StopReason;
 
+use crate::gate::Halt;
+
 /// How often a reply that hit the output limit is continued within one turn.
 pub const MAX_RECOVERIES: u32 = 3;
 
@@ -72,9 +74,11 @@ pub enum Happened {
     },
     /// The tool calls of the reply have been made.
     Acted {
-        /// Whether a permission answer told the turn to stop.
-        stop: bool,
+        /// Set if one of them ends the turn.
+        halt: Option<Halt>,
     },
+    /// The model had finished, and a hook wants it to go on.
+    SentBack,
 }
 
 /// What comes next.
@@ -116,6 +120,10 @@ pub enum End {
     AbortedStreaming,
     /// Interrupted while tools ran, or by a denial that says so.
     AbortedTools,
+    /// A hook said so.
+    HookStopped,
+    /// A call was put off.
+    Deferred,
     /// As many model calls as allowed.
     MaxTurns,
     /// The model failed for good.
@@ -146,12 +154,15 @@ pub fn next(now: &Situation) -> Next {
         Happened::Acted { .. } if now.aborted => Next::End(End::AbortedTools),
         _ if now.aborted => Next::End(End::AbortedStreaming),
         _ if now.broke => Next::End(End::Broke),
-        Happened::Acted { stop: true } => Next::End(End::AbortedTools),
-        Happened::Acted { .. } => match now.answer {
+        Happened::Acted { halt: Some(Halt::Refused) } => Next::End(End::AbortedTools),
+        Happened::Acted { halt: Some(Halt::Hook) } => Next::End(End::HookStopped),
+        Happened::Acted { halt: Some(Halt::Deferred) } => Next::End(End::Deferred),
+        Happened::Acted { halt: None } => match now.answer {
             Answer::Given => Next::End(End::Done),
             Answer::Due { attempts, limit, .. } if attempts >= limit => Next::End(End::NoAnswer),
             Answer::Due { .. } | Answer::Free => ask_again(Next::Ask),
         },
+        Happened::SentBack => ask_again(Next::Ask),
         Happened::Unavailable if now.understudy => Next::StepIn,
         Happened::Failed | Happened::Unavailable => Next::End(End::ApiFailure),
         Happened::TooLong => make_room,

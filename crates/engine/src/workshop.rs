@@ -1,6 +1,8 @@
 //! The workshop: makes the tool calls of one reply. Calls that cannot disturb each other run side by side, the others
 //! in order; each call gets exactly one result.
 
+mod aftermath;
+
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -9,12 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
-use serde_json::Value;
+use serde_json::{Value, json};
 use whimbrel_wire::content::ResultContent;
+use whimbrel_wire::hook::{BatchedCall, HookEvent};
 use whimbrel_wire::message::Denial;
 
-use crate::gate::{Gate, Permit, Refuser};
-use crate::toolbox::Toolbox;
+use crate::gate::{Gate, Halt, Permit, Refuser, Verdict};
+use crate::session::Journal;
+use crate::toolbox::{Offered, Toolbox};
 use crate::tools::{AnyTool, Call, Done, Trouble};
 
 /// A call that the model wants made.
@@ -43,8 +47,12 @@ pub struct Made {
     pub failed: bool,
     /// Set when the call was not permitted.
     pub denial: Option<Refused>,
-    /// Whether the whole turn stops.
-    pub stop: bool,
+    /// What the model is told besides.
+    pub notes: Vec<String>,
+    /// Set if the turn ends after this.
+    pub halt: Option<Halt>,
+    /// The call itself, if it was put off.
+    pub deferred: Option<Box<Value>>,
 }
 
 /// A call that was not permitted.
@@ -67,6 +75,18 @@ pub struct Bench {
     pub gate: Gate,
     /// What surrounds a call; its id is filled in for each.
     pub call: Call,
+    /// Where the start of a call with effects is recorded before it is made.
+    pub journal: Journal,
+}
+
+impl Bench {
+    /// Records that a call is about to be made, unless it has no effects. The error says why it must not be.
+    fn record_start(&self, tool: &Offered, id: &str, input: &Value) -> Result<(), Trouble> {
+        match tool.tool().touches(input) {
+            Ok(touches) if touches.is_harmless() => Ok(()),
+            _ => self.journal.begin(id, tool.tool().name()).map_err(Trouble::Failed),
+        }
+    }
 }
 
 /// The calls of one reply.
@@ -80,6 +100,8 @@ pub struct Workshop {
     done: VecDeque<Made>,
     /// How many calls came in.
     calls: usize,
+    /// The calls and their results, where hooks want to hear of them.
+    batch: Vec<BatchedCall>,
     alone: bool,
     streaming: bool,
 }
@@ -104,6 +126,7 @@ impl Workshop {
             begun: Vec::new(),
             done: VecDeque::new(),
             calls: 0,
+            batch: Vec::new(),
             alone: false,
             streaming: true,
         }
@@ -160,8 +183,23 @@ impl Workshop {
         self.done.into_iter().chain(cut_off).collect()
     }
 
+    /// The calls that have been made, for hooks that want to hear of them.
+    pub fn batch(&mut self) -> Vec<BatchedCall> {
+        std::mem::take(&mut self.batch)
+    }
+
     fn finish(&mut self, made: Made) {
-        self.begun.retain(|(wanted, _)| wanted.id != made.id);
+        let begun = self.begun.iter().position(|(wanted, _)| wanted.id == made.id);
+        if let Some((wanted, _)) = begun.map(|index| self.begun.swap_remove(index))
+            && self.bench.gate.lookout.listens(HookEvent::PostToolBatch)
+        {
+            self.batch.push(BatchedCall {
+                tool_name: wanted.tool,
+                tool_input: wanted.input,
+                tool_use_id: wanted.id,
+                tool_response: Some(made.meta.clone()),
+            });
+        }
         self.done.push_back(made);
         self.alone = false;
         self.begin();
@@ -206,46 +244,65 @@ async fn make(bench: Bench, wanted: Wanted, permitted: Permitted) -> Made {
         let text = format!("No such tool available: {}. The tools are: {names}.", wanted.tool);
         return failed(&wanted.id, &Trouble::Refused(text));
     };
-    match bench.gate.pass(&tool, &wanted.id, wanted.input.clone()).await {
-        Ok(Permit::Go(input)) => {
+    let passed = bench.gate.pass(&tool, &wanted.id, wanted.input.clone(), &bench.call.cancel).await;
+    let Permit { verdict, mut notes, halt } = match passed {
+        Ok(permit) => permit,
+        Err(trouble) => return failed(&wanted.id, &trouble),
+    };
+    let mut made = match verdict {
+        Verdict::Go { input, place } => {
+            if let Err(trouble) = bench.record_start(&tool, &wanted.id, &input) {
+                return failed(&wanted.id, &trouble);
+            }
             permitted.store(true, Ordering::Relaxed);
-            work(tool.tool(), &bench.call, &wanted.id, input).await
+            let written = (input != wanted.input).then(|| Arc::new(wanted.input));
+            let sight = bench.gate.rights.sight();
+            let call = Call { id: wanted.id, written, place, sight, ..bench.call };
+            aftermath::work(&bench.gate.lookout, &tool, call, input).await
         }
-        Ok(Permit::No { message, stop, by }) => denied(wanted, message, stop, by),
-        Err(trouble) => failed(&wanted.id, &trouble),
-    }
+        Verdict::No { message, by } => denied(wanted, message, by),
+        Verdict::Defer(input) => put_off(&wanted, &input),
+    };
+    notes.append(&mut made.notes);
+    Made { halt: halt.or(made.halt), notes, ..made }
 }
 
-async fn work(tool: &dyn AnyTool, call: &Call, id: &str, input: Value) -> Made {
-    let call = Call { id: id.to_owned(), ..call.clone() };
+async fn work(tool: &dyn AnyTool, call: Call, input: Value) -> Made {
+    let id = call.id.clone();
     // A tool that panics, say in a library on a hostile file, has failed; the session goes on.
     match AssertUnwindSafe(tool.run(input, call)).catch_unwind().await {
-        Ok(Ok(Done { content, meta })) => {
-            Made { id: id.to_owned(), content, meta, failed: false, denial: None, stop: false }
-        }
-        Ok(Err(trouble)) => failed(id, &trouble),
+        Ok(Ok(Done { content, meta })) => Made { failed: false, ..result(&id, content, meta) },
+        Ok(Err(trouble)) => failed(&id, &trouble),
         Err(_) => failed(
-            id,
+            &id,
             &Trouble::Failed(format!("{} broke down on this input. Try another way.", tool.name())),
         ),
     }
 }
 
-fn failed(id: &str, trouble: &Trouble) -> Made {
-    Made {
-        id: id.to_owned(),
-        content: ResultContent::Text(trouble.for_model()),
-        meta: Value::String(format!("Error: {}", trouble.reason())),
-        failed: true,
-        denial: None,
-        stop: matches!(trouble, Trouble::Stopped(_)),
-    }
+/// A result that tells of a failure and stops nothing.
+fn result(id: &str, content: ResultContent, meta: Value) -> Made {
+    let (id, notes) = (id.to_owned(), Vec::new());
+    Made { id, content, meta, failed: true, denial: None, notes, halt: None, deferred: None }
 }
 
-fn denied(wanted: Wanted, message: String, stop: bool, by: Refuser) -> Made {
+fn failed(id: &str, trouble: &Trouble) -> Made {
+    let meta = Value::String(format!("Error: {}", trouble.reason()));
+    let halt = matches!(trouble, Trouble::Stopped(_)).then_some(Halt::Refused);
+    Made { halt, ..result(id, ResultContent::Text(trouble.for_model()), meta) }
+}
+
+fn denied(wanted: Wanted, message: String, by: Refuser) -> Made {
     let made = failed(&wanted.id, &Trouble::Failed(message.clone()));
     let denial = Denial { tool_name: wanted.tool, tool_use_id: wanted.id, tool_input: wanted.input };
-    Made { denial: Some(Refused { denial, message, by }), stop, ..made }
+    Made { denial: Some(Refused { denial, message, by }), ..made }
+}
+
+/// The result of a call that the host takes up later.
+fn put_off(wanted: &Wanted, input: &Value) -> Made {
+    let made = failed(&wanted.id, &Trouble::Failed("Put off by a hook; it has not been done yet.".into()));
+    let call = json!({"id": wanted.id, "name": wanted.tool, "input": input});
+    Made { deferred: Some(Box::new(call)), ..made }
 }
 
 /// The result of a call that never began.

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use crate::session::checkpoint::Checkpoints;
+
 /// A session's working place.
 #[derive(Debug)]
 pub struct Workspace {
@@ -17,11 +19,15 @@ pub struct Workspace {
     cwd: Mutex<PathBuf>,
     seen: Mutex<HashMap<PathBuf, Seen>>,
     env: Mutex<BTreeMap<String, String>>,
+    /// Files as they were at each prompt, if the host wants that.
+    checkpoints: Option<Arc<Checkpoints>>,
 }
 
 /// A file as the model last saw it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
+    /// Where it lies, links followed.
+    pub real: PathBuf,
     /// When it had been changed last.
     pub modified: SystemTime,
     /// How many bytes it had.
@@ -38,9 +44,22 @@ impl Workspace {
             additional: Mutex::default(),
             seen: Mutex::default(),
             env: Mutex::new(env),
+            checkpoints: None,
             root,
             spill,
         }
+    }
+
+    /// The same, with checkpoints of its files.
+    #[must_use]
+    pub fn with_checkpoints(mut self, checkpoints: Option<Checkpoints>) -> Self {
+        self.checkpoints = checkpoints.map(Arc::new);
+        self
+    }
+
+    /// The checkpoints, if there are any.
+    pub fn checkpoints(&self) -> Option<Arc<Checkpoints>> {
+        self.checkpoints.clone()
     }
 
     /// The folder that the session was started in.

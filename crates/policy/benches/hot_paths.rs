@@ -11,14 +11,18 @@ use whimbrel_wire::permission::PermissionMode;
 /// A name, and what is done that often.
 type Case = (&'static str, fn(u64));
 
-const CASES: [Case; 4] = [
+const CASES: [Case; 5] = [
     ("judge an allowed command", |times| judging("Bash", "command", "make all", times)),
     ("judge a read-only command", |times| {
         judging("Bash", "command", "git log --oneline -5 | head -3", times);
     }),
+    ("judge a compound command", |times| judging("Bash", "command", COMPOUND, times)),
     ("judge a command that is asked about", |times| judging("Bash", "command", "npm run build", times)),
     ("judge a read", |times| judging("Read", "file_path", "/w/src/main.rs", times)),
 ];
+
+const COMPOUND: &str = "cd src && CI=1 timeout 60 make all 2>&1 | tail -n 40 | grep -v 'a b' > /dev/null; \
+     if git diff --stat | grep -q x; then npm run build && echo \"done\"; else make lint; fi";
 
 fn judging(tool: &str, field: &str, value: &str, times: u64) {
     let fs = FakeFs::with_files(["/w/src/main.rs", "/w/.git/HEAD"]);

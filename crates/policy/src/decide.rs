@@ -9,6 +9,7 @@ use crate::call::{Call, Facts, HookVerdict};
 use crate::decision::{Danger, Decision, Question, Reason};
 use crate::dirs::WorkDirs;
 use crate::domain::host_of;
+use crate::place::Judged;
 use crate::ruleset::{Matcher, RuleRef, RuleSet, ToolName};
 use crate::subject::Subject;
 use crate::tools::ToolKind;
@@ -44,7 +45,7 @@ const STEPS: [Step; 14] = [
     only_reads,
 ];
 
-/// Judges one call.
+/// Decides on one call.
 pub fn decide(
     call: &Call<'_>,
     rules: &RuleSet,
@@ -52,15 +53,27 @@ pub fn decide(
     dirs: &WorkDirs,
     facts: &Facts<'_>,
 ) -> Decision {
+    judge(call, rules, mode, dirs, facts).decision
+}
+
+/// Decides on one call, and says which file the decision is about.
+pub fn judge(
+    call: &Call<'_>,
+    rules: &RuleSet,
+    mode: PermissionMode,
+    dirs: &WorkDirs,
+    facts: &Facts<'_>,
+) -> Judged {
     let case = Case { call, rules, mode, dirs, facts };
-    if let Some(refusal) = no_such_tool(&case).or_else(|| the_input_is_wrong(&case)) {
-        return refusal;
+    if let Some(decision) = no_such_tool(&case).or_else(|| the_input_is_wrong(&case)) {
+        return Judged { decision, place: None };
     }
     let subject = Subject::of(&case);
-    match walk(&case, &subject) {
+    let decision = match walk(&case, &subject) {
         Decision::Ask(question) => with_suggestions(*question, &case, &subject),
         decided => decided,
-    }
+    };
+    Judged { decision, place: subject.place() }
 }
 
 /// The steps, in order; then the question.

@@ -9,6 +9,7 @@ use crate::decision::{Danger, Reason};
 use crate::fs::FsView;
 use crate::path_pattern::PathPattern;
 use crate::paths::{Spellings, Surroundings, is_suspicious, resolve, resolve_absolute};
+use crate::place::Place;
 use crate::protected::is_protected;
 use crate::ruleset::{RuleRef, RuleSet, Source};
 use crate::tools::ToolKind;
@@ -29,6 +30,8 @@ pub(crate) enum Access {
 pub(crate) struct FileAccess {
     pub(crate) access: Access,
     pub(crate) path: Spellings,
+    /// The file; none if it looks through a directory.
+    pub(crate) place: Option<Place>,
 }
 
 impl FileAccess {
@@ -47,7 +50,8 @@ impl FileAccess {
             }
             _ => resolve(written, &around),
         };
-        Self { access, path }
+        let place = (access != Access::Search).then(|| Place::new(written, &path));
+        Self { access, path, place }
     }
 
     pub(crate) fn is_edit(&self) -> bool {
@@ -194,6 +198,11 @@ impl<'a> ReadFilter<'a> {
         let path = resolve_absolute(path, &around);
         self.rules.reads(PermissionBehavior::Deny).any(|(_, rule)| some_spelling(rule, &path))
     }
+
+    /// The same for an absolute path without dots and without links on its way, which needs no look at the disk.
+    pub fn hides_unlinked(&self, path: &Path) -> bool {
+        self.rules.reads(PermissionBehavior::Deny).any(|(_, rule)| rule.matches(path))
+    }
 }
 
 #[cfg(test)]
@@ -225,6 +234,7 @@ mod tests {
             ["/fx/proj/secrets/key.txt", "/fx/proj/sub/.env", "/fx/proj/link_secret", "/fx/proj/SECRETS/x"];
         for path in hidden {
             assert!(filter.hides(Path::new(path)), "{path}");
+            assert_eq!(filter.hides_unlinked(Path::new(path)), !path.contains("link"), "{path}");
         }
         assert!(!filter.hides(Path::new("/fx/proj/notes.txt")));
         let free = Room::new();

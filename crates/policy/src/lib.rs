@@ -8,7 +8,7 @@
 //! | `command_pattern`, `path_pattern`, `domain`, `params` | what rules are compared with |
 //! | `paths`, `dirs`, `protected`, `fs` | where paths lead, and what the disk says |
 //! | `shell` | the facts about a bash command, from its text alone |
-//! | `call`, `decision` | what is judged, and the answer with its reason |
+//! | `call`, `decision`, `place` | what is judged, the answer with its reason, and the file it is about |
 //! | `decide`, `subject`, `bash`, `files` | the steps, and what they ask of commands and files |
 //! | `mode`, `update`, `suggest` | changing the rules: what is allowed, what is offered |
 
@@ -25,6 +25,7 @@ pub mod mode;
 pub mod params;
 pub mod path_pattern;
 pub mod paths;
+mod place;
 pub mod protected;
 pub mod rule;
 pub mod ruleset;
@@ -37,10 +38,11 @@ pub mod tools;
 pub mod update;
 
 pub use call::{Call, Facts, HookVerdict, SandboxFacts, ToolFacts};
-pub use decide::decide;
+pub use decide::{decide, judge};
 pub use decision::{Danger, Decision, Question, Reason};
 pub use dirs::WorkDirs;
 pub use files::ReadFilter;
+pub use place::{Judged, Place};
 pub use rule::{Rule, RuleError};
 pub use ruleset::{Layer, Loaded, RuleRef, RuleSet, Source, Trust, Warning};
 pub use tools::ToolKind;

@@ -7,6 +7,7 @@ use crate::decide::Case;
 use crate::decision::{Danger, Decision, Reason};
 use crate::domain::host_of;
 use crate::files::FileAccess;
+use crate::place::Place;
 use crate::ruleset::RuleRef;
 use crate::tools::ToolKind;
 
@@ -41,6 +42,14 @@ impl<'a> Subject<'a> {
         match self {
             Self::Host(host) => Some(host),
             Self::Command(_) | Self::File(_) | Self::Plain => None,
+        }
+    }
+
+    /// The one file that the call reads or changes.
+    pub(crate) fn place(self) -> Option<Place> {
+        match self {
+            Self::File(file) => file.place,
+            Self::Command(_) | Self::Host(_) | Self::Plain => None,
         }
     }
 

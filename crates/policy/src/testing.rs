@@ -6,10 +6,11 @@ use serde_json::Value;
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::call::{Call, Facts, HookVerdict, SandboxFacts, ToolFacts};
-use crate::decide::decide;
+use crate::decide::judge;
 use crate::decision::Decision;
 use crate::dirs::WorkDirs;
 use crate::fs::FakeFs;
+use crate::place::Judged;
 use crate::ruleset::{Layer, RuleSet, Source};
 
 pub(crate) struct Room {
@@ -114,6 +115,15 @@ impl Room {
         tool: &str,
         input: &Value,
     ) -> Decision {
+        self.judged_as(mode, tool_facts, tool, input).decision
+    }
+
+    /// The decision, and the file that it is about.
+    pub(crate) fn judged(&self, mode: PermissionMode, tool: &str, input: &Value) -> Judged {
+        self.judged_as(mode, ToolFacts::named(tool, &FIELDS), tool, input)
+    }
+
+    fn judged_as(&self, mode: PermissionMode, tool_facts: ToolFacts, tool: &str, input: &Value) -> Judged {
         let (hook, plan_file) = (self.hook.clone(), self.plan.clone());
         let facts = Facts {
             hook,
@@ -121,7 +131,7 @@ impl Room {
             plan_file,
             ..Facts::new(Path::new("/fx/proj"), Path::new("/fx/home"), &self.fs, tool_facts)
         };
-        decide(&Call { tool, input }, &self.rules, mode, &self.dirs, &facts)
+        judge(&Call { tool, input }, &self.rules, mode, &self.dirs, &facts)
     }
 
     pub(crate) fn bash(&self, mode: PermissionMode, command: &str) -> Decision {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 #[cfg(feature = "in-process")]
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 #[cfg(feature = "in-process")]
 use whimbrel_engine::Engine;
@@ -17,6 +18,7 @@ use whimbrel_wire::permission::PermissionMode;
 use crate::callback::{Callbacks, PermissionAsked, ToolPermission};
 use crate::environment::Environment;
 use crate::error::Error;
+use crate::hook::Hook;
 #[cfg(feature = "in-process")]
 use crate::transport::in_process;
 use crate::transport::{Connection, Transport, process};
@@ -76,7 +78,7 @@ struct Home {
 impl Default for Agent {
     fn default() -> Self {
         Self {
-            options: Options::default(),
+            options: Options { setting_sources: Some(Vec::new()), ..Options::default() },
             callbacks: Callbacks::default(),
             unread_limit: UNREAD,
             transport: Transport::default(),
@@ -134,13 +136,17 @@ setters! {
     effort(effort: Effort) => effort = Some(effort);
     /// What the agent may do without asking.
     permission_mode(mode: PermissionMode) => permission_mode = Some(mode);
+    /// How long a permission question waits before the answer is no; as long as it takes, if nothing is said.
+    permission_timeout(limit: Duration) => permission_timeout_ms =
+        Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
     /// Go on with this session.
     resume(session: impl Into<String>) => resume = Some(session.into());
     /// The id of the new session.
     session_id(id: impl Into<String>) => session_id = Some(id.into());
     /// Whether the session is kept on disk.
     persist_session(keep: bool) => persist_session = Some(keep);
-    /// Which settings files are read.
+    /// Which settings files are read: none, if nothing is said. Asking for the project's also trusts it: its hooks run and
+    /// what it allows is allowed.
     setting_sources(sources: impl IntoIterator<Item = SettingSource>) => setting_sources =
         Some(sources.into_iter().collect());
     /// Whether the model's words are passed on as they come.
@@ -202,6 +208,13 @@ impl Agent {
     {
         self.options.permission_prompt_tool = Some(PermissionPromptTool::Stdio);
         self.callbacks.set_can_use_tool(callback);
+        self
+    }
+
+    /// Adds a hook. Hooks of one event are asked side by side.
+    #[must_use]
+    pub fn hook(mut self, hook: Hook) -> Self {
+        self.callbacks.hooks.add(hook);
         self
     }
 

@@ -6,18 +6,21 @@ use std::sync::Arc;
 use whimbrel_wire::control::CanUseTool;
 use whimbrel_wire::permission::PermissionResult;
 
+use crate::hook::Hooks;
+
 /// A question for permission: the tool, its input, and what the engine suggests.
 pub type PermissionAsked = CanUseTool;
 
 /// The answer to a question for permission.
 pub type ToolPermission = PermissionResult;
 
-type Answering<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub(crate) type Answering<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// What the host answers when the engine asks.
 #[derive(Clone, Default)]
 pub(crate) struct Callbacks {
     pub(crate) can_use_tool: Option<Arc<dyn Fn(PermissionAsked) -> Answering<ToolPermission> + Send + Sync>>,
+    pub(crate) hooks: Hooks,
 }
 
 impl Callbacks {

@@ -20,6 +20,7 @@
 //!
 //! The rooms:
 //! - [`Agent`]: everything one can ask for, in one builder; callbacks are async closures
+//! - [`Hook`]: a closure that is told what happens and may have a say in it
 //! - [`query`]: one prompt (or a stream of them) in, a stream of frames out
 //! - [`Session`]: a conversation that stays open
 //! - [`Controls`] and [`Frames`]: its two halves, so that one task can read while others talk
@@ -35,6 +36,7 @@ mod controls;
 mod environment;
 mod error;
 mod frames;
+mod hook;
 mod line;
 mod prompt;
 mod query;
@@ -49,6 +51,7 @@ pub use controls::Controls;
 pub use environment::Environment;
 pub use error::Error;
 pub use frames::Frames;
+pub use hook::Hook;
 pub use prompt::Prompt;
 pub use query::{Query, query};
 pub use session::Session;

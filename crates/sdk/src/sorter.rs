@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use serde::Deserialize;
 use tokio_util::task::AbortOnDropHandle;
-use whimbrel_wire::control::{ControlResponse, Request, Response};
+use whimbrel_wire::control::{ControlResponse, Initialize, Request, Response};
 use whimbrel_wire::system::SystemEvent;
 use whimbrel_wire::{Frame, RawJson};
 
@@ -30,7 +30,7 @@ pub(crate) fn connect(agent: &Agent) -> Result<(Controls, Frames), Error> {
 fn attach(agent: &Agent, connection: Connection) -> Result<(Controls, Frames), Error> {
     let Connection { sender, incoming, finished, stop, wants_initialize } = connection;
     let mut line = Line::new(sender, finished, stop, agent.unread_limit);
-    let opening = if wants_initialize { Some(line.initialize(agent.options.to_initialize())?) } else { None };
+    let opening = opening(agent, wants_initialize).map(|opening| line.initialize(opening)).transpose()?;
     let line = Arc::new(line);
     let (shelf, frames) = shelf(&line);
     let callbacks = agent.callbacks.clone();
@@ -44,6 +44,16 @@ fn attach(agent: &Agent, connection: Connection) -> Result<(Controls, Frames), E
     };
     tokio::spawn(sorter.run(incoming));
     Ok((Controls::new(Handle { line }), frames))
+}
+
+/// What the session is opened with, if anything: an engine in this process has the options already.
+fn opening(agent: &Agent, wants_initialize: bool) -> Option<Initialize> {
+    let hooks = &agent.callbacks.hooks;
+    let hooks = (!hooks.is_empty()).then(|| hooks.list());
+    match wants_initialize {
+        true => Some(Initialize { hooks, ..agent.options.to_initialize() }),
+        false => hooks.map(|hooks| Initialize { hooks: Some(hooks), ..Initialize::default() }),
+    }
 }
 
 struct Sorter {
@@ -128,16 +138,27 @@ impl Sorter {
 
 /// The host's answer. A callback that panics gives an error, wherever it does.
 async fn answer(id: String, request: Request, callbacks: Callbacks) -> ControlResponse {
-    match (request, callbacks.can_use_tool) {
-        (Request::CanUseTool(asked), Some(callback)) => {
-            let input = asked.input.clone();
-            match AssertUnwindSafe(async { callback(asked).await }).catch_unwind().await {
-                Ok(answer) => ControlResponse::success(id, &complete(answer, input)),
-                Err(_) => ControlResponse::error(id, "the permission callback panicked"),
+    match request {
+        Request::CanUseTool(asked) => match callbacks.can_use_tool {
+            Some(callback) => {
+                let input = asked.input.clone();
+                match AssertUnwindSafe(async { callback(asked).await }).catch_unwind().await {
+                    Ok(answer) => ControlResponse::success(id, &complete(answer, input)),
+                    Err(_) => ControlResponse::error(id, "the permission callback panicked"),
+                }
             }
-        }
-        (Request::CanUseTool(_), None) => ControlResponse::error(id, "there is no permission callback"),
-        (other, _) => ControlResponse::unsupported(id, other.subtype()),
+            None => ControlResponse::error(id, "there is no permission callback"),
+        },
+        Request::HookCallback(asked) => match callbacks.hooks.find(&asked.callback_id) {
+            Some(callback) => {
+                match AssertUnwindSafe(async { callback(asked.input).await }).catch_unwind().await {
+                    Ok(answer) => ControlResponse::success(id, &answer),
+                    Err(_) => ControlResponse::error(id, "the hook panicked"),
+                }
+            }
+            None => ControlResponse::error(id, format!("there is no hook {}", asked.callback_id)),
+        },
+        other => ControlResponse::unsupported(id, other.subtype()),
     }
 }
 

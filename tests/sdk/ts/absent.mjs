@@ -3,11 +3,10 @@ import { asked, follow, options, sdk, z } from './stage.mjs'
 
 const add = sdk.tool('add', 'Adds two numbers.', { a: z.number(), b: z.number() }, async () => ({ content: [] }))
 const features = {
-  hooks: { hooks: { PreToolUse: [{ hooks: [async () => ({})] }] } },
   'an MCP server': { mcpServers: { files: { command: 'true' } } },
   'an MCP server in process': { mcpServers: { sums: sdk.createSdkMcpServer({ name: 'sums', tools: [add] }) } },
   agents: { agents: { reviewer: { description: 'd', prompt: 'p' } } },
-  resume: { resume: '0b5e6c1e-7d8b-4a52-9f3b-3f5f6f0a7a11' },
+  'an unknown session': { resume: '0b5e6c1e-7d8b-4a52-9f3b-3f5f6f0a7a11' },
   'structured output': { outputFormat: { type: 'json_schema', schema: { type: 'object' } } },
 }
 await follow(sdk.query({ prompt: asked.prompts[0], options: { ...options, ...features[asked.feature] } }))

@@ -16,7 +16,7 @@ const FEW: u64 = 20;
 const MANY: u64 = 220;
 
 /// The packages that have one.
-const PACKAGES: [&str; 2] = ["whimbrel-wire", "whimbrel-models"];
+const PACKAGES: [&str; 3] = ["whimbrel-wire", "whimbrel-models", "whimbrel-policy"];
 
 /// Builds the benches, runs every case and shows the counts.
 #[expect(clippy::print_stdout, reason = "the table is what the person asked for")]

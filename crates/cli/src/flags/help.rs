@@ -21,6 +21,9 @@ Whimbrel is an agent that works in this folder.
   whimbrel demo                  see it at work: no key, no network
   whimbrel \"fix the tests\"       give it a task; it asks before it acts
   whimbrel -p \"what is this?\"    answer and leave, for scripts and pipes
+  whimbrel permissions explain 'Bash(git push)'
+                                 which rule decides on a call, and why
+  whimbrel sessions              earlier sessions: read, search, export
   whimbrel --help                everything else
 "
 }

@@ -6,7 +6,7 @@ use super::flag::{Flag, Kind};
 use super::settle::settle;
 use super::stranger::{Stranger, judge};
 use super::token::{Token, token};
-use super::typed::{Command, Typed};
+use super::typed::{Command, OutputFormat, Typed};
 use super::{Caller, Parsed, table};
 
 /// Reads a command line. `read_file` opens the files that flags name. The error is a text for stderr.
@@ -16,7 +16,7 @@ pub(crate) fn parse(
     read_file: &dyn Fn(&str) -> io::Result<String>,
 ) -> Result<Parsed, String> {
     let mut reader = Reader { rest: argv, caller, typed: Typed::default(), warnings: Vec::new() };
-    reader.command();
+    reader.command()?;
     while let Some(argument) = reader.next() {
         reader.argument(argument)?;
     }
@@ -44,26 +44,42 @@ impl<'a> Reader<'a> {
     }
 
     /// A command is the first argument or none.
-    fn command(&mut self) {
+    fn command(&mut self) -> Result<(), String> {
         self.typed.command = match self.peek() {
             Some("demo") => Command::Demo,
             Some("help") => Command::Help,
             Some("version") => Command::Version,
-            _ => return,
+            Some("permissions") if self.caller == Caller::Person => Command::Explain,
+            _ => return Ok(()),
         };
         self.next();
+        if self.typed.command == Command::Explain && self.next() != Some("explain") {
+            return Err("Say what to explain: whimbrel permissions explain 'Bash(git push)'.".into());
+        }
+        Ok(())
     }
 
     fn argument(&mut self, argument: &'a str) -> Result<(), String> {
+        let explains = self.typed.command == Command::Explain;
         match token(argument) {
             Token::End => self.typed.texts.extend(std::mem::take(&mut self.rest).iter().cloned()),
             Token::Text(text) => self.typed.texts.push(text.to_owned()),
-            Token::Flag { spelled, value } => match table::find(spelled) {
-                Some(flag) => self.flag(flag, spelled, value)?,
-                None => self.stranger(spelled, value)?,
-            },
+            Token::Flag { spelled: "--json", value: None } if explains => {
+                self.typed.output_format = OutputFormat::Json;
+            }
+            Token::Flag { spelled: "--mode", value } if explains => {
+                return self.named("--permission-mode", value);
+            }
+            Token::Flag { spelled, value } => return self.named(spelled, value),
         }
         Ok(())
+    }
+
+    fn named(&mut self, spelled: &str, value: Option<&'a str>) -> Result<(), String> {
+        match table::find(spelled) {
+            Some(flag) => self.flag(flag, spelled, value),
+            None => self.stranger(spelled, value),
+        }
     }
 
     fn flag(&mut self, flag: &Flag, spelled: &str, given: Option<&'a str>) -> Result<(), String> {

@@ -202,6 +202,12 @@ pub(super) const FLAGS: &[Flag] = &[
         "Who shows permission questions: host or none.",
     ),
     Flag::new(
+        "permission-timeout-ms",
+        Permissions,
+        One("N", |typed, value| set_parsed(&mut typed.options.permission_timeout_ms, value)),
+        "How long a permission question waits before the answer is no. Not given: as long as it takes.",
+    ),
+    Flag::new(
         "continue",
         Session,
         Switch(|typed| typed.options.continue_conversation = true),

@@ -77,6 +77,7 @@ fn a_value_means_the_same_as_two_arguments_and_as_one() {
                 ..none()
             },
         ),
+        ("permission-timeout-ms", "1500", Options { permission_timeout_ms: Some(1500), ..none() }),
         ("permission-prompts", "none", Options { permission_prompts: Some("none".into()), ..none() }),
         ("system-prompt", "", Options { system_prompt: Some("".into()), ..none() }),
         ("system-prompt", "be brief", Options { system_prompt: Some("be brief".into()), ..none() }),

@@ -10,6 +10,8 @@ pub(crate) enum Command {
     Run,
     /// Show what it can do, without a key.
     Demo,
+    /// Say why a call would be allowed, asked about or refused.
+    Explain,
     /// Print the help page.
     Help,
     /// Print the version.

@@ -10,7 +10,7 @@ const WIDTH: usize = 72;
 
 /// What a text is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rendering {
+pub(crate) enum Rendering {
     /// A line of our own: line ends become blanks.
     Line,
     /// The agent's words: line ends stay.
@@ -18,7 +18,7 @@ pub(super) enum Rendering {
 }
 
 /// A text without anything that would command the terminal: it comes from a model or from a file.
-pub(super) fn clean(text: &str, rendering: Rendering) -> String {
+pub(crate) fn clean(text: &str, rendering: Rendering) -> String {
     let kept = |letter: char| match letter {
         '\n' if rendering == Rendering::Line => ' ',
         '\n' | '\t' => letter,
@@ -34,7 +34,7 @@ fn is_hidden(letter: char) -> bool {
 }
 
 /// The tool and the most telling part of its input.
-pub(super) fn call_label(name: &str, input: &Value) -> String {
+pub(crate) fn call_label(name: &str, input: &Value) -> String {
     let none = Map::new();
     let input = input.as_object().unwrap_or(&none);
     let telling = match name {

@@ -1,8 +1,9 @@
 //! Telling a person what the agent does, frame by frame: its words as they come, one line per tool call, what it cost.
 //!
 //! The rooms: [`Story`] here, [`label`] (pure: what a line says), [`spinner`] (that something is going on), [`question`]
-//! (may it?).
+//! (may it?), [`choice`] (which one?).
 
+mod choice;
 mod label;
 mod question;
 mod spinner;
@@ -17,7 +18,8 @@ use whimbrel_wire::message::{Assistant, StreamEvent, TurnResult, User};
 use whimbrel_wire::system::{InformationLevel, Informational, SystemEvent};
 
 pub(crate) use label::failure;
-use label::{Mark, Rendering, call_label, clean, closing, gist};
+use label::{Mark, closing, gist};
+pub(crate) use label::{Rendering, call_label, clean};
 pub(crate) use question::Judge;
 pub(crate) use spinner::{BEAT, Spinner};
 

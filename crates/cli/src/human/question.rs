@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use whimbrel_wire::control::CanUseTool;
 use whimbrel_wire::permission::PermissionResult;
 
+use super::choice;
 use super::label::{Rendering, call_label, clean};
 
 /// Who answers.
@@ -35,6 +36,11 @@ impl Judge {
                 PermissionResult::allow(),
                 Some(format!("  ? {call}  → allowed by the demo: there is no terminal to ask at")),
             ),
+            Self::Person if question.tool_name == choice::TOOL => {
+                let input = question.input.clone();
+                let answered = tokio::task::spawn_blocking(move || choice::put(input, ask)).await;
+                (answered.unwrap_or_else(|_| PermissionResult::deny(SILENCE)), None)
+            }
             Self::Person => {
                 let line = prompt(&question.tool_name, &question.input, question.decision_reason.as_deref());
                 // Only a read that cannot be made counts as silence, and silence is no.
@@ -42,14 +48,18 @@ impl Judge {
                 match typed.as_deref().map(is_yes) {
                     Some(true) => (PermissionResult::allow(), None),
                     Some(false) => (PermissionResult::deny("The person at the terminal said no."), None),
-                    None => (PermissionResult::deny("There was no answer at the terminal."), None),
+                    None => (PermissionResult::deny(SILENCE), None),
                 }
             }
         }
     }
 }
 
-/// How many lines of one field are shown. A command is always shown whole: its last line does as much as its first.
+/// What the model is told when nobody answered.
+pub(super) const SILENCE: &str = "There was no answer at the terminal.";
+
+/// How many lines of one field are shown. A command or a plan is always shown whole: its last line does as much as its
+/// first.
 const SHOWN: usize = 200;
 
 /// The whole call, so that nothing is approved unseen: every field of its input, line by line.
@@ -60,7 +70,7 @@ fn prompt(tool: &str, input: &Map<String, Value>, reason: Option<&str>) -> Strin
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         shown += &format!("    {}:", clean(name, Rendering::Line));
         if value.contains('\n') {
-            let limit = if name == "command" { usize::MAX } else { SHOWN };
+            let limit = if matches!(name.as_str(), "command" | "plan") { usize::MAX } else { SHOWN };
             for line in value.lines().take(limit) {
                 shown += &format!("\n      | {}", clean(line, Rendering::Line));
             }
@@ -131,7 +141,7 @@ mod tests {
     #[test]
     fn a_long_command_is_shown_to_its_last_line_and_a_long_file_is_not() {
         let long = "x\n".repeat(600) + "the end";
-        for (field, whole) in [("command", true), ("content", false)] {
+        for (field, whole) in [("command", true), ("plan", true), ("content", false)] {
             let input = json!({field: long});
             let shown = prompt("Tool", input.as_object().unwrap(), None);
             assert_eq!(

@@ -2,7 +2,8 @@
 //!
 //! `rig` starts it, `pty` at a terminal; `people` is about what a person types and reads, `terminals` about what a terminal
 //! shows, `hosts` about frames on stdin and stdout, `endings` about signals and closed pipes, `homes` about home folders,
-//! `tapes` about recordings.
+//! `projects` about what a project brings along, `sessions` about looking back, `transcripts` about what is kept, `tapes`
+//! about recordings.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "this is all tests")]
 
@@ -10,7 +11,10 @@ mod endings;
 mod homes;
 mod hosts;
 mod people;
+mod projects;
 mod pty;
 mod rig;
+mod sessions;
 mod tapes;
 mod terminals;
+mod transcripts;

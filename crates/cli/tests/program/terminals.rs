@@ -50,6 +50,23 @@ fn an_answer_is_taken_and_a_closed_terminal_is_a_no() {
     }
 }
 
+#[test]
+fn a_question_of_the_model_is_answered_by_number() {
+    let options = json!([{"label": "Red", "description": "r"}, {"label": "Blue", "description": "b"}]);
+    let colour = json!({"question": "Which colour?", "header": "Colour", "options": options});
+    let asked = call("AskUserQuestion", &json!({"questions": [colour]}));
+    let rig = Rig::new();
+    let model = rig.script(&json!([asked, {"expect": "Which colour? → Blue", "content": ["Blue it is."]}]));
+    let mut command = rig.command(&["--model", &model, "go"]);
+    command.env("TERM", "xterm");
+    let mut seat = Seat::take(command, 80);
+    seat.until("own words: ");
+    seat.press("2\n");
+    assert_eq!(seat.ended().code(), Some(0), "{}", seat.shown());
+    let shown = seat.shown();
+    assert!(shown.contains("2. Blue: b") && shown.contains("Blue it is."), "{shown}");
+}
+
 /// A run whose command has been allowed and runs, and the number of that command.
 fn at_work(rig: &Rig) -> (Seat, i32) {
     let mut seat = Seat::take(asking(rig), 80);

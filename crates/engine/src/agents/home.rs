@@ -7,6 +7,8 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, Limits};
 use crate::agents::Definition;
 use crate::consult::Consult;
+use crate::context::Planning;
+use crate::context::memory::Memory;
 use crate::context::room::Room;
 use crate::conversation::{Conversation, Speaker};
 use crate::cost::Ledger;
@@ -15,8 +17,9 @@ use crate::engine::Engine;
 use crate::gate::Gate;
 use crate::knobs::KnobsReader;
 use crate::outbox::Outbox;
+use crate::permission::Sight;
 use crate::session::log::Identity;
-use crate::session::{Log, Place};
+use crate::session::{Keeping, Log, Past, Place};
 use crate::shape::{Owed, Shape};
 use crate::tasks::Tasks;
 use crate::toolbox::Toolbox;
@@ -53,6 +56,8 @@ pub struct Home {
     pub identity: Identity,
     /// Where transcripts are kept; none keeps nothing.
     pub place: Option<Place>,
+    /// How they are kept.
+    pub keeping: Keeping,
     /// The kinds of subagent.
     pub definitions: Vec<Definition>,
     /// Where the session works.
@@ -63,11 +68,14 @@ pub struct Home {
     pub small_model: String,
     /// The shape of the main agent's answers, if the host asks for one.
     pub shape: Option<Shape>,
+    /// The instruction files, which every agent is told anew.
+    pub memory: Memory,
 }
 
 /// What is an agent's own.
 pub(super) struct Own {
     pub(super) log: Log,
+    pub(super) past: Option<Past>,
     pub(super) speaker: Speaker,
     pub(super) system: Vec<String>,
     pub(super) bench: Bench,
@@ -88,8 +96,8 @@ impl Agents {
         &self.home.definitions
     }
 
-    /// Makes the main agent, with this system prompt.
-    pub fn main(&self, system: Vec<String>) -> Agent {
+    /// Makes the main agent, with this system prompt; it goes on from a past if there is one.
+    pub fn main(&self, system: Vec<String>, mut past: Option<Past>) -> Agent {
         let home = &self.home;
         let Identity { session, .. } = &home.identity;
         let consult = Consult::new(
@@ -99,8 +107,13 @@ impl Agents {
             home.limits.policy(),
             session.as_str().into(),
         );
+        let path = home.place.as_ref().map(|place| place.transcript(session));
+        let lock = past.as_mut().and_then(|past| past.lock.take());
+        let log = Log::new(home.identity.clone(), path, home.keeping, lock);
+        let journal = log.journal().clone();
         home.agent(Own {
-            log: Log::new(home.identity.clone(), home.place.as_ref().map(|place| place.transcript(session))),
+            log,
+            past,
             speaker: Speaker::main(),
             system,
             bench: Bench {
@@ -108,12 +121,17 @@ impl Agents {
                 gate: home.gate.clone(),
                 call: Call {
                     id: String::new(),
+                    place: None,
+                    written: None,
                     workspace: Arc::clone(&home.workspace),
                     tasks: home.tasks.clone(),
+                    sight: Sight::default(),
                     consult,
                     agents: Some(self.clone()),
+                    mode: home.gate.mode_switch(),
                     cancel: CancellationToken::new(),
                 },
+                journal,
             },
             knobs: home.knobs.clone(),
             limits: home.limits.clone(),
@@ -124,13 +142,14 @@ impl Agents {
 }
 
 impl Home {
-    /// Makes an agent that knows where it is and has heard nothing yet.
+    /// Makes an agent that knows where it is, and what it has heard before.
     pub(super) fn agent(&self, own: Own) -> Agent {
-        let Own { log, speaker, system, bench, knobs, limits, ledger, owed } = own;
+        let Own { log, past, speaker, system, bench, knobs, limits, ledger, owed } = own;
         let understudies = Understudies::new(limits.fallback_models.clone());
         let mut agent = Agent {
             engine: self.engine.clone(),
             conversation: Conversation::new(log, self.outbox.clone(), speaker),
+            memory: self.memory.fresh(),
             preamble: self.engine.preamble(system, bench.toolbox.specs()),
             bench,
             knobs,
@@ -141,7 +160,11 @@ impl Home {
             owed,
             understudies,
             room: Room::default(),
+            planning: Planning::default(),
         };
+        if let Some(past) = past {
+            agent.conversation.recall(past);
+        }
         agent.orient();
         agent
     }

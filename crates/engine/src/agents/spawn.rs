@@ -7,12 +7,14 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_models::Thinking;
 use whimbrel_wire::Usage;
 use whimbrel_wire::content::Content;
+use whimbrel_wire::hook::HookEvent;
 
 use crate::agent::{Agent, Limits};
 use crate::agents::home::Own;
 use crate::agents::{Agents, Definition};
 use crate::conversation::Speaker;
 use crate::gate::Gate;
+use crate::hooks::Scene;
 use crate::knobs::KnobsReader;
 use crate::session::Log;
 use crate::shape::{self, Owed};
@@ -54,7 +56,10 @@ impl Agents {
         let agent_id = ids::task('a');
         let cancel = call.cancel.child_token();
         let mut agent = self.raise(definition, errand, call, &agent_id, cancel.clone());
+        let told = |scene: &Scene| scene.subagent_start(&agent_id, &definition.name);
+        let said = agent.bench.gate.lookout.raise(HookEvent::SubagentStart, told, &cancel).await;
         agent.conversation.hear_errand(&Content::from(errand.prompt.as_str())).await;
+        turn::brief(&mut agent, &said.contexts);
         let ending = turn::run(&mut agent, &cancel).await;
         Report { agent_id, ending, usage: agent.ledger.own(), took: clock::monotonic() - began }
     }
@@ -74,13 +79,19 @@ impl Agents {
         let toolbox = Arc::new(home.toolbox.narrowed(definition.tools.as_deref(), &[AGENT, shape::NAME]));
         let transcripts = home.place.as_ref().map(|place| place.subagents(&home.identity.session));
         let ledger = home.ledger.branch();
+        let log = Log::sidechain(home.identity.clone(), agent_id, transcripts.as_deref(), home.keeping);
+        let journal = log.journal().clone();
         home.agent(Own {
-            log: Log::sidechain(home.identity.clone(), agent_id, transcripts.as_deref()),
+            log,
+            past: None,
             speaker: Speaker::subagent(&call.id, agent_id, &definition.name, &errand.description),
             system: vec![definition.prompt.clone()],
             bench: Bench {
                 toolbox,
-                gate: Gate { agent_id: Some(agent_id.into()), ..home.gate.clone() },
+                gate: Gate {
+                    lookout: home.gate.lookout.of_subagent(agent_id, &definition.name),
+                    ..home.gate.clone()
+                },
                 call: Call {
                     id: String::new(),
                     agents: None,
@@ -88,6 +99,7 @@ impl Agents {
                     consult: call.consult.on(ledger.clone()),
                     ..call.clone()
                 },
+                journal,
             },
             knobs,
             limits: Limits { max_turns: None, partial_messages: false, ..home.limits.clone() },

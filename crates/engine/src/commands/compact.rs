@@ -30,7 +30,8 @@ pub struct Wish {
 
 /// Runs it in place of a turn.
 pub async fn run(agent: &mut Agent, wish: Wish, cancel: &CancellationToken) -> Ending {
-    let summary = compact::summarise(agent, &wish.keep, Source::Whole, cancel).await;
+    let (trigger, source) = (CompactTrigger::Manual, Source::Whole);
+    let summary = compact::summarise(agent, trigger, &wish.keep, source, cancel).await;
     agent.outbox.notify(wish.init).await;
     let done = Ending::new(End::Done);
     let ending = match summary {
@@ -44,6 +45,11 @@ pub async fn run(agent: &mut Agent, wish: Wish, cancel: &CancellationToken) -> E
             agent.conversation.command(&wish.prompt, text).await;
             Ending { text: text.into(), ..done }
         }
+        Err(Failed::Blocked(reason)) => {
+            let text = format!("A hook does not want the conversation summarised: {reason}");
+            agent.conversation.command(&wish.prompt, &text).await;
+            Ending { text, ..done }
+        }
         Err(Failed::Interrupted) => {
             agent.conversation.command(&wish.prompt, "Interrupted.").await;
             Ending::new(End::AbortedStreaming)
@@ -55,6 +61,6 @@ pub async fn run(agent: &mut Agent, wish: Wish, cancel: &CancellationToken) -> E
             Ending { text, fault: Some(fault), ..Ending::new(End::ApiFailure) }
         }
     };
-    agent.conversation.report_losses().await;
+    agent.conversation.settle().await;
     ending
 }

@@ -1,8 +1,35 @@
-//! Slash commands: prompts that the engine answers itself. One leaf each, and one line in [`ALL`].
+//! Slash commands: prompts that begin with `/` and a known name. What no command answers to is an ordinary prompt.
+//!
+//! The engine's own commands are one leaf each, and one line in [`ALL`]. Others are files of the person and the project:
+//! [`file`](mod@file) (what one says), `find` (where they are), [`template`] (filling in arguments), [`expand`] (making a prompt of one),
+//! [`loan`] (what a file grants to its turn).
 
+pub mod clear;
 pub mod compact;
+pub mod context;
+pub mod cost;
+pub mod expand;
+pub mod file;
+mod find;
+pub mod help;
+pub mod loan;
+pub mod model;
+pub mod template;
 
-/// A command that the engine knows.
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::control::SlashCommand;
+use whimbrel_wire::message::User;
+use whimbrel_wire::options::SettingSource;
+
+use crate::agent::Agent;
+use crate::ground::Ground;
+use crate::turn::Ending;
+use crate::verdict::End;
+pub use file::CommandFile;
+
+/// A command of the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command {
     /// Its name, without the slash.
@@ -15,38 +42,194 @@ pub struct Command {
     pub action: Action,
 }
 
-/// What a command does.
+/// What a command of the engine does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
+    /// Forgets the conversation.
+    Clear,
     /// Replaces the conversation by a summary.
     Compact,
+    /// Says what fills the context.
+    Context,
+    /// Says what was spent.
+    Cost,
+    /// Lists the commands.
+    Help,
+    /// Says or changes the model.
+    Model,
 }
 
-/// The list of commands.
-pub const ALL: &[Command] = &[compact::COMMAND];
+/// The engine's own commands.
+pub const ALL: &[Command] =
+    &[clear::COMMAND, compact::COMMAND, context::COMMAND, cost::COMMAND, help::COMMAND, model::COMMAND];
 
-/// The command that a prompt calls, and what follows it. A text that no command answers to is an ordinary prompt.
-pub fn called(prompt: &str) -> Option<(Command, &str)> {
-    let (name, rest) = prompt
-        .trim()
-        .strip_prefix('/')
-        .map(|text| text.split_once(char::is_whitespace).unwrap_or((text, "")))?;
-    ALL.iter().find(|command| command.name == name).map(|command| (*command, rest.trim()))
+/// The commands of a session.
+#[derive(Debug, Clone, Default)]
+pub struct Commands {
+    own: &'static [Command],
+    files: Vec<Arc<CommandFile>>,
+}
+
+/// A command that a prompt calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Called {
+    /// The command.
+    pub order: Order,
+    /// What follows its name.
+    pub rest: String,
+}
+
+/// A command of whatever kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Order {
+    /// The engine's own.
+    Own(Command),
+    /// In a file.
+    File(Arc<CommandFile>),
+}
+
+impl Commands {
+    /// The engine's own commands and those in files, and what the host should know about the files. Touches the disk.
+    pub fn find(ground: &Ground) -> (Self, Vec<String>) {
+        let (files, warnings) = find::find(ground);
+        (Self { own: ALL, files }, warnings)
+    }
+
+    /// No commands: everything is an ordinary prompt.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// The command that a prompt calls.
+    pub fn called(&self, prompt: &User) -> Option<Called> {
+        // Such a prompt is taken to the letter.
+        if prompt.client_composed == Some(true) {
+            return None;
+        }
+        let text = prompt.message.content.joined_text();
+        let text = text.trim().strip_prefix('/')?;
+        let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let own = self.own.iter().find(|command| command.name == name).map(|command| Order::Own(*command));
+        let in_file = || self.files.iter().find(|file| file.name == name).cloned().map(Order::File);
+        Some(Called { order: own.or_else(in_file)?, rest: rest.trim().to_owned() })
+    }
+
+    /// The names, without the slash.
+    pub fn names(&self) -> Vec<String> {
+        self.listed().into_iter().map(|command| command.name).collect()
+    }
+
+    /// The commands as hosts are told of them.
+    pub fn listed(&self) -> Vec<SlashCommand> {
+        let own = self.own.iter().map(|command| SlashCommand {
+            name: command.name.into(),
+            description: command.description.into(),
+            argument_hint: command.argument_hint.into(),
+            builtin: Some(true),
+            ..SlashCommand::default()
+        });
+        own.chain(self.files.iter().map(|file| described(file))).collect()
+    }
+}
+
+fn described(file: &CommandFile) -> SlashCommand {
+    let whose = match file.source {
+        SettingSource::User => "user",
+        SettingSource::Project => "project",
+        SettingSource::Local => "local",
+    };
+    SlashCommand {
+        name: file.name.clone(),
+        description: format!("{} ({whose})", file.description),
+        argument_hint: file.argument_hint.clone(),
+        builtin: Some(false),
+        ..SlashCommand::default()
+    }
+}
+
+/// What a command does in place of a turn, or before it.
+pub enum Job {
+    /// Summarises.
+    Compact(Box<compact::Wish>),
+    /// Has been done; this is what the person is told.
+    Answer {
+        /// The prompt that called it.
+        prompt: Box<User>,
+        /// The answer.
+        text: String,
+    },
+    /// Makes a prompt of a file and has it answered.
+    Expand(Box<expand::Expansion>),
+}
+
+/// Does it.
+pub async fn run(agent: &mut Agent, job: Job, cancel: &CancellationToken) -> Ending {
+    match job {
+        Job::Compact(wish) => compact::run(agent, *wish, cancel).await,
+        Job::Answer { prompt, text } => answer(agent, &prompt, text).await,
+        Job::Expand(expansion) => expand::run(agent, *expansion, cancel).await,
+    }
+}
+
+/// Answers without a model.
+async fn answer(agent: &mut Agent, prompt: &User, text: String) -> Ending {
+    agent.conversation.answer(prompt, &text).await;
+    agent.conversation.report_losses().await;
+    Ending { text, ..Ending::new(End::Done) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Scope;
+
+    fn commands() -> Commands {
+        let file = CommandFile {
+            name: "front:end".into(),
+            path: "/w/.claude/commands/front/end.md".into(),
+            source: SettingSource::Project,
+            scope: Scope::Project,
+            description: "Ends it".into(),
+            argument_hint: "[how]".into(),
+        };
+        Commands { own: ALL, files: vec![Arc::new(file)] }
+    }
 
     #[test]
     fn only_known_names_at_the_beginning_are_commands() {
-        assert_eq!(
-            called("/compact keep the names").map(|(command, rest)| (command.name, rest)),
-            Some(("compact", "keep the names"))
-        );
-        assert_eq!(called("/compact"), Some((compact::COMMAND, "")));
-        for prompt in ["/nosuch", "compact", "see /compact", "/compactor", "/ compact"] {
-            assert_eq!(called(prompt), None, "{prompt}");
+        let called = |prompt: &str| {
+            commands().called(&User::prompt(prompt)).map(|called| match called.order {
+                Order::Own(command) => format!("{}|{}", command.name, called.rest),
+                Order::File(file) => format!("{}|{}", file.name, called.rest),
+            })
+        };
+        let rows = [
+            ("/compact keep the names", Some("compact|keep the names")),
+            ("  /compact", Some("compact|")),
+            ("/front:end\nnow  please ", Some("front:end|now  please")),
+            ("/nosuch", None),
+            ("compact", None),
+            ("see /compact", None),
+            ("/compactor", None),
+            ("/ compact", None),
+            ("/front", None),
+        ];
+        for (prompt, expected) in rows {
+            assert_eq!(called(prompt).as_deref(), expected, "{prompt}");
         }
+        let letter = User { client_composed: Some(true), ..User::prompt("/compact") };
+        assert_eq!(commands().called(&letter), None);
+        assert_eq!(Commands::none().called(&User::prompt("/compact")), None);
+    }
+
+    #[test]
+    fn hosts_are_told_whose_a_command_is() {
+        let listed = commands().listed();
+        let file = listed.last().unwrap();
+        assert_eq!(
+            (file.name.as_str(), file.description.as_str(), file.argument_hint.as_str(), file.builtin),
+            ("front:end", "Ends it (project)", "[how]", Some(false))
+        );
+        assert_eq!(commands().names().len(), ALL.len() + 1);
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use similar::TextDiff;
 
-use crate::files::{self, Kind};
+use crate::files::{Kind, Spot, Stamp};
 use crate::workspace::{Seen, Workspace};
 
 /// Larger files are only said to have changed.
@@ -17,7 +17,8 @@ const SHOWN: usize = 4_000;
 pub fn since_seen(workspace: &Workspace) -> Option<String> {
     let mut news: Vec<String> = Vec::new();
     for (path, seen) in workspace.all_seen() {
-        let Ok(Kind::File(now)) = files::kind(&path) else {
+        // The file that was read, not what its path leads to by now: nobody has judged that.
+        let Some((spot, now)) = find(&seen.real) else {
             workspace.forget(&path);
             news.push(format!("{} is gone.", path.display()));
             continue;
@@ -25,10 +26,11 @@ pub fn since_seen(workspace: &Workspace) -> Option<String> {
         if (now.modified, now.size) == (seen.modified, seen.size) {
             continue;
         }
-        let text = files::read(&path, COMPARED).ok().and_then(|(bytes, _)| String::from_utf8(bytes).ok());
+        let text = spot.read(COMPARED).ok().and_then(|(bytes, _)| String::from_utf8(bytes).ok());
         news.extend(describe(&path, seen.text.as_deref(), text.as_deref()));
-        workspace
-            .note_seen(&path, Seen { modified: now.modified, size: now.size, text: text.map(Into::into) });
+        let seen =
+            Seen { real: seen.real, modified: now.modified, size: now.size, text: text.map(Into::into) };
+        workspace.note_seen(&path, seen);
     }
     news.sort();
     (!news.is_empty()).then(|| {
@@ -37,6 +39,15 @@ pub fn since_seen(workspace: &Workspace) -> Option<String> {
             news.join("\n")
         )
     })
+}
+
+/// Where a file is, and how it is now.
+fn find(real: &Path) -> Option<(Spot, Stamp)> {
+    let spot = Spot::find(real).ok()?;
+    match spot.kind() {
+        Ok(Kind::File(now)) => Some((spot, now)),
+        _ => None,
+    }
 }
 
 fn describe(path: &Path, before: Option<&str>, after: Option<&str>) -> Option<String> {

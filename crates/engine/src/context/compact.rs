@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::call::{Call, Timing};
 use whimbrel_models::{Fault, FaultKind, History, Preamble, Request};
+use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::system::{
     CompactBoundary, CompactMetadata, CompactResult, CompactTrigger, Status, StatusKind,
 };
@@ -17,6 +18,8 @@ use crate::consult::one_reply;
 use crate::context::retell::retell;
 use crate::context::room;
 use crate::cost::Metered;
+use crate::hooks::{Scene, joined};
+use crate::turn;
 
 /// How long a summary may get.
 const LONGEST: u64 = 20_000;
@@ -43,6 +46,8 @@ pub enum Failed {
     Nothing,
     /// The turn was interrupted.
     Interrupted,
+    /// A hook does not want it, and why.
+    Blocked(String),
     /// The model gave no summary.
     Model(Fault),
 }
@@ -67,12 +72,19 @@ pub enum Source {
 /// if it is the main conversation.
 pub async fn summarise(
     agent: &mut Agent,
+    trigger: CompactTrigger,
     keep: &str,
     source: Source,
     cancel: &CancellationToken,
 ) -> Result<Summary, Failed> {
     if !agent.conversation.has_begun() {
         return Err(Failed::Nothing);
+    }
+    let wish = Some(keep.to_owned()).filter(|keep| !keep.is_empty());
+    let told = |scene: &Scene| scene.pre_compact(trigger, wish);
+    let said = agent.bench.gate.lookout.raise(HookEvent::PreCompact, told, cancel).await;
+    if !said.blocked.is_empty() {
+        return Err(Failed::Blocked(joined(&said.blocked)));
     }
     let began = clock::monotonic();
     show(agent, Status { status: Some(StatusKind::Compacting), ..Status::default() }).await;
@@ -115,6 +127,13 @@ pub async fn replace(agent: &mut Agent, trigger: CompactTrigger, summary: Summar
     agent.orient();
     agent.conversation.summary(&frame(&summary.text, task.as_deref())).await;
     agent.conversation.put_back(waiting);
+    let lookout = agent.bench.gate.lookout.clone();
+    let cancel = &agent.bench.call.cancel;
+    lookout.raise(HookEvent::PostCompact, |scene| scene.post_compact(trigger, summary.text), cancel).await;
+    let model = agent.knobs.borrow().model.clone();
+    let told = |scene: &Scene| scene.session_start("compact", Some(&model));
+    let said = lookout.raise(HookEvent::SessionStart, told, cancel).await;
+    turn::brief(agent, &said.contexts);
 }
 
 /// Asks for the summary. Nothing of the exchange is recorded.

@@ -1,12 +1,21 @@
 //! What the model is told beside the conversation itself.
 //!
-//! Rooms: [`prompt`] (the system prompt), [`surroundings`] (where and when we work), [`changes`] (files that somebody
-//! else changed meanwhile), [`compact`](mod@compact) (a summary in place of the conversation), [`room`] (when that is due), [`retell`](mod@retell) (a
-//! conversation that is too long to be summarised as it is).
+//! Rooms: [`prompt`] (the system prompt), [`surroundings`] (where and when we work), [`memory`] (instruction files),
+//! [`mentions`] (paths that a text names), [`attach`] (files that a prompt names), [`changes`] (files that somebody else
+//! changed meanwhile), [`usage`](mod@usage) (what fills the context), [`compact`](mod@compact) (a summary in place of the
+//! conversation), [`room`] (when that is due), [`retell`] (a conversation that is too long to be summarised as it is),
+//! [`planning`] (plan mode).
 
+pub mod attach;
 pub mod changes;
 pub mod compact;
+pub mod memory;
+pub mod mentions;
+pub mod planning;
 pub mod prompt;
 pub mod retell;
 pub mod room;
 pub mod surroundings;
+pub mod usage;
+
+pub use planning::Planning;

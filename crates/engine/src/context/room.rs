@@ -131,13 +131,13 @@ pub async fn make_after_refusal(agent: &mut Agent, cancel: &CancellationToken) -
 }
 
 async fn make(agent: &mut Agent, source: Source, cancel: &CancellationToken) -> bool {
-    match compact::summarise(agent, "", source, cancel).await {
+    match compact::summarise(agent, CompactTrigger::Auto, "", source, cancel).await {
         Ok(summary) => {
             agent.room.tried();
             compact::replace(agent, CompactTrigger::Auto, summary).await;
             true
         }
-        Err(Failed::Nothing | Failed::Model(_)) => {
+        Err(Failed::Nothing | Failed::Blocked(_) | Failed::Model(_)) => {
             agent.room.tried();
             false
         }

@@ -4,9 +4,8 @@
 use std::fs::{File, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
-use std::path::Path;
 
-use rustix::fs::{XattrFlags, fsetxattr, getxattr, listxattr};
+use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
 
 /// Attributes that the system gives to every file by its own rules.
 const BY_THE_SYSTEM: &[u8] = b"security.selinux";
@@ -14,7 +13,7 @@ const BY_THE_SYSTEM: &[u8] = b"security.selinux";
 const LONGEST: usize = 64 * 1024;
 
 /// Gives a new file what the old one has. False if the system does not let us give it all.
-pub(super) fn keep(old: &Path, facts: &Metadata, new: &File) -> io::Result<bool> {
+pub(super) fn keep(old: &File, facts: &Metadata, new: &File) -> io::Result<bool> {
     let now = new.metadata()?;
     let same_owner = (now.uid(), now.gid()) == (facts.uid(), facts.gid())
         || fchown(new, Some(facts.uid()), Some(facts.gid())).is_ok();
@@ -26,13 +25,13 @@ pub(super) fn keep(old: &Path, facts: &Metadata, new: &File) -> io::Result<bool>
 }
 
 /// Copies the extended attributes; false if one could not be copied. A file system without them has none.
-fn keep_attributes(old: &Path, new: &File) -> bool {
+fn keep_attributes(old: &File, new: &File) -> bool {
     let mut names = Vec::with_capacity(256);
-    let names = match listxattr(old, rustix::buffer::spare_capacity(&mut names)) {
+    let names = match flistxattr(old, rustix::buffer::spare_capacity(&mut names)) {
         Ok(_) => names,
         Err(rustix::io::Errno::RANGE) => {
             let mut all = Vec::with_capacity(LONGEST);
-            match listxattr(old, rustix::buffer::spare_capacity(&mut all)) {
+            match flistxattr(old, rustix::buffer::spare_capacity(&mut all)) {
                 Ok(_) => all,
                 Err(_) => return false,
             }
@@ -42,7 +41,7 @@ fn keep_attributes(old: &Path, new: &File) -> bool {
     let mut names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty() && *name != BY_THE_SYSTEM);
     names.all(|name| {
         let mut value = Vec::with_capacity(LONGEST);
-        getxattr(old, name, rustix::buffer::spare_capacity(&mut value)).is_ok()
+        fgetxattr(old, name, rustix::buffer::spare_capacity(&mut value)).is_ok()
             && fsetxattr(new, name, &value, XattrFlags::empty()).is_ok()
     })
 }

@@ -1,57 +1,37 @@
 //! Disk: looking at files, reading and replacing them. Only this room and the session log open files for the engine.
 //!
-//! Nothing here waits for a file that never ends: only regular files are opened, and every read has a limit. `put`
-//! makes and replaces files, `stage` holds a finished file beside the one whose place it takes, and `keep` carries over
-//! what belongs to a file beside its bytes.
+//! Nothing here waits for a file that never ends: only regular files are opened, and every read has a limit.
+//!
+//! The file tools work on a [`Spot`]: a name in a folder that is held open. `folder` opens folders without following a
+//! link, so that nobody can lead a judged path elsewhere; `put` makes and replaces files, `stage` holds a finished file
+//! beside the one whose place it takes, `restore` puts files back as they were, `ends` reads the two ends of long ones, and `keep` carries over what belongs to a file beside its bytes. The functions
+//! in this file take paths by name, links included: they are for what needs no judgement.
 
+mod ends;
+mod folder;
 mod keep;
+mod kind;
 mod put;
+mod restore;
+mod spot;
 mod stage;
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, Metadata, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
-use std::time::SystemTime;
 
 use nix::fcntl::OFlag;
+use nix::sys::stat::stat;
 use tokio_util::task::AbortOnDropHandle;
 
-pub use put::{create, replace};
-
-/// What stands at a path. Symbolic links are followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Nothing.
-    Missing,
-    /// A regular file.
-    File(Stamp),
-    /// A folder.
-    Folder,
-    /// A named pipe.
-    Pipe,
-    /// A socket.
-    Socket,
-    /// A device.
-    Device,
-}
-
-/// By what a change of a file is noticed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
-    /// When it was changed last.
-    pub modified: SystemTime,
-    /// How many bytes it has.
-    pub size: u64,
-}
-
-impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
-        Self { modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), size: metadata.len() }
-    }
-}
+pub use ends::{Ends, ends, open_for_parts, part};
+pub use kind::{Kind, Stamp};
+pub use put::create;
+pub use restore::{create_with_mode, link, mode, private_folder, remove};
+pub use spot::{Moved, Spot};
 
 /// Does disk work beside the async threads. Dropping the future drops work that has not begun; work that has is short
 /// and ends by itself.
@@ -74,27 +54,12 @@ pub fn tidy(path: &Path) -> PathBuf {
     tidy
 }
 
-/// Looks what stands at a path, without opening it.
+/// Looks what stands at a path, without opening it. Symbolic links are followed.
 pub fn kind(path: &Path) -> io::Result<Kind> {
-    match fs::metadata(path) {
-        Ok(metadata) => Ok(kind_of(&metadata)),
+    match stat(path).map_err(io::Error::from) {
+        Ok(found) => Ok(Kind::of(&found)),
         Err(error) if is_missing(&error) => Ok(Kind::Missing),
         Err(error) => Err(error),
-    }
-}
-
-fn kind_of(metadata: &Metadata) -> Kind {
-    let kind = metadata.file_type();
-    if kind.is_file() {
-        Kind::File(Stamp::of(metadata))
-    } else if kind.is_dir() {
-        Kind::Folder
-    } else if kind.is_fifo() {
-        Kind::Pipe
-    } else if kind.is_socket() {
-        Kind::Socket
-    } else {
-        Kind::Device
     }
 }
 
@@ -110,6 +75,11 @@ pub fn real_path(path: &Path) -> Option<PathBuf> {
 /// Where a symbolic link points, if the path is one. The target need not exist.
 pub fn link_target(path: &Path) -> Option<PathBuf> {
     fs::read_link(path).ok()
+}
+
+/// The user who owns what a path leads to.
+pub fn owner(path: &Path) -> Option<u32> {
+    fs::metadata(path).ok().map(|metadata| metadata.uid())
 }
 
 /// The names in a folder, at most `limit` of them, in no order. Empty if the folder cannot be read.
@@ -133,6 +103,11 @@ pub fn open(path: &Path) -> io::Result<(impl Read + use<>, Stamp)> {
 /// than the bytes, so a change during the read is noticed later.
 pub fn read(path: &Path, limit: u64) -> io::Result<(Vec<u8>, Stamp)> {
     let (file, stamp) = open(path)?;
+    Ok((whole(file, stamp, limit)?, stamp))
+}
+
+/// Reads an open file to its end.
+fn whole(file: impl Read, stamp: Stamp, limit: u64) -> io::Result<Vec<u8>> {
     if stamp.size > limit {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
@@ -141,7 +116,7 @@ pub fn read(path: &Path, limit: u64) -> io::Result<(Vec<u8>, Stamp)> {
     if bytes.len() as u64 > limit {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    Ok((bytes, stamp))
+    Ok(bytes)
 }
 
 /// Removes a folder with all that is in it. One that is not there is removed already.

@@ -1,17 +1,21 @@
 //! A finished file beside the one whose place it takes, and the traces of those that never did.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use tempfile::NamedTempFile;
+use nix::sys::stat::FileStat;
+use rustix::fs::{AtFlags, Mode, OFlags, linkat, renameat, unlinkat};
 
-use super::folder_of;
+use super::folder::Folder;
+use super::kind::{Kind, Stamp};
+use crate::ids;
 
 /// How the name of a staged file begins and ends.
 const BEGIN: &str = ".whimbrel-";
@@ -37,25 +41,94 @@ pub(super) enum Reader {
     Owner,
 }
 
-/// A finished file beside the target. It goes away unless it is put in the target's place. With the first one in a
-/// folder, those that a killed process left there are cleared away.
-pub(super) fn stage(target: &Path, bytes: &[u8], reader: Reader) -> io::Result<NamedTempFile> {
-    let mode = match reader {
-        Reader::Everybody => 0o666,
-        Reader::Owner => 0o600,
-    };
-    let folder = folder_of(target);
-    let open = |path: &Path| OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path);
-    let mut staged =
-        tempfile::Builder::new().prefix(BEGIN).suffix(END).rand_bytes(RANDOM).make_in(folder, open)?;
-    if is_first_in(folder) {
-        sweep(folder, &staged.as_file().metadata()?);
+/// A finished file in the folder of the one whose place it takes. It goes away unless it is put there.
+#[derive(Debug)]
+pub(super) struct Staged<'a> {
+    folder: &'a Folder,
+    name: OsString,
+    file: File,
+}
+
+impl<'a> Staged<'a> {
+    /// Writes the file. With the first one in a folder, those that a killed process left there are cleared away; `real`
+    /// is where the folder lies.
+    pub(super) fn write(folder: &'a Folder, real: &Path, bytes: &[u8], reader: Reader) -> io::Result<Self> {
+        let mode = match reader {
+            Reader::Everybody => 0o666,
+            Reader::Owner => 0o600,
+        };
+        let name = OsString::from(format!("{BEGIN}{}{END}", &ids::uuid().replace('-', "")[..RANDOM]));
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        let file = folder.file(&name, flags, Mode::from_raw_mode(mode))?;
+        let mut staged = Self { folder, name, file };
+        if is_first_in(real) {
+            staged.sweep();
+        }
+        staged.file.write_all(bytes)?;
+        if may_lose_bytes(&staged.file) {
+            staged.file.sync_data()?;
+        }
+        Ok(staged)
     }
-    staged.as_file_mut().write_all(bytes)?;
-    if may_lose_bytes(staged.as_file()) {
-        staged.as_file().sync_data()?;
+
+    /// The file.
+    pub(super) fn file(&self) -> &File {
+        &self.file
     }
-    Ok(staged)
+
+    /// Puts the file in the place of another.
+    pub(super) fn take_place_of(&self, name: &OsStr) -> io::Result<Stamp> {
+        let stamp = Stamp::of(&self.file.metadata()?);
+        renameat(self.folder, &self.name, self.folder, name)?;
+        Ok(stamp)
+    }
+
+    /// Puts the file where nothing stands.
+    pub(super) fn take_free_place(&self, name: &OsStr) -> io::Result<Stamp> {
+        let stamp = Stamp::of(&self.file.metadata()?);
+        match self.move_to_free_place(name) {
+            // Not every file system can; with two names for an instant, all that have links can.
+            Err(rustix::io::Errno::NOSYS | rustix::io::Errno::INVAL) => {
+                linkat(self.folder, &self.name, self.folder, name, AtFlags::empty())?;
+            }
+            moved => moved?,
+        }
+        Ok(stamp)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn move_to_free_place(&self, name: &OsStr) -> rustix::io::Result<()> {
+        use rustix::fs::{RenameFlags, renameat_with};
+        renameat_with(self.folder, &self.name, self.folder, name, RenameFlags::NOREPLACE)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn move_to_free_place(&self, _: &OsStr) -> rustix::io::Result<()> {
+        Err(rustix::io::Errno::NOSYS)
+    }
+
+    /// Removes what a killed process left behind: staged files of the same user that are much older than ours.
+    fn sweep(&self) {
+        let Ok(ours) = self.file.metadata() else { return };
+        let Some(limit) = ours.modified().ok().and_then(|now| now.checked_sub(FORGOTTEN)) else { return };
+        let forgotten = |found: &FileStat| {
+            (found.st_uid, found.st_nlink) == (ours.uid(), 1)
+                && matches!(Kind::of(found), Kind::File(stamp) if stamp.modified < limit)
+        };
+        for entry in self.folder.list().into_iter().flatten().take(LOOKED_AT).flatten() {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if is_staged(name) && self.folder.look(name).is_ok_and(|found| forgotten(&found)) {
+                let _ = unlinkat(self.folder, name, AtFlags::empty());
+            }
+        }
+    }
+}
+
+impl Drop for Staged<'_> {
+    /// Once the file has taken its place, nothing has the name of before.
+    fn drop(&mut self) {
+        let _ = unlinkat(self.folder, &self.name, AtFlags::empty());
+    }
 }
 
 /// Whether this process has not cleared the folder yet. To list a large folder takes longer than to write a file.
@@ -70,22 +143,7 @@ fn is_first_in(folder: &Path) -> bool {
     cleared.insert(folder.to_path_buf())
 }
 
-/// Removes what a killed process left behind: staged files of the same user that are much older than ours.
-fn sweep(folder: &Path, ours: &Metadata) {
-    let Some(limit) = ours.modified().ok().and_then(|now| now.checked_sub(FORGOTTEN)) else { return };
-    let forgotten = |metadata: &Metadata| {
-        metadata.is_file()
-            && (metadata.uid(), metadata.nlink()) == (ours.uid(), 1)
-            && metadata.modified().is_ok_and(|modified| modified < limit)
-    };
-    for entry in fs::read_dir(folder).into_iter().flatten().take(LOOKED_AT).flatten() {
-        if is_staged(&entry.file_name()) && entry.metadata().is_ok_and(|metadata| forgotten(&metadata)) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
-/// Whether only [`stage`] gives such names.
+/// Whether only staged files have such names.
 fn is_staged(name: &OsStr) -> bool {
     name.to_str().and_then(|name| name.strip_prefix(BEGIN)?.strip_suffix(END)).is_some_and(|random| {
         random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric())

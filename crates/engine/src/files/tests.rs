@@ -7,11 +7,17 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::stage::{Reader, stage};
+use super::folder::Folder;
+use super::stage::{Reader, Staged};
 use super::*;
 
 fn folder() -> TempDir {
     TempDir::new().unwrap()
+}
+
+/// Replaces what a path leads to now.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<Stamp> {
+    Spot::follow(path)?.replace(bytes)
 }
 
 #[test]
@@ -68,9 +74,8 @@ fn a_write_that_fails_leaves_the_old_file_and_no_other() {
     let folder = folder();
     let path = folder.path().join("f");
     fs::write(&path, "old").unwrap();
-    let failed =
-        stage(&path, b"new", Reader::Owner).and_then(|_staged| Err::<(), _>(io::Error::other("power cut")));
-    assert!(failed.is_err());
+    let held = Folder::open(folder.path()).unwrap();
+    drop(Staged::write(&held, folder.path(), b"new", Reader::Owner).unwrap());
     assert_eq!(fs::read(&path).unwrap(), b"old");
     assert_eq!(names(folder.path(), 9), ["f"]);
     fs::create_dir(folder.path().join("d")).unwrap();
@@ -220,9 +225,10 @@ fn only_our_own_forgotten_files_are_cleared_away() {
 #[test]
 fn while_it_is_written_nobody_else_reads_what_replaces_a_file() {
     let folder = folder();
+    let held = Folder::open(folder.path()).unwrap();
     let mode = |reader| {
-        let staged = stage(&folder.path().join("f"), b"secret", reader).unwrap();
-        staged.as_file().metadata().unwrap().mode() & 0o077
+        let staged = Staged::write(&held, folder.path(), b"secret", reader).unwrap();
+        staged.file().metadata().unwrap().mode() & 0o077
     };
     assert_eq!(mode(Reader::Owner), 0);
     assert_ne!(mode(Reader::Everybody), 0);

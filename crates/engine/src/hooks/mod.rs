@@ -4,7 +4,8 @@
 //! - `events`: what hooks are told;
 //! - `run`: raises an event; `callback` asks the host, `command` runs a command, `herald` tells the host of it;
 //! - `outcome`: what one hook said; `fold`: what all of them said together; `long`: when one says too much;
-//! - `late`: what hooks say that nobody waited for.
+//! - `late`: what hooks say that nobody waited for;
+//! - `lookout`: an agent's way to all of that.
 //!
 //! A session without hooks has an empty [`Hooks`]: raising an event is one look.
 
@@ -17,6 +18,7 @@ pub mod fold;
 mod herald;
 mod late;
 mod long;
+pub mod lookout;
 pub mod matcher;
 mod outcome;
 mod run;
@@ -28,5 +30,6 @@ pub use events::{Called, Occasion, Scene};
 pub use fold::{Folded, Reason, Ruling, joined};
 pub use herald::Announce;
 pub use late::{Late, LateAnswer};
+pub use lookout::Lookout;
 pub use outcome::{Outcome, Said};
 pub use run::{Desk, Hooks};

@@ -1,11 +1,19 @@
 //! What a session may do: the rules that it began with, and how they stand now. The judging itself is
 //! [`whimbrel_policy`]'s.
 //!
-//! Rooms: [`rights`] (mode, rules and directories as they stand), [`question`] (what the host is asked), [`paths`] (where
-//! a path really leads).
+//! Rooms: [`rights`] (mode, rules and directories as they stand), [`from_settings`] (those of settings),
+//! [`explain`] (why a call is judged so), [`question`] (what the host is asked), [`paths`] (where
+//! a path really leads), [`switch`] (turns the mode and tells the host), [`sight`] (what
+//! a search may see).
 
+pub mod explain;
+pub mod from_settings;
 pub mod paths;
 pub mod question;
 pub mod rights;
+pub mod sight;
+pub mod switch;
 
 pub use rights::Rights;
+pub use sight::Sight;
+pub use switch::ModeSwitch;

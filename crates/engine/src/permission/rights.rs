@@ -1,23 +1,31 @@
 //! What a session may do now: mode, rules and directories. One for the whole tree of agents.
 
+mod loan;
+
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use tokio::sync::watch;
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::{
-    Bounds, Call, Decision, Facts, HookVerdict, Layer, RuleSet, Source, Standing, ToolFacts, WorkDirs, apply,
-    decide,
+    Bounds, Call, Facts, HookVerdict, Judged, Layer, RuleSet, Source, Standing, ToolFacts, UpdateProblem,
+    WorkDirs, apply, judge,
 };
-use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
+use whimbrel_wire::permission::{Destination, PermissionMode, PermissionUpdate};
 
+use crate::permission::{Sight, from_settings};
+use crate::settings::{self, Settings};
 use crate::workspace::Workspace;
 
 /// The rights of a session. Cheap to clone; a change is seen by all at once.
 #[derive(Debug, Clone)]
 pub struct Rights {
     standing: watch::Sender<Arc<Standing>>,
+    /// The mode to go back to when plan mode ends.
+    before_plan: watch::Sender<PermissionMode>,
+    /// The settings that they were made of; what is to be kept is written there.
+    settings: Arc<Mutex<Settings>>,
     workspace: Arc<Workspace>,
     home: Arc<Path>,
     bypass: Bypass,
@@ -32,7 +40,7 @@ pub enum Bypass {
     Unavailable,
 }
 
-/// What a session begins with.
+/// What a session begins with, besides its settings.
 #[derive(Debug, Clone, Default)]
 pub struct Grants {
     /// The mode.
@@ -41,7 +49,7 @@ pub struct Grants {
     pub allow: Vec<String>,
     /// Rules that deny, from the options.
     pub deny: Vec<String>,
-    /// Further directories.
+    /// Further directories, from the options.
     pub directories: Vec<PathBuf>,
 }
 
@@ -55,28 +63,50 @@ pub struct Granted {
 }
 
 impl Rights {
-    /// The rights that a session begins with. A rule that should deny and cannot be read is an error.
-    pub fn grant(workspace: Arc<Workspace>, grants: Grants, bypass: Bypass) -> Result<Granted, String> {
+    /// The rights that a session begins with. A rule that should deny or ask and cannot be read is an error.
+    pub fn grant(
+        workspace: Arc<Workspace>,
+        settings: Settings,
+        grants: Grants,
+        bypass: Bypass,
+    ) -> Result<Granted, String> {
         let home = PathBuf::from(workspace.variable("HOME").unwrap_or_default());
         let mut rules = RuleSet::new(&home, workspace.root());
-        let mut layer = Layer::new(Source::CliArg, workspace.root());
-        // `Tool()` in the options has always meant the whole tool.
-        let whole = |rule: String| rule.strip_suffix("()").map(str::to_owned).unwrap_or(rule);
-        layer.allow = grants.allow.into_iter().map(whole).collect();
-        layer.deny = grants.deny;
-        let loaded = rules.add_layer(&layer, &RealFs);
-        if let Some(error) = loaded.errors.first() {
-            return Err(format!("The session does not start without a rule that should deny: {error}."));
-        }
         let mut dirs = WorkDirs::new(workspace.root(), &RealFs);
+        let mut warnings = add_options(&mut rules, workspace.root(), grants.allow, grants.deny)?;
         for directory in &grants.directories {
             dirs.add(directory, Source::CliArg, &RealFs);
         }
+        if settings.effective().managed_rules_only {
+            rules.limit_to_managed();
+        }
         let standing = Standing { rules, mode: grants.mode, dirs };
-        let rights =
-            Self { standing: watch::Sender::new(Arc::new(standing)), workspace, home: home.into(), bypass };
-        rights.tell_workspace();
-        Ok(Granted { rights, warnings: loaded.warnings.iter().map(ToString::to_string).collect() })
+        let rights = Self {
+            standing: watch::Sender::new(Arc::new(standing)),
+            before_plan: watch::Sender::new(PermissionMode::Default),
+            settings: Arc::new(Mutex::new(settings)),
+            workspace,
+            home: home.into(),
+            bypass,
+        };
+        warnings.extend(rights.take_settings(settings::Source::ALL)?);
+        Ok(Granted { rights, warnings })
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> MutexGuard<'_, Settings> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes rules and directories of these sources from the settings, in place of those that were taken before. Tells
+    /// what rules do not do although they seem to; if one that should deny or ask cannot be read, nothing is changed.
+    pub fn take_settings(&self, sources: &[settings::Source]) -> Result<Vec<String>, String> {
+        let effective = self.settings().effective().clone();
+        let mut standing = Standing::clone(&self.standing.borrow());
+        let warnings = from_settings::replace(&mut standing, &effective, sources, &self.workspace)?;
+        self.standing.send_replace(Arc::new(standing));
+        self.tell_workspace();
+        Ok(warnings)
     }
 
     /// The mode.
@@ -89,8 +119,25 @@ impl Rights {
         if mode == PermissionMode::BypassPermissions && self.bypass == Bypass::Unavailable {
             return false;
         }
+        let from = self.mode();
         self.standing.send_modify(|standing| Arc::make_mut(standing).mode = mode);
+        self.moved(from);
         true
+    }
+
+    /// Ends plan mode: the mode is what it was before. Another mode stays.
+    pub fn leave_plan(&self) {
+        if self.mode() == PermissionMode::Plan {
+            let before = *self.before_plan.borrow();
+            self.set_mode(before);
+        }
+    }
+
+    /// Remembers the mode that plan mode began in.
+    fn moved(&self, from: PermissionMode) {
+        if from != PermissionMode::Plan && self.mode() == PermissionMode::Plan {
+            self.before_plan.send_replace(from);
+        }
     }
 
     /// Whether a rule takes a tool away altogether.
@@ -101,29 +148,144 @@ impl Rights {
     }
 
     /// Judges one call, as things stand.
-    pub fn judge(&self, tool: &str, facts: &ToolFacts, input: &Value, hook: Option<HookVerdict>) -> Decision {
+    pub fn judge(&self, tool: &str, facts: &ToolFacts, input: &Value, hook: Option<HookVerdict>) -> Judged {
+        self.judge_in(self.mode(), tool, facts, input, hook)
+    }
+
+    /// Judges one call as things stand, but in this mode: an answer that changes the mode is not to be judged by its own
+    /// outcome.
+    pub fn judge_in(
+        &self,
+        mode: PermissionMode,
+        tool: &str,
+        facts: &ToolFacts,
+        input: &Value,
+        hook: Option<HookVerdict>,
+    ) -> Judged {
         let standing = Arc::clone(&self.standing.borrow());
         let cwd = self.workspace.cwd();
         let facts = Facts { hook, ..Facts::new(&cwd, &self.home, &RealFs, facts.clone()) };
         let call = Call { tool, input };
-        decide(&call, &standing.rules, standing.mode, &standing.dirs, &facts).in_mode(standing.mode)
+        let judged = judge(&call, &standing.rules, mode, &standing.dirs, &facts);
+        Judged { decision: judged.decision.in_mode(mode), ..judged }
     }
 
-    /// Makes changes as a host says. What cannot be done is left out and told; the rest is done.
-    pub fn apply(&self, updates: &[PermissionUpdate]) -> Vec<String> {
+    /// What a search may see, as things stand.
+    pub fn sight(&self) -> Sight {
+        Sight::of(Arc::clone(&self.standing.borrow()), Arc::clone(&self.home))
+    }
+
+    /// The changes that are made from now on.
+    pub fn changes(&self) -> Changes {
+        Changes(self.standing.subscribe())
+    }
+
+    /// Makes changes as a host says: at once, and in the file that each names. What cannot be done is left out and told;
+    /// the rest is done. Touches the disk.
+    pub fn change(&self, updates: &[PermissionUpdate]) -> Vec<String> {
         let bounds = Bounds { bypass_available: self.bypass == Bypass::Available, fs: &RealFs };
-        let mut problems = Vec::new();
-        self.standing.send_modify(|standing| {
-            let standing = Arc::make_mut(standing);
-            for update in updates {
-                problems.extend(apply(standing, update, &bounds).iter().map(ToString::to_string));
+        let (mut problems, from) = (Vec::new(), self.mode());
+        for update in updates {
+            let mut found = Vec::new();
+            self.standing.send_modify(|standing| found = apply(Arc::make_mut(standing), update, &bounds));
+            let refused = found.iter().any(|problem| matches!(problem, UpdateProblem::ManagedOnly(_)));
+            problems.extend(found.iter().map(ToString::to_string));
+            if !refused && !matches!(update.destination(), Destination::Session | Destination::CliArg) {
+                problems.extend(self.keep(update));
             }
-        });
+        }
+        self.moved(from);
         self.tell_workspace();
         problems
     }
 
+    /// Writes a change to its file; tells what went wrong.
+    fn keep(&self, update: &PermissionUpdate) -> Vec<String> {
+        match self.settings().update(update) {
+            Ok(updated) => updated.warnings,
+            Err(error) => vec![format!("{error} The change counts for this session only.")],
+        }
+    }
+
     fn tell_workspace(&self) {
         self.workspace.set_directories(self.standing.borrow().dirs.real_paths());
+    }
+}
+
+/// Changes of rights.
+#[derive(Debug)]
+pub struct Changes(watch::Receiver<Arc<Standing>>);
+
+impl Changes {
+    /// Waits for the next one; for ever, once nobody can make any.
+    pub async fn next(&mut self) {
+        if self.0.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Takes in the rules that the options name.
+fn add_options(
+    rules: &mut RuleSet,
+    root: &Path,
+    allow: Vec<String>,
+    deny: Vec<String>,
+) -> Result<Vec<String>, String> {
+    // `Tool()` in the options has always meant the whole tool.
+    let whole = |rule: String| rule.strip_suffix("()").map(str::to_owned).unwrap_or(rule);
+    let allow = allow.into_iter().map(whole).collect();
+    let layer = Layer { allow, deny, ..Layer::new(Source::CliArg, root) };
+    let loaded = rules.add_layer(&layer, &RealFs);
+    match loaded.errors.first() {
+        Some(error) => Err(format!("The session does not start without a rule that should deny: {error}.")),
+        None => Ok(loaded.warnings.iter().map(ToString::to_string).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use PermissionMode::{AcceptEdits, BypassPermissions, Default, Plan};
+    use serde_json::json;
+
+    use super::*;
+
+    fn rights(mode: PermissionMode, bypass: Bypass) -> Rights {
+        let workspace = Workspace::new("/place".into(), "/place/.spill".into(), BTreeMap::new());
+        let grants = Grants { mode, ..Grants::default() };
+        Rights::grant(Arc::new(workspace), Settings::none(), grants, bypass).unwrap().rights
+    }
+
+    #[test]
+    fn after_plan_mode_the_mode_is_what_it_was_before() {
+        let rows = [
+            ("from the start", Plan, &[][..], Default),
+            ("switched to", AcceptEdits, &[Plan], AcceptEdits),
+            ("switched to twice", AcceptEdits, &[Plan, Plan], AcceptEdits),
+            ("begun a second time", AcceptEdits, &[Plan, Default, Plan], Default),
+            ("left already", AcceptEdits, &[Plan, Default], Default),
+            ("never begun", AcceptEdits, &[], AcceptEdits),
+            ("from the widest mode", BypassPermissions, &[Plan], BypassPermissions),
+        ];
+        for (name, start, switches, expected) in rows {
+            let rights = rights(start, Bypass::Available);
+            for mode in switches {
+                assert!(rights.set_mode(*mode), "{name}");
+            }
+            rights.leave_plan();
+            assert_eq!(rights.mode(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_update_that_begins_plan_mode_counts_too() {
+        let rights = rights(AcceptEdits, Bypass::Unavailable);
+        let update = json!({"type": "setMode", "mode": "plan", "destination": "session"});
+        assert_eq!(rights.change(&[serde_json::from_value(update).unwrap()]), Vec::<String>::new());
+        assert_eq!(rights.mode(), Plan);
+        rights.leave_plan();
+        assert_eq!(rights.mode(), AcceptEdits);
     }
 }

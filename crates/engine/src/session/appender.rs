@@ -1,22 +1,40 @@
-//! A file that only grows: each line is one write, so that a reader never sees half of one.
+//! A file that only grows by whole lines. Each line is one write; one that fails or is cut short is taken back, kept, and
+//! written again before the next one, so that the file never has a gap that could be closed.
 
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::collections::VecDeque;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use super::durability::Durability;
+use super::medium::{self, Medium};
+
+/// Opens a file, again after it has failed.
+type Open = Box<dyn FnMut(&Path) -> io::Result<Box<dyn Medium>> + Send>;
+
 /// A file that lines are appended to. It is made, with its folders, by the first line.
-#[derive(Debug)]
 pub struct Appender {
     path: PathBuf,
-    file: Option<File>,
+    open: Open,
+    file: Option<Box<dyn Medium>>,
+    durability: Durability,
+    /// Whether the file ends within a line that could not be taken back.
     torn: bool,
+    /// Lines that are not in the file yet.
+    owed: VecDeque<Vec<u8>>,
+    /// Lines that are, but perhaps not on the disk. Kept only where that matters.
+    unsynced: Vec<Vec<u8>>,
 }
 
 impl Appender {
     /// An appender for a path; nothing is touched yet.
-    pub fn new(path: PathBuf) -> Self {
-        Self { path, file: None, torn: false }
+    pub fn new(path: PathBuf, durability: Durability) -> Self {
+        Self::opened_by(path, durability, Box::new(|path| Ok(Box::new(medium::open(path)?))))
+    }
+
+    /// An appender whose file is opened in a way of its own.
+    pub(super) fn opened_by(path: PathBuf, durability: Durability, open: Open) -> Self {
+        let (owed, unsynced) = (VecDeque::new(), Vec::new());
+        Self { path, open, file: None, durability, torn: false, owed, unsynced }
     }
 
     /// The file's path.
@@ -24,33 +42,108 @@ impl Appender {
         &self.path
     }
 
-    /// Appends bytes in one write.
-    pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// How safe the lines are to be.
+    pub fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    /// How many lines are not in the file yet.
+    pub fn owes(&self) -> usize {
+        self.owed.len()
+    }
+
+    /// Appends a line, its end included, after those that are owed. An error means that it is owed too.
+    pub fn append(&mut self, line: Vec<u8>) -> io::Result<()> {
+        self.owed.push_back(line);
+        self.pay()?;
+        if self.durability == Durability::Strict { self.sync() } else { Ok(()) }
+    }
+
+    /// Ends a turn: everything is written, and on the disk if that is wanted.
+    pub fn end_turn(&mut self) -> io::Result<()> {
+        self.pay()?;
+        if self.durability == Durability::System { Ok(()) } else { self.sync() }
+    }
+
+    /// Writes the lines that are owed.
+    fn pay(&mut self) -> io::Result<()> {
+        while let Some(line) = self.owed.pop_front() {
+            if let Err(error) = self.write(&line) {
+                self.owed.push_front(line);
+                return Err(error);
+            }
+            if self.durability != Durability::System {
+                self.unsynced.push(line);
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, line: &[u8]) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(open(&self.path)?),
+            none => none.insert((self.open)(&self.path)?),
         };
-        // A line that was written in part is ended first, so that it does not spoil this one.
-        let line = if self.torn { [b"\n", bytes].concat() } else { bytes.to_vec() };
-        let written = file.write_all(&line);
-        self.torn = written.is_err();
-        written
+        if self.torn {
+            put(file.as_mut(), b"\n").map_err(|(error, _)| error)?;
+            self.torn = false;
+        }
+        put(file.as_mut(), line).map_err(|(error, taken_back)| {
+            self.torn = !taken_back;
+            error
+        })
+    }
+
+    /// Forces the file onto the disk. After an error nobody knows what is there: the lines are owed again.
+    fn sync(&mut self) -> io::Result<()> {
+        let synced = match &mut self.file {
+            Some(file) if !self.unsynced.is_empty() => file.sync(),
+            _ => Ok(()),
+        };
+        let lines = std::mem::take(&mut self.unsynced);
+        if synced.is_err() {
+            self.file = None;
+            self.owed = lines.into_iter().chain(self.owed.drain(..)).collect();
+        }
+        synced
     }
 }
 
-/// Only the user can read transcripts; a link at the path is not followed, and a pipe is not waited for.
-fn open(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+impl std::fmt::Debug for Appender {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Appender")
+            .field("path", &self.path)
+            .field("owes", &self.owes())
+            .finish_non_exhaustive()
     }
-    let flags = nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK;
-    let file =
-        OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags.bits()).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "the transcript's path is not a regular file",
-        ));
-    }
-    Ok(file)
 }
+
+/// Puts a line at the end, or nothing. The error says whether what was written of it could be taken back.
+fn put(file: &mut dyn Medium, line: &[u8]) -> Result<(), (io::Error, bool)> {
+    let mut done = 0;
+    while done < line.len() {
+        match file.write(&line[done..]) {
+            Ok(0) => return Err((io::ErrorKind::WriteZero.into(), take_back(file, done))),
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err((error, take_back(file, done))),
+        }
+    }
+    Ok(())
+}
+
+/// Takes the last bytes back, unless somebody has written after them.
+fn take_back(file: &mut dyn Medium, count: usize) -> bool {
+    if count == 0 {
+        return true;
+    }
+    match (file.position(), file.length()) {
+        (Ok(position), Ok(length)) if position == length => {
+            file.cut(length.saturating_sub(count as u64)).is_ok()
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

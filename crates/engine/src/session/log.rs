@@ -7,8 +7,12 @@ use serde_json::{Value, json};
 use whimbrel_wire::system::CompactBoundary;
 use whimbrel_wire::{PROTOCOL_VERSION, RawJson};
 
+use super::appender::Appender;
+use super::journal::{Journal, Keeping};
+use super::line::BRIEF;
+use super::lock::{self, Lock};
+use super::medium;
 use crate::clock;
-use crate::session::appender::Appender;
 
 /// What every line of a session shares.
 #[derive(Debug, Clone)]
@@ -27,13 +31,12 @@ pub struct Identity {
 #[derive(Debug)]
 pub struct Log {
     identity: Identity,
-    file: Option<Appender>,
+    journal: Journal,
     leaf: Option<String>,
     /// The subagent whose branch this is.
     agent_id: Option<String>,
-    /// Set once a write has failed; told to the host once.
-    lost: Option<std::io::Error>,
-    told: bool,
+    /// What the model was told since the last message; it is written with the next one.
+    briefs: Vec<String>,
 }
 
 /// A line of the conversation.
@@ -72,24 +75,56 @@ struct Line<'a> {
 }
 
 impl Log {
-    /// A transcript at `path`, made with its first line; none keeps nothing on disk.
-    pub fn new(identity: Identity, path: Option<PathBuf>) -> Self {
-        Self { identity, file: path.map(Appender::new), leaf: None, agent_id: None, lost: None, told: false }
+    /// The transcript of a session at `path`, made with its first line; none keeps nothing on disk. Nobody else writes
+    /// to it while this one is there: the lock is taken with the first line, unless it is held already.
+    pub fn new(identity: Identity, path: Option<PathBuf>, keeping: Keeping, held: Option<Lock>) -> Self {
+        let mut held = held;
+        let file = path.map(|path| {
+            Appender::opened_by(
+                path,
+                keeping.durability,
+                Box::new(move |path| {
+                    if held.is_none() {
+                        held = Lock::take(&lock::beside(path)).map_err(std::io::Error::other)?;
+                    }
+                    Ok(Box::new(medium::open(path)?))
+                }),
+            )
+        });
+        let journal = Journal::new(&identity.session, file, keeping.mirror);
+        Self { identity, journal, leaf: None, agent_id: None, briefs: Vec::new() }
     }
 
     /// The transcript of a subagent, in a file of its own below `folder`; none keeps nothing on disk.
-    pub fn sidechain(identity: Identity, agent_id: &str, folder: Option<&Path>) -> Self {
+    pub fn sidechain(identity: Identity, agent_id: &str, folder: Option<&Path>, keeping: Keeping) -> Self {
         let path = folder.map(|folder| folder.join(format!("agent-{agent_id}.jsonl")));
-        Self { agent_id: Some(agent_id.to_owned()), ..Self::new(identity, path) }
+        let file = path.map(|path| Appender::new(path, keeping.durability));
+        let journal = Journal::new(&identity.session, file, keeping.mirror);
+        Self { identity, journal, leaf: None, agent_id: Some(agent_id.to_owned()), briefs: Vec::new() }
     }
 
-    /// The file, if there is one.
-    pub fn path(&self) -> Option<&Path> {
-        self.file.as_ref().map(Appender::path)
+    /// Goes on after this line.
+    pub fn go_on_after(&mut self, leaf: Option<String>) {
+        self.leaf = leaf;
+    }
+
+    /// The way into the file.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
     }
 
     /// Appends a line below the last one.
     pub fn append(&mut self, entry: Entry<'_>) {
+        for text in std::mem::take(&mut self.briefs) {
+            let line = json!({
+                "type": BRIEF,
+                "beforeUuid": entry.uuid,
+                "text": text,
+                "sessionId": self.identity.session,
+                "timestamp": clock::timestamp(),
+            });
+            self.write(&line);
+        }
         let leaf = self.leaf.replace(entry.uuid.to_owned());
         let line = Line {
             parent_uuid: leaf.as_deref(),
@@ -107,17 +142,28 @@ impl Log {
             timestamp: clock::timestamp(),
             more: entry.more.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
         };
-        let json = serde_json::to_vec(&line);
-        self.write(json);
+        self.write(&line);
+    }
+
+    /// What the model is told beside the conversation. It is no message, so it is no part of the tree: readers that look
+    /// for messages do not find it.
+    pub fn brief(&mut self, text: &str) {
+        self.briefs.push(text.to_owned());
     }
 
     /// Marks that the model goes on from a summary: what follows has no parent in the tree.
     pub fn boundary(&mut self, uuid: &str, boundary: &CompactBoundary) {
+        self.briefs.clear();
         let line = json!({
             "logicalParentUuid": self.leaf,
             "compactMetadata": { "trigger": boundary.compact_metadata.trigger, "preTokens": boundary.compact_metadata.pre_tokens },
         });
         self.system(uuid, "compact_boundary", None, line);
+    }
+
+    /// What follows has no parent in the tree: the model has forgotten what came before.
+    pub fn restart(&mut self) {
+        self.leaf = None;
     }
 
     /// A command that the engine answers itself, or its answer.
@@ -142,28 +188,12 @@ impl Log {
         if let (Value::Object(line), Value::Object(more)) = (&mut line, more) {
             line.extend(more);
         }
-        self.write(serde_json::to_vec(&line));
+        self.write(&line);
         self.leaf = Some(uuid.to_owned());
     }
 
-    fn write(&mut self, line: serde_json::Result<Vec<u8>>) {
-        let Some(file) = &mut self.file else { return };
-        let written = line.map_err(std::io::Error::other).and_then(|mut bytes| {
-            bytes.push(b'\n');
-            file.append(&bytes)
-        });
-        if let Err(error) = written {
-            self.lost.get_or_insert(error);
-        }
-    }
-
-    /// The first failed write, once: the host must be told that the transcript has a gap.
-    pub fn take_loss(&mut self) -> Option<std::io::Error> {
-        if self.told {
-            return None;
-        }
-        let loss = self.lost.take()?;
-        self.told = true;
-        Some(loss)
+    fn write(&self, line: &impl Serialize) {
+        // What could not be written is kept by the journal, and told from there.
+        let _ = self.journal.write(serde_json::to_string(line));
     }
 }

@@ -2,8 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use uuid::Uuid;
+
+use crate::files::{self, Kind};
+
 /// How long a folder name may be before it is cut.
 const LONGEST: usize = 200;
+
+/// How many names of a folder are looked at.
+const MANY: usize = 1_000_000;
 
 /// The folder of all sessions of one working directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +27,36 @@ impl Place {
     /// The transcript of a session.
     pub fn transcript(&self, session: &str) -> PathBuf {
         self.folder.join(format!("{session}.jsonl"))
+    }
+
+    /// The place that has a session: this one or, where the folder's name had to be cut, another with the same
+    /// beginning, because engines differ in how they tell cut names apart.
+    pub fn holding(&self, session: &str) -> Option<Self> {
+        let holds = |place: &Self| matches!(files::kind(&place.transcript(session)), Ok(Kind::File(_)));
+        if holds(self) {
+            return Some(self.clone());
+        }
+        let name = self.folder.file_name()?.to_str()?;
+        let (beginning, _) = name.split_at_checked(LONGEST)?;
+        let others = files::names(self.folder.parent()?, MANY);
+        let alike = others.into_iter().filter(|other| other.starts_with(beginning) && other.len() > LONGEST);
+        alike.map(|other| Self { folder: self.folder.with_file_name(other) }).find(holds)
+    }
+
+    /// The sessions here, the last one first.
+    pub fn sessions(&self) -> Vec<String> {
+        let mut found: Vec<_> = files::names(&self.folder, MANY)
+            .into_iter()
+            .filter_map(|name| {
+                let session = name.strip_suffix(".jsonl").filter(|id| Uuid::try_parse(id).is_ok())?;
+                match files::kind(&self.transcript(session)) {
+                    Ok(Kind::File(stamp)) => Some((stamp.modified, session.to_owned())),
+                    _ => None,
+                }
+            })
+            .collect();
+        found.sort();
+        found.into_iter().rev().map(|(_, session)| session).collect()
     }
 
     /// The folder for the transcripts of a session's subagents.
@@ -67,6 +104,27 @@ mod tests {
     #[test]
     fn a_working_directory_becomes_a_flat_name() {
         assert_eq!(project_key("/home/ann/my.app"), "-home-ann-my-app");
+    }
+
+    #[test]
+    fn sessions_are_found_by_time_and_by_the_beginning_of_a_long_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let long = format!("/{}", "x".repeat(250));
+        let place = Place::new(folder.path(), Path::new(&long));
+        let name = place.folder.file_name().unwrap().to_str().unwrap();
+        let other = place.folder.with_file_name(format!("{}-other", &name[..LONGEST]));
+        let ids = ["aaaaaaaa-2222-4333-8444-555555555555", "bbbbbbbb-2222-4333-8444-555555555555"];
+        std::fs::create_dir_all(&other).unwrap();
+        for (age, id) in ids.iter().enumerate() {
+            let path = other.join(format!("{id}.jsonl"));
+            let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000 - age as u64);
+            std::fs::File::create(path).unwrap().set_modified(time).unwrap();
+        }
+        std::fs::write(other.join("notes.jsonl"), "").unwrap();
+        assert_eq!(place.sessions(), Vec::<String>::new());
+        let holding = place.holding(ids[1]).unwrap();
+        assert_eq!((&holding.folder, holding.sessions()), (&other, ids.map(str::to_owned).to_vec()));
+        assert_eq!(Place::new(folder.path(), Path::new("/x")).holding(ids[0]), None);
     }
 
     #[test]

@@ -88,6 +88,12 @@ impl Settings {
         Ok(Self { request, overlay: Map::new(), found, gathered, effective })
     }
 
+    /// No settings at all.
+    pub fn none() -> Self {
+        let (request, overlay, found) = (Request::default(), Map::new(), Found::default());
+        Self { request, overlay, found, gathered: Gathered::default(), effective: Effective::default() }
+    }
+
     /// What is in force.
     pub fn effective(&self) -> &Effective {
         &self.effective
@@ -116,9 +122,9 @@ impl Settings {
             let of_source = layers.iter().filter(|layer| layer.origin.source == source);
             of_source.map(|layer| (layer.origin.clone(), layer.given.clone())).collect()
         };
-        let sources = [Source::User, Source::Project, Source::Local, Source::Flag, Source::Managed];
-        let changed = sources
-            .into_iter()
+        let changed = Source::ALL
+            .iter()
+            .copied()
             .filter(|source| says(&self.gathered.layers, *source) != says(&gathered.layers, *source))
             .collect();
         self.effective = merge::merge(&gathered.layers);

@@ -28,6 +28,9 @@ pub enum Source {
 }
 
 impl Source {
+    /// All of them, the weakest first.
+    pub const ALL: &[Self] = &[Self::User, Self::Project, Self::Local, Self::Flag, Self::Managed];
+
     /// The name on the wire.
     pub fn name(self) -> &'static str {
         match self {
@@ -141,12 +144,23 @@ fn real(file: &Path) -> PathBuf {
     files::real_path(file).unwrap_or_else(|| files::tidy(file))
 }
 
-/// The person's configuration folder: the one that the environment names, or `.claude` at home.
+/// The person's configuration folder: the one that the environment names, or `.claude` at home. None where no variable
+/// names one, or only a home that depends on where we happen to be.
 pub fn config_folder(env: &BTreeMap<String, String>) -> Option<PathBuf> {
-    let named = |name: &str| env.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    named("WHIMBREL_CONFIG_DIR")
-        .or_else(|| named("CLAUDE_CONFIG_DIR"))
-        .or_else(|| Some(named("HOME")?.join(".claude")))
+    match named_config_folder(env) {
+        Some(folder) => std::path::absolute(folder).ok(),
+        None => named(env, "HOME").filter(|home| home.is_absolute()).map(|home| home.join(".claude")),
+    }
+}
+
+/// The configuration folder that the environment names outright.
+pub(crate) fn named_config_folder(env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    named(env, "WHIMBREL_CONFIG_DIR").or_else(|| named(env, "CLAUDE_CONFIG_DIR"))
+}
+
+/// The path in a variable; an empty one is none.
+fn named(env: &BTreeMap<String, String>, variable: &str) -> Option<PathBuf> {
+    env.get(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 /// The files of an administrator on this machine, the strongest first: our own, then those written for the official

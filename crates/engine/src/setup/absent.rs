@@ -1,30 +1,19 @@
 //! What this version does not have yet. Asking for it is an error that says so: nothing is silently left out.
 
-use std::path::Path;
-
+use serde_json::{Map, Value};
 use whimbrel_wire::control::Initialize;
-use whimbrel_wire::options::{Options, SettingSource};
+use whimbrel_wire::options::Options;
 
-use crate::files::{self, Kind};
+use crate::settings::{Layer, Settings, Source};
 
 /// The first option that cannot be honoured, in words.
 pub fn in_options(options: &Options) -> Option<String> {
     let rows = [
-        (
-            options.resume.is_some() || options.continue_conversation,
-            "resuming a session (--resume, --continue)",
-        ),
-        (options.fork_session || options.resume_session_at.is_some(), "forking a session"),
         (!options.mcp_servers.is_empty(), "MCP servers (--mcp-config)"),
-        (options.settings.is_some() || options.sandbox.is_some(), "settings (--settings)"),
-        (options.managed_settings.is_some(), "managed settings (--managed-settings)"),
+        (options.sandbox.as_ref().is_some_and(is_enabled), SANDBOX),
         (options.agent.is_some() || !options.agents.is_empty(), "agent definitions (--agent, --agents)"),
         (!options.plugins.is_empty(), "plugins (--plugin-dir)"),
-        (options.session_mirror, "a session mirror (--session-mirror)"),
-        (options.enable_file_checkpointing, "file checkpoints"),
         (options.skills.as_ref().is_some_and(|skills| !skills.is_empty()), "skills"),
-        (options.resume_drops_turn.is_some(), "dropping a turn (--resume-drops-turn)"),
-        (options.plan_mode_instructions.is_some(), "instructions for plan mode"),
         (!options.tool_aliases.is_empty(), "aliases for tools"),
     ];
     rows.iter().find(|(asked, _)| *asked).map(|(_, what)| sentence(what))
@@ -33,7 +22,6 @@ pub fn in_options(options: &Options) -> Option<String> {
 /// The first part of an `initialize` that cannot be honoured, in words.
 pub fn in_initialize(initialize: &Initialize) -> Option<String> {
     let rows = [
-        (initialize.hooks.as_ref().is_some_and(|hooks| !hooks.is_empty()), "hooks"),
         (
             initialize.sdk_mcp_servers.as_ref().is_some_and(|servers| !servers.is_empty()),
             "in-process MCP servers",
@@ -45,25 +33,34 @@ pub fn in_initialize(initialize: &Initialize) -> Option<String> {
     rows.iter().find(|(asked, _)| *asked).map(|(_, what)| sentence(what))
 }
 
-/// Settings and memory files that were asked for, by name or by default, and that this version does not read.
-pub fn unread_files(options: &Options, home: Option<&Path>, root: &Path) -> Option<String> {
-    let asked = |source| options.setting_sources.as_ref().is_none_or(|sources| sources.contains(&source));
-    let mut files = Vec::new();
-    if let (Some(home), true) = (home, asked(SettingSource::User)) {
-        files.extend([home.join("settings.json"), home.join("CLAUDE.md")]);
-    }
-    if asked(SettingSource::Project) {
-        files.extend([root.join(".claude/settings.json"), root.join(".mcp.json"), root.join("CLAUDE.md")]);
-    }
-    if asked(SettingSource::Local) {
-        files.push(root.join(".claude/settings.local.json"));
-    }
-    files.retain(|file| matches!(files::kind(file), Ok(Kind::File(_))));
-    let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-    (!names.is_empty()).then(|| {
-        let names = names.join(", ");
-        format!("This version of Whimbrel does not read settings and memory files yet. Rules, hooks and instructions in these are not in force: {names}")
-    })
+const SANDBOX: &str = "a sandbox";
+
+/// What the host or an administrator set, and what would be weakened by leaving it out.
+pub fn in_settings(settings: &Settings) -> Option<String> {
+    let sandbox =
+        |layer: &Layer| layer.values.get("sandbox").and_then(Value::as_object).is_some_and(is_enabled);
+    let said = settings.layers().iter().any(|layer| layer.origin.source >= Source::Flag && sandbox(layer));
+    let needed = settings.effective().known.sandbox.get("failIfUnavailable") == Some(&Value::Bool(true));
+    (said || needed).then(|| sentence(SANDBOX))
+}
+
+/// What settings ask for that the session goes on without, for the person.
+pub fn unheeded(settings: &Settings) -> Vec<String> {
+    let known = &settings.effective().known;
+    let rows = [
+        (is_enabled(&known.sandbox), "sandbox: commands run without one"),
+        (known.api_key_helper.is_some(), "apiKeyHelper: the key is read from the environment only"),
+        (known.agent.is_some(), "agent"),
+        (known.output_style.as_deref().is_some_and(|style| style != "default"), "outputStyle"),
+    ];
+    rows.iter()
+        .filter(|(asked, _)| *asked)
+        .map(|(_, what)| format!("This version of Whimbrel does not have what a setting asks for: {what}."))
+        .collect()
+}
+
+fn is_enabled(sandbox: &Map<String, Value>) -> bool {
+    sandbox.get("enabled") == Some(&Value::Bool(true))
 }
 
 fn sentence(what: &str) -> String {

@@ -7,21 +7,14 @@ use nix::unistd::{AccessFlags, access};
 
 use crate::files::{self, Kind};
 use crate::session::Place;
+use crate::settings::config_folder;
+use crate::settings::sources::named_config_folder;
 
 type Env = BTreeMap<String, String>;
 
-/// The folder of settings and transcripts. None where no variable names one, or only one that depends on where we
-/// happen to be.
-pub(super) fn config_folder(env: &Env) -> Option<PathBuf> {
-    match named(env, "CLAUDE_CONFIG_DIR") {
-        Some(folder) => std::path::absolute(folder).ok(),
-        None => named(env, "HOME").filter(|home| home.is_absolute()).map(|home| home.join(".claude")),
-    }
-}
-
 /// The place for transcripts; none if nobody said where. The error says why there is none although somebody did.
 pub(super) fn place(env: &Env, root: &Path) -> Result<Option<Place>, String> {
-    let by_home = named(env, "CLAUDE_CONFIG_DIR").is_none();
+    let by_home = named_config_folder(env).is_none();
     let wrong = match env.get("HOME") {
         None => None,
         Some(home) if by_home => wrong_with(home),

@@ -6,22 +6,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use whimbrel_models::Thinking;
-use whimbrel_wire::options::{self, Options, OutputFormat, PermissionPromptTool, SystemPrompt};
-use whimbrel_wire::permission::PermissionMode;
+use whimbrel_wire::options::{Options, OutputFormat, SystemPrompt};
 
 use crate::agent::Limits;
 use crate::agents::definition::{self, Definition};
+use crate::commands::Commands;
 use crate::context::room::Switches;
-use crate::cost::no_price;
 use crate::engine::Engine;
 use crate::files::{self, Kind};
-use crate::ids;
+use crate::ground::Ground;
+use crate::hooks::{Announce, HookSet};
 use crate::knobs::Knobs;
-use crate::permission::rights::{Bypass, Granted, Grants};
 use crate::permission::{Rights, paths};
-use crate::session::Place;
-use crate::setup::{absent, home};
+use crate::session::lock::Busy;
+use crate::session::{Keeping, Past, Place};
+use crate::settings::{self, Known, Settings};
+use crate::setup::resume::{self, Origin};
+use crate::setup::{absent, configure, grants, history, home, model};
 use crate::shape::{self, Shape};
 use crate::state::Wanted;
 use crate::toolbox::Toolbox;
@@ -40,6 +41,33 @@ pub struct Start {
     pub options: Options,
     /// The environment: of the engine itself, and of the commands it runs.
     pub env: BTreeMap<String, String>,
+    /// The settings, once they have been read.
+    pub settings: Option<Settings>,
+}
+
+impl Start {
+    /// A start with these options, in this environment.
+    pub fn new(options: Options, env: BTreeMap<String, String>) -> Self {
+        Self { options, env, settings: None }
+    }
+
+    /// Reads the settings and puts their variables into the environment. For whoever needs them before the session
+    /// does; a session reads them itself otherwise. Touches the disk.
+    pub fn read_settings(&mut self) -> Result<&Settings, SetupError> {
+        let settings = self.take_settings()?;
+        Ok(self.settings.insert(settings))
+    }
+
+    fn take_settings(&mut self) -> Result<Settings, SetupError> {
+        if let Some(settings) = self.settings.take() {
+            return Ok(settings);
+        }
+        let mut env = self.env.clone();
+        env.extend(self.options.env.clone());
+        let settings = configure::read(&self.options, &env, &working_directory(&self.options)?)?;
+        self.env.extend(settings.effective().env.clone());
+        Ok(settings)
+    }
 }
 
 /// Everything a session needs to know, resolved.
@@ -50,6 +78,12 @@ pub struct Setup {
     pub workspace: Arc<Workspace>,
     /// Where its transcript is kept; none keeps nothing.
     pub place: Option<Place>,
+    /// How it is kept.
+    pub keeping: Keeping,
+    /// What the session goes on from; taken by the first turn.
+    pub past: Option<Past>,
+    /// How the session came to be.
+    pub origin: Origin,
     /// Whether nothing of the session may stay on disk.
     pub leaves_nothing: bool,
     /// The model that is used when the host asks for the default.
@@ -64,8 +98,18 @@ pub struct Setup {
     pub agents: Vec<Definition>,
     /// What the session may do.
     pub rights: Rights,
+    /// The hooks that the settings bring.
+    pub hooks: HookSet,
+    /// Of which events the host hears that hooks run.
+    pub announce: Announce,
     /// Whether the host answers permission questions.
     pub host_answers: bool,
+    /// How long a question waits for its answer; none waits as long as it takes.
+    pub patience: Option<Duration>,
+    /// Where the person's and the project's files lie.
+    pub ground: Arc<Ground>,
+    /// The slash commands.
+    pub commands: Commands,
     /// The system prompt that was asked for.
     pub system_prompt: Option<SystemPrompt>,
     /// What is added to it.
@@ -93,69 +137,92 @@ pub enum SetupError {
     /// An option makes no sense.
     #[error("{0}")]
     Invalid(String),
+    /// The session is another engine's.
+    #[error(
+        "The session {session} is {busy}. Wait until it has ended, or use --fork-session to go on with a copy."
+    )]
+    Busy {
+        /// The session.
+        session: String,
+        /// Who has it.
+        busy: Busy,
+    },
 }
 
 impl Setup {
     /// Resolves what was asked for.
-    pub fn resolve(engine: &Engine, start: &Start) -> Result<Self, SetupError> {
-        let options = &start.options;
-        let mut env = start.env.clone();
-        env.extend(options.env.clone());
-        let env = &env;
-        if let Some(text) = absent::in_options(options) {
+    pub fn resolve(engine: &Engine, mut start: Start) -> Result<Self, SetupError> {
+        if let Some(text) = absent::in_options(&start.options) {
             return Err(SetupError::Absent(text));
         }
-        let session = session_id(options)?;
+        let settings = start.take_settings()?;
+        let Start { options, mut env, .. } = start;
+        env.extend(options.env.clone());
+        let (options, env) = (&options, &env);
         let root = working_directory(options)?;
-        let config = home::config_folder(env);
-        let (place, lost) = match options.persist_session {
-            Some(false) => (None, None),
-            _ => home::place(env, &root).map_or_else(|why| (None, Some(why)), |place| (place, None)),
-        };
-        if let Some(path) = place.as_ref().map(|place| place.transcript(&session))
-            && !matches!(files::kind(&path), Ok(Kind::Missing) | Err(_))
-        {
-            return Err(SetupError::Invalid(format!(
-                "The session {session} exists already. Choose another --session-id."
-            )));
-        }
+        let keeping = resume::keeping(options, env)?;
+        let (kept, lost) =
+            home::place(env, &root).map_or_else(|why| (None, Some(why)), |place| (place, None));
+        let lost = lost.filter(|_| options.persist_session != Some(false));
+        let resume::Beginning { session, place, past, origin, warning } =
+            resume::begin(options, kept.as_ref(), keeping)?;
         let spill = spill(place.as_ref(), env, &session);
-        let workspace = Arc::new(Workspace::new(root, spill, env.clone()));
-        let granted = rights(options, env, &workspace)?;
-        let warning = warnings(options, config.as_deref(), workspace.root(), granted.warnings, lost);
+        let config = settings::config_folder(env);
+        let checkpoints =
+            history::checkpoints(options, config.as_deref().filter(|_| place.is_some()), &spill, &session);
+        let not_copied = history::inherit(options, origin, checkpoints.as_ref(), config.as_deref());
+        let workspace = Arc::new(Workspace::new(root, spill, env.clone()).with_checkpoints(checkpoints));
+        let mut warnings: Vec<String> = lost.into_iter().chain(warning).chain(not_copied).collect();
+        warnings.extend(settings.warnings().iter().cloned());
+        warnings.extend(absent::unheeded(&settings));
+        let (hooks, about_hooks) = configure::hooks(settings.effective())?;
+        warnings.extend(about_hooks);
+        let known = settings.effective().known.clone();
+        let ground = Arc::new(configure::ground(options, env, config, workspace.root()));
+        let (commands, about_commands) = configure::commands(options, &ground);
+        warnings.extend(about_commands);
+        let before = resume::mode(past.as_ref());
+        let granted = grants::rights(options, env, settings, &workspace, before, &mut warnings)?;
+        warnings.extend(granted.warnings);
         let rights = granted.rights;
-        let default_model = default_model(engine, options, env);
-        budget(engine, options, &default_model)?;
-        let small_model = small_model(engine, &default_model, env);
+        let default_model = model::default_model(engine, options, env, &known);
+        let host_answers = grants::host_answers(options)?;
+        model::budget(engine, options, &known, &default_model)?;
+        let small_model = model::small_model(engine, &default_model, env);
         let mut setup = Self {
             knobs: Knobs {
                 model: default_model.clone(),
-                thinking: thinking(options),
-                effort: effort(options),
+                thinking: model::thinking(options, &known),
+                effort: model::effort(options, &known),
+                plan_mode_instructions: options.plan_mode_instructions.as_deref().map(Into::into),
             },
-            toolbox: Arc::new(Toolbox::pick(engine.tools(), options.tools.as_ref(), &rights)),
+            toolbox: Arc::new(Toolbox::pick(
+                engine.tools(),
+                options.tools.as_ref(),
+                &rights,
+                grants::person(host_answers, rights.mode()),
+            )),
             agents: definition::built_in(),
-            host_answers: match &options.permission_prompt_tool {
-                _ if options.permission_prompts.as_deref() == Some("none") => false,
-                None => false,
-                Some(PermissionPromptTool::Stdio) => true,
-                Some(PermissionPromptTool::Mcp(name)) => {
-                    let text =
-                        format!("--permission-prompt-tool {name}: only \"stdio\" is known in this version.");
-                    return Err(SetupError::Absent(text));
-                }
-            },
+            host_answers,
+            patience: options.permission_timeout_ms.map(Duration::from_millis),
             rights,
+            hooks,
+            announce: if options.include_hook_events { Announce::All } else { Announce::Beginning },
+            ground,
+            commands,
             system_prompt: system_prompt(options)?,
             append_system_prompt: appended(options),
-            limits: limits(engine, options, env)?,
+            limits: limits(engine, options, env, &known)?,
             state_wanted: state_wanted(env),
             replay_user_messages: options.replay_user_messages,
             entrypoint: env.get("CLAUDE_CODE_ENTRYPOINT").cloned().unwrap_or_else(|| "cli".into()),
-            warning,
+            warning: (!warnings.is_empty()).then(|| warnings.join("\n")),
             session,
             workspace,
             place,
+            keeping,
+            past,
+            origin,
             leaves_nothing: options.persist_session == Some(false),
             default_model,
             small_model,
@@ -190,14 +257,6 @@ impl Setup {
     }
 }
 
-fn session_id(options: &Options) -> Result<String, SetupError> {
-    match &options.session_id {
-        None => Ok(ids::uuid()),
-        Some(id) if uuid::Uuid::try_parse(id).is_ok() => Ok(id.clone()),
-        Some(id) => Err(SetupError::Invalid(format!("--session-id must be a UUID, but is {id:?}."))),
-    }
-}
-
 fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
     let folder = match &options.cwd {
         Some(folder) => PathBuf::from(folder),
@@ -214,124 +273,12 @@ fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
     Ok(folder)
 }
 
-/// What the session may do at its start.
-fn rights(
-    options: &Options,
-    env: &BTreeMap<String, String>,
-    workspace: &Arc<Workspace>,
-) -> Result<Granted, SetupError> {
-    let mode = mode(options, env)?;
-    let available = mode == PermissionMode::BypassPermissions
-        || options.allow_dangerously_skip_permissions && !too_mighty(env);
-    let bypass = if available { Bypass::Available } else { Bypass::Unavailable };
-    let real = |folder: &String| paths::real(&workspace.resolve(folder));
-    let grants = Grants {
-        mode,
-        allow: options.allowed_tools.clone(),
-        deny: options.disallowed_tools.clone(),
-        directories: options.additional_directories.iter().map(real).collect(),
-    };
-    Rights::grant(Arc::clone(workspace), grants, bypass).map_err(SetupError::Invalid)
-}
-
-/// What the host should know before the first turn.
-fn warnings(
-    options: &Options,
-    config: Option<&Path>,
-    root: &Path,
-    about_rules: Vec<String>,
-    lost: Option<String>,
-) -> Option<String> {
-    let unread = absent::unread_files(options, config, root);
-    let warnings: Vec<String> = lost.into_iter().chain(unread).chain(about_rules).collect();
-    (!warnings.is_empty()).then(|| warnings.join("\n"))
-}
-
 /// Where long tool output goes: beside the transcript, or to the temporary folder when none is kept.
 fn spill(place: Option<&Place>, env: &BTreeMap<String, String>, session: &str) -> PathBuf {
     match place {
         Some(place) => place.tool_results(session),
         None => home::temporary(env).join(format!("whimbrel-{session}")),
     }
-}
-
-fn mode(options: &Options, env: &BTreeMap<String, String>) -> Result<PermissionMode, SetupError> {
-    let mode = options.permission_mode.unwrap_or(PermissionMode::Default);
-    if mode == PermissionMode::BypassPermissions && too_mighty(env) {
-        return Err(SetupError::Invalid(
-            "Permissions cannot be bypassed as root: a mistake would have the whole machine. Run as another user, or set IS_SANDBOX=1 where the machine is disposable.".into(),
-        ));
-    }
-    Ok(mode)
-}
-
-/// Whether a mistake would have the whole machine.
-fn too_mighty(env: &BTreeMap<String, String>) -> bool {
-    nix::unistd::Uid::effective().is_root() && !env.contains_key("IS_SANDBOX")
-}
-
-fn default_model(engine: &Engine, options: &Options, env: &BTreeMap<String, String>) -> String {
-    let named = options.model.as_deref().or_else(|| env.get("ANTHROPIC_MODEL").map(String::as_str));
-    match named {
-        None | Some("" | "default") => engine.catalog().default_model().to_owned(),
-        Some(name) => engine.catalog().resolve_alias(name),
-    }
-}
-
-/// A budget must be an amount, and can only be kept if every model has a price.
-fn budget(engine: &Engine, options: &Options, model: &str) -> Result<(), SetupError> {
-    let models = std::iter::once(model.to_owned()).chain(fallback_models(engine, options));
-    let no_price_for = models.into_iter().find(|model| engine.catalog().lookup(model).is_none());
-    match options.max_budget_usd {
-        None => Ok(()),
-        Some(dollars) if !(dollars.is_finite() && dollars > 0.0) => Err(SetupError::Invalid(format!(
-            "The budget (--max-budget-usd) must be an amount above 0, but is {dollars}."
-        ))),
-        Some(_) => no_price_for.map_or(Ok(()), |model| Err(SetupError::Invalid(no_price(&model)))),
-    }
-}
-
-/// The models to ask when another is not to be had: names with commas between them.
-fn fallback_models(engine: &Engine, options: &Options) -> Vec<String> {
-    let names = options.fallback_model.iter().flat_map(|names| names.split(',')).map(str::trim);
-    let full = |name| match name {
-        "default" => engine.catalog().default_model().to_owned(),
-        name => engine.catalog().resolve_alias(name),
-    };
-    names.filter(|name| !name.is_empty()).map(full).collect()
-}
-
-/// The model for small jobs: the one that is named for them, or the provider's own.
-fn small_model(engine: &Engine, main: &str, env: &BTreeMap<String, String>) -> String {
-    match env.get("ANTHROPIC_SMALL_FAST_MODEL") {
-        Some(name) if !name.is_empty() => engine.catalog().resolve_alias(name),
-        // A model of another provider has no small sister that we know of.
-        _ if main.contains(':') => main.to_owned(),
-        _ => engine.catalog().small_fast_model().to_owned(),
-    }
-}
-
-fn thinking(options: &Options) -> Option<Thinking> {
-    match (options.max_thinking_tokens, &options.thinking) {
-        (Some(0), _) | (None, Some(options::Thinking::Disabled)) => Some(Thinking::Disabled),
-        (Some(budget), _) => Some(Thinking::Enabled { budget }),
-        (None, Some(options::Thinking::Adaptive { .. })) => Some(Thinking::Adaptive),
-        (None, Some(options::Thinking::Enabled { budget_tokens, .. })) => {
-            Some(budget_tokens.map_or(Thinking::Adaptive, |budget| Thinking::Enabled { budget }))
-        }
-        (None, None) => None,
-    }
-}
-
-fn effort(options: &Options) -> Option<whimbrel_models::Effort> {
-    use whimbrel_models::Effort;
-    options.effort.map(|effort| match effort {
-        options::Effort::Low => Effort::Low,
-        options::Effort::Medium => Effort::Medium,
-        options::Effort::High => Effort::High,
-        options::Effort::XHigh => Effort::Xhigh,
-        options::Effort::Max => Effort::Max,
-    })
 }
 
 fn system_prompt(options: &Options) -> Result<Option<SystemPrompt>, SetupError> {
@@ -353,7 +300,13 @@ fn appended(options: &Options) -> Option<String> {
     }
 }
 
-fn limits(engine: &Engine, options: &Options, env: &BTreeMap<String, String>) -> Result<Limits, SetupError> {
+fn limits(
+    engine: &Engine,
+    options: &Options,
+    env: &BTreeMap<String, String>,
+    known: &Known,
+) -> Result<Limits, SetupError> {
+    let switches = Switches::from_env(env).map_err(SetupError::Invalid)?;
     let number = |name: &str| -> Result<Option<u64>, SetupError> {
         env.get(name)
             .map(|text| text.trim().parse())
@@ -370,8 +323,8 @@ fn limits(engine: &Engine, options: &Options, env: &BTreeMap<String, String>) ->
             .map(|minutes| Duration::from_secs(minutes.min(LONGEST_RIDE) * 60)),
         partial_messages: options.include_partial_messages,
         betas: options.betas.clone(),
-        fallback_models: fallback_models(engine, options),
-        compaction: Switches::from_env(env).map_err(SetupError::Invalid)?,
+        fallback_models: model::fallback_models(engine, options, known),
+        compaction: Switches { off: switches.off || known.auto_compact_enabled == Some(false), ..switches },
     })
 }
 

@@ -87,7 +87,9 @@ fn an_answer_is_owed_until_a_call_has_given_it() {
         meta: json!({"structured_output": {"n": 1}}),
         failed,
         denial: None,
-        stop: false,
+        notes: Vec::new(),
+        halt: None,
+        deferred: None,
     };
     let due = |attempts, demands| verdict::Answer::Due { attempts, demands, limit: 3 };
     let mut owed = Owed::new(Shape::new(&json!({"type": "object"}), 3).ok());

@@ -101,7 +101,14 @@ fn answer(report: Report, errand: &Errand, interrupted: bool) -> Output {
         End::AbortedStreaming | End::AbortedTools => {
             return Err(Trouble::Failed("The subagent was interrupted.".into()));
         }
-        End::MaxTurns | End::ApiFailure | End::Refused | End::OutputLimit | End::NoAnswer | End::TooLong => {
+        End::MaxTurns
+        | End::ApiFailure
+        | End::Refused
+        | End::OutputLimit
+        | End::NoAnswer
+        | End::TooLong
+        | End::HookStopped
+        | End::Deferred => {
             return Err(Trouble::Failed(format!("The subagent could not finish. Its last words: {text}")));
         }
     }

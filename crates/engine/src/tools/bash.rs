@@ -188,6 +188,7 @@ fn full_meta(finished: &Finished) -> Value {
 }
 
 fn meta(stdout: &str) -> Value {
+    let stdout = stdout.trim_end_matches('\n');
     json!({"stdout": stdout, "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false})
 }
 
@@ -210,6 +211,7 @@ mod tests {
     use super::*;
     use crate::clock;
     use crate::consult::Consult;
+    use crate::permission::{ModeSwitch, Sight};
     use crate::tasks::Tasks;
 
     async fn done(bench: &Bench, command: &str) -> Done {
@@ -221,7 +223,7 @@ mod tests {
         let bench = Bench::new(&[]);
         let done = done(&bench, "echo out; echo err >&2").await;
         let meta = json!({
-            "stdout": "out\nerr\n", "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false,
+            "stdout": "out\nerr", "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false,
         });
         assert_eq!(done, Done::text("out\nerr", meta));
     }
@@ -314,12 +316,17 @@ mod tests {
     #[tokio::test]
     async fn an_interrupt_returns_at_once() {
         let bench = Bench::new(&[]);
-        let workspace = Workspace::new(bench.path(""), bench.path("spill"), std::env::vars().collect());
+        let workspace =
+            Arc::new(Workspace::new(bench.path(""), bench.path("spill"), std::env::vars().collect()));
         let (tasks, cancel) = (Tasks::new(mpsc::unbounded_channel().0), CancellationToken::new());
         let call = Call {
             id: "call".into(),
-            workspace: Arc::new(workspace),
+            place: None,
+            written: None,
+            mode: ModeSwitch::unheard(&workspace),
+            workspace,
             tasks,
+            sight: Sight::default(),
             consult: Consult::nobody(),
             agents: None,
             cancel: cancel.clone(),

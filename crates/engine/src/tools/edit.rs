@@ -11,7 +11,7 @@ use whimbrel_wire::content::ResultContent;
 
 use super::encoding::{Decoded, encode};
 use super::patch::{self, shorten};
-use super::target::{self, Standing, Target, place};
+use super::target::{self, Site, Standing, Target};
 use super::{Call, Done, Example, Output, Tool, Touches, Trouble, fault, lenient};
 use crate::files;
 use crate::workspace::Workspace;
@@ -46,7 +46,7 @@ impl Tool for Edit {
     }
 
     async fn run(&self, input: Input, call: Call) -> Output {
-        let work = files::aside(move || edit(&input, &call.workspace)).await;
+        let work = files::aside(move || edit(&input, &call)).await;
         work.unwrap_or_else(|error| Err(Trouble::Failed(error.to_string())))
     }
 
@@ -87,32 +87,33 @@ impl Tool for Edit {
     }
 }
 
-fn edit(input: &Input, workspace: &Workspace) -> Output {
+fn edit(input: &Input, call: &Call) -> Output {
     if input.old_string == input.new_string {
         return Err(Trouble::Refused(
             "old_string and new_string are the same: there is nothing to change.".into(),
         ));
     }
-    let path = place(workspace, &input.file_path);
+    let (workspace, site) = (&*call.workspace, Site::of(call, &input.file_path)?);
+    let path = site.path.as_path();
     if input.old_string.is_empty() {
-        return create(input, workspace, &path);
+        return create(input, workspace, &site);
     }
-    let Target::File(existing) = target::open(workspace, &path)? else {
-        return Err(Trouble::Refused(fault::nothing_at(&path, &workspace.cwd())));
+    let Target::File(existing) = site.open(workspace)? else {
+        return Err(Trouble::Refused(fault::nothing_at(path, &workspace.cwd())));
     };
     if existing.standing == Standing::Unread {
-        return Err(target::unread(&path));
+        return Err(target::unread(path));
     }
     if path.extension().is_some_and(|extension| extension == "ipynb") {
         return Err(Trouble::Refused(format!("{} is a notebook: use NotebookEdit.", path.display())));
     }
-    let decoded = existing.editable(&path)?;
+    let decoded = existing.editable(path)?;
     let places = find(&decoded.text, &input.old_string);
     if existing.standing == Standing::Changed && places.len() != 1 {
-        return Err(target::changed(&path));
+        return Err(target::changed(path));
     }
     if places.is_empty() || (places.len() > 1 && !input.replace_all) {
-        return Err(Trouble::Refused(unclear(&decoded.text, &input.old_string, &places, &path)));
+        return Err(Trouble::Refused(unclear(&decoded.text, &input.old_string, &places, path)));
     }
     let grown = places.len().saturating_mul(input.new_string.len()).saturating_add(decoded.text.len());
     if grown > LARGEST {
@@ -124,7 +125,7 @@ fn edit(input: &Input, workspace: &Workspace) -> Output {
         return Err(Trouble::Refused(text));
     }
     let new = replace(&decoded.text, &places, &input.new_string);
-    let mut done = save(input, workspace, &path, decoded, &new, places.len())?;
+    let mut done = save(input, workspace, &site, decoded, &new, places.len())?;
     if let (Standing::Changed, ResultContent::Text(text)) = (existing.standing, &mut done.content) {
         text.push_str("\nSomebody else had changed the file since you read it.");
     }
@@ -135,28 +136,29 @@ fn edit(input: &Input, workspace: &Workspace) -> Output {
 fn save(
     input: &Input,
     workspace: &Workspace,
-    path: &Path,
+    site: &Site,
     old: &Decoded,
     new: &str,
     places: usize,
 ) -> Output {
+    let path = site.path.as_path();
     let Some(bytes) = encode(new, old.encoding) else {
         let text =
             format!("{} is in Windows-1252, which has no bytes for some of the new text.", path.display());
         return Err(Trouble::Refused(text));
     };
-    let stamp = files::replace(path, &bytes).map_err(|error| fault::unwritable(path, &error))?;
-    target::note(workspace, path, stamp, Some(new));
+    let stamp = site.replace(&bytes)?;
+    site.note(workspace, stamp, Some(new));
     let times = if places > 1 { format!(" in {places} places") } else { String::new() };
     Ok(done(input, path, &old.text, new, &format!("File updated{times}: {}", path.display())))
 }
 
 /// Makes a file that holds `new_string`; an empty one may stand there already.
-fn create(input: &Input, workspace: &Workspace, path: &Path) -> Output {
-    let bytes = input.new_string.as_bytes();
-    let stamp = match target::open(workspace, path)? {
-        Target::Nothing => files::create(path, bytes),
-        Target::File(existing) if existing.editable(path)?.text.is_empty() => files::replace(path, bytes),
+fn create(input: &Input, workspace: &Workspace, site: &Site) -> Output {
+    let (path, bytes) = (site.path.as_path(), input.new_string.as_bytes());
+    let stamp = match site.open(workspace)? {
+        Target::Nothing => site.create(bytes)?,
+        Target::File(existing) if existing.editable(path)?.text.is_empty() => site.replace(bytes)?,
         Target::File(_) => {
             let text = format!(
                 "{} is there already and not empty. Say what to replace in old_string.",
@@ -165,8 +167,7 @@ fn create(input: &Input, workspace: &Workspace, path: &Path) -> Output {
             return Err(Trouble::Refused(text));
         }
     };
-    let stamp = stamp.map_err(|error| fault::unwritable(path, &error))?;
-    target::note(workspace, path, stamp, Some(&input.new_string));
+    site.note(workspace, stamp, Some(&input.new_string));
     Ok(done(input, path, "", &input.new_string, &format!("File created: {}", path.display())))
 }
 

@@ -82,6 +82,8 @@ mod bench {
     use whimbrel_wire::content::ResultContent;
 
     use crate::consult::Consult;
+    use crate::permission::rights::{Bypass, Grants};
+    use crate::permission::{ModeSwitch, Rights, Sight};
     use crate::tasks::Tasks;
     use crate::tools::{Call, Output, all};
     use crate::workspace::Workspace;
@@ -103,8 +105,12 @@ mod bench {
             let bench = Self {
                 call: Call {
                     id: "toolu_1".into(),
+                    place: None,
+                    written: None,
+                    mode: ModeSwitch::unheard(&workspace),
                     workspace,
                     tasks,
+                    sight: Sight::default(),
                     consult: Consult::nobody(),
                     agents: None,
                     cancel: CancellationToken::new(),
@@ -117,6 +123,23 @@ mod bench {
                 fs::write(path, content).unwrap();
             }
             bench
+        }
+
+        /// The same under rules that deny.
+        pub(in crate::tools) fn denying(mut self, rules: &[&str]) -> Self {
+            let deny = rules.iter().map(|rule| (*rule).to_owned()).collect();
+            let grants = Grants { deny, ..Grants::default() };
+            let workspace = Arc::clone(&self.call.workspace);
+            let granted =
+                Rights::grant(workspace, crate::settings::Settings::none(), grants, Bypass::Unavailable)
+                    .unwrap();
+            self.call.sight = granted.rights.sight();
+            self
+        }
+
+        /// What its searches may see.
+        pub(in crate::tools) fn sight(&self) -> Sight {
+            self.call.sight.clone()
         }
 
         /// The folder.
@@ -132,6 +155,11 @@ mod bench {
         /// The workspace.
         pub(in crate::tools) fn workspace(&self) -> &Workspace {
             &self.call.workspace
+        }
+
+        /// What surrounds a call in it.
+        pub(in crate::tools) fn calling(&self) -> Call {
+            self.call.clone()
         }
 
         /// Calls a tool by its name.

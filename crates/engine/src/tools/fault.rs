@@ -7,7 +7,7 @@ use std::path::Path;
 use nix::errno::Errno;
 
 use super::Trouble;
-use crate::files::{self, Kind};
+use crate::files::{self, Kind, Moved};
 
 /// What was to be done with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,11 +18,17 @@ enum Deed {
 
 /// It could not be read.
 pub(super) fn unreadable(path: &Path, error: &io::Error) -> Trouble {
+    if Moved::is(error) {
+        return moved(path);
+    }
     Trouble::Failed(describe(path, Deed::Read, error))
 }
 
 /// It could not be written.
 pub(super) fn unwritable(path: &Path, error: &io::Error) -> Trouble {
+    if Moved::is(error) {
+        return moved(path);
+    }
     match error.kind() {
         io::ErrorKind::AlreadyExists => Trouble::Refused(format!(
             "{} was made by somebody else just now. Read it before you change it.",
@@ -30,6 +36,15 @@ pub(super) fn unwritable(path: &Path, error: &io::Error) -> Trouble {
         )),
         _ => Trouble::Failed(describe(path, Deed::Write, error)),
     }
+}
+
+/// Somebody has put something else at a path, or on the way to it, since the call was judged.
+fn moved(path: &Path) -> Trouble {
+    Trouble::Refused(format!(
+        "{} changed while the call was made: it, or a folder above it, leads elsewhere now. Nothing was read or written. \
+         Look again what is there, then try again.",
+        path.display()
+    ))
 }
 
 /// There is nothing at a path. Says from where it was looked for, and what stands in the way.
@@ -67,8 +82,11 @@ fn describe(path: &Path, deed: Deed, error: &io::Error) -> String {
         Deed::Write => "written",
     };
     let shown = path.display();
+    if path.as_os_str().as_bytes().contains(&0) {
+        return format!("{shown} cannot be {done}: the path has a NUL byte in it. Leave it out.");
+    }
     let Some(code) = error.raw_os_error().map(Errno::from_raw) else {
-        return format!("{shown} cannot be {done}: {}", uncoded(path, error));
+        return format!("{shown} cannot be {done}: {}", uncoded(error));
     };
     if let (Errno::ENOTDIR, Some(file)) = (code, files::blocker(path)) {
         let file = file.display();
@@ -83,10 +101,7 @@ fn describe(path: &Path, deed: Deed, error: &io::Error) -> String {
 }
 
 /// Errors that were found before the system was asked.
-fn uncoded(path: &Path, error: &io::Error) -> String {
-    if path.as_os_str().as_bytes().contains(&0) {
-        return "the path has a NUL byte in it. Leave it out.".into();
-    }
+fn uncoded(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::FileTooLarge => "it is too large. Use a command on it.".into(),
         _ => format!("{error}."),

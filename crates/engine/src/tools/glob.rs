@@ -13,6 +13,7 @@ use super::walk::{self, Gaps, Names, Searched, Stop, Visit, Walk};
 use super::{Call, Done, Example, Output, Tool, Touches, Trouble};
 use crate::clock;
 use crate::files::{self, Kind};
+use crate::permission::Sight;
 use crate::workspace::Workspace;
 
 /// How many files an answer names at most.
@@ -52,8 +53,8 @@ impl Tool for Glob {
     async fn run(&self, input: Input, call: Call) -> Output {
         let began = clock::monotonic();
         let cwd = call.workspace.cwd();
-        let workspace = call.workspace.clone();
-        let search = move |stop: &Stop| Search::of(&input, &workspace).map(|search| search.run(stop));
+        let (workspace, sight) = (call.workspace.clone(), call.sight.clone());
+        let search = move |stop: &Stop| Search::of(&input, &workspace, sight).map(|search| search.run(stop));
         let found = walk::on_threads(&call.cancel, search).await?;
         let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(answer(found, &cwd, millis))
@@ -99,6 +100,7 @@ struct Search {
     /// The part of the pattern that is matched below the root.
     pattern: String,
     names: Arc<Names>,
+    sight: Sight,
 }
 
 /// A file and when it was last changed.
@@ -111,7 +113,7 @@ struct Found {
 }
 
 impl Search {
-    fn of(input: &Input, workspace: &Workspace) -> Result<Self, Trouble> {
+    fn of(input: &Input, workspace: &Workspace, sight: Sight) -> Result<Self, Trouble> {
         let base = walk::resolve(input.path.as_deref(), workspace);
         if walk::begin_at(&base, &workspace.cwd())? != Kind::Folder {
             return Err(Trouble::Refused(format!("{} is a file; Glob looks into folders.", base.display())));
@@ -120,16 +122,20 @@ impl Search {
         let home = folder.starts_with("~/");
         let (root, pattern) =
             enter(files::tidy(&if home { workspace.resolve(folder) } else { base.join(folder) }), pattern);
-        Ok(Self { root, pattern: pattern.to_owned(), names: Arc::new(Names::matching(pattern)?) })
+        Ok(Self { root, pattern: pattern.to_owned(), names: Arc::new(Names::matching(pattern)?), sight })
     }
 
     fn run(&self, stop: &Stop) -> Found {
         // The name of a file is a question about this file: it counts even if it is ignored or holds brackets.
         let named = dated(self.root.join(&self.pattern));
         if named.is_some() || walk::is_plain(&self.pattern) || !self.root.is_dir() {
-            return Found { files: named.into_iter().collect(), gaps: Gaps::default() };
+            let (hidden, shown) =
+                named.into_iter().partition::<Vec<_>, _>(|(_, path)| self.sight.hides(path));
+            let gaps = Gaps { hidden: !hidden.is_empty(), ..Gaps::default() };
+            return Found { files: shown, gaps };
         }
-        let walk = Walk { root: &self.root, names: self.names.clone(), depth: self.depth(), stop };
+        let (names, sight) = (self.names.clone(), self.sight.clone());
+        let walk = Walk { root: &self.root, names, sight, depth: self.depth(), stop };
         let walked = walk.run(|| Lister(Vec::new()));
         let mut files: Vec<Dated> = walked.visitors.into_iter().flat_map(|lister| lister.0).collect();
         walk::newest_first(&mut files);

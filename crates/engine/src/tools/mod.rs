@@ -4,10 +4,14 @@
 //! examples that are documentation and test at once. To add a tool: write the leaf, add it to [`all`].
 
 mod agent;
+mod ask_user_question;
 mod bash;
+mod checkpoint;
 mod edit;
 mod encoding;
+mod enter_plan_mode;
 mod example;
+mod exit_plan_mode;
 mod fault;
 mod glob;
 mod grep;
@@ -15,6 +19,8 @@ mod lenient;
 mod notebook_edit;
 mod patch;
 mod read;
+#[cfg(test)]
+mod swapped;
 mod target;
 mod task_output;
 mod task_stop;
@@ -31,11 +37,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::ToolSpec;
+use whimbrel_policy::Place;
 use whimbrel_wire::RawJson;
 use whimbrel_wire::content::ResultContent;
 
 use crate::agents::Agents;
 use crate::consult::Consult;
+use crate::permission::{ModeSwitch, Sight};
 use crate::tasks::Tasks;
 use crate::workspace::Workspace;
 
@@ -44,6 +52,15 @@ pub use touches::Touches;
 
 /// The name of the tool that starts subagents.
 pub const AGENT: &str = "Agent";
+
+/// The name of the tool that asks the person something.
+pub const ASK_USER_QUESTION: &str = "AskUserQuestion";
+
+/// The name of the tool that begins plan mode.
+pub const ENTER_PLAN_MODE: &str = "EnterPlanMode";
+
+/// The name of the tool that asks for the approval of a plan.
+pub const EXIT_PLAN_MODE: &str = "ExitPlanMode";
 
 /// One tool.
 pub trait Tool: Send + Sync + 'static {
@@ -59,6 +76,9 @@ pub trait Tool: Send + Sync + 'static {
     /// What the model reads about the tool.
     const DESCRIPTION: &'static str;
 
+    /// With whom it deals. What deals with a person is offered to the main agent only, and only where one can be asked.
+    const DEALS_WITH: DealsWith = DealsWith::Machines;
+
     /// What a call with this input touches: decides what may run beside it and whether a permission is needed.
     fn touches(input: &Self::Input) -> Touches;
 
@@ -69,19 +89,36 @@ pub trait Tool: Send + Sync + 'static {
     fn examples() -> Vec<Example>;
 }
 
+/// With whom a tool deals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DealsWith {
+    /// With files, programs, servers.
+    Machines,
+    /// With the person behind the host.
+    Person,
+}
+
 /// What surrounds one call.
 #[derive(Clone)]
 pub struct Call {
     /// The id of the call.
     pub id: String,
+    /// The file that the call was judged by, if it is about one.
+    pub place: Option<Place>,
+    /// What the model wrote, where the host or a hook has changed the input since.
+    pub written: Option<Arc<Value>>,
     /// Where the session works.
     pub workspace: Arc<Workspace>,
     /// The background work of the session.
     pub tasks: Tasks,
+    /// What may be read; taken anew for each call.
+    pub sight: Sight,
     /// A small model to ask.
     pub consult: Consult,
     /// Starts subagents; a subagent has none of its own.
     pub agents: Option<Agents>,
+    /// Turns the mode of the session.
+    pub mode: ModeSwitch,
     /// Fires when the turn is interrupted or the session ends.
     pub cancel: CancellationToken,
 }
@@ -141,6 +178,10 @@ pub trait AnyTool: Send + Sync {
     fn aliases(&self) -> &[&str];
     /// The tool as the model sees it.
     fn spec(&self) -> ToolSpec;
+    /// With whom it deals.
+    fn deals_with(&self) -> DealsWith {
+        DealsWith::Machines
+    }
     /// What a call with this input touches; an error if the input does not fit.
     fn touches(&self, input: &Value) -> Result<Touches, Trouble>;
     /// Checks the input and does the work.
@@ -166,12 +207,20 @@ impl<T: Tool> AnyTool for T {
         }
     }
 
+    fn deals_with(&self) -> DealsWith {
+        T::DEALS_WITH
+    }
+
     fn touches(&self, input: &Value) -> Result<Touches, Trouble> {
         read_input::<T>(input).map(|input| T::touches(&input))
     }
 
     fn run<'a>(&'a self, input: Value, call: Call) -> Pin<Box<dyn Future<Output = Output> + Send + 'a>> {
-        Box::pin(async move { Tool::run(self, read_input::<T>(&input)?, call).await })
+        Box::pin(async move {
+            let input = read_input::<T>(&input)?;
+            checkpoint::keep(T::touches(&input), &call.workspace).await;
+            Tool::run(self, input, call).await
+        })
     }
 
     fn examples(&self) -> Vec<Example> {
@@ -190,6 +239,10 @@ fn input_schema<T: JsonSchema>() -> RawJson {
         .into_root_schema_for::<T>()
         .to_value();
     prune(&mut schema);
+    // Some servers refuse an object without a word on its fields.
+    if let Value::Object(fields) = &mut schema {
+        fields.entry("properties").or_insert_with(|| Map::new().into());
+    }
     RawJson::of(&schema).unwrap_or_else(|_| empty_object())
 }
 
@@ -248,5 +301,8 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
         Arc::new(task_output::TaskOutput),
         Arc::new(task_stop::TaskStop),
         Arc::new(web_fetch::WebFetch::default()),
+        Arc::new(ask_user_question::AskUserQuestion),
+        Arc::new(enter_plan_mode::EnterPlanMode),
+        Arc::new(exit_plan_mode::ExitPlanMode),
     ]
 }

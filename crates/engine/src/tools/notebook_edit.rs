@@ -11,9 +11,8 @@ use serde_json::{Map, Value, json};
 
 use super::encoding::encode;
 use super::read::notebook::{Lines, cell_name, language};
-use super::target::{self, Target, place};
+use super::target::{Site, Target};
 use super::{Call, Done, Example, Output, Tool, Touches, Trouble, fault, patch};
-use crate::workspace::Workspace;
 use crate::{files, ids};
 
 /// The tool.
@@ -64,7 +63,7 @@ impl Tool for NotebookEdit {
     }
 
     async fn run(&self, input: Input, call: Call) -> Output {
-        let work = files::aside(move || edit(&input, &call.workspace)).await;
+        let work = files::aside(move || edit(&input, &call)).await;
         work.unwrap_or_else(|error| Err(Trouble::Failed(error.to_string())))
     }
 
@@ -189,21 +188,22 @@ struct Change {
     old_source: Option<String>,
 }
 
-fn edit(input: &Input, workspace: &Workspace) -> Output {
-    let path = place(workspace, &input.notebook_path);
-    let Target::File(existing) = target::open(workspace, &path)? else {
-        let why = fault::nothing_at(&path, &workspace.cwd());
+fn edit(input: &Input, call: &Call) -> Output {
+    let site = Site::of(call, &input.notebook_path)?;
+    let path = site.path.as_path();
+    let Target::File(existing) = site.open(&call.workspace)? else {
+        let why = fault::nothing_at(path, &call.workspace.cwd());
         return Err(Trouble::Refused(format!("{why} A new notebook is made with Write.")));
     };
-    existing.must_be_known(&path)?;
-    let old = existing.editable(&path)?;
+    existing.must_be_known(path)?;
+    let old = existing.editable(path)?;
     let notebook: Notebook<'_> = serde_json::from_str(&old.text)
         .map_err(|error| Trouble::Refused(format!("{} is not a notebook: {error}", path.display())))?;
     let change = change(&old.text, &notebook, input).map_err(Trouble::Refused)?;
     let bytes = encode(&change.text, old.encoding).unwrap_or_else(|| change.text.clone().into_bytes());
-    let stamp = files::replace(&path, &bytes).map_err(|error| fault::unwritable(&path, &error))?;
-    target::note(workspace, &path, stamp, Some(&change.text));
-    Ok(done(input, &path, &old.text, language(&notebook.metadata), &change))
+    let stamp = site.replace(&bytes)?;
+    site.note(&call.workspace, stamp, Some(&change.text));
+    Ok(done(input, path, &old.text, language(&notebook.metadata), &change))
 }
 
 fn done(input: &Input, path: &Path, old: &str, language: &str, change: &Change) -> Done {

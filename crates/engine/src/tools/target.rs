@@ -1,14 +1,26 @@
-//! A file that a call wants to change: what stands there, and whether the model knows it as it is.
+//! The file that a call is about: where it lies, what stands there, and whether the model knows it as it is.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Trouble;
+use whimbrel_policy::Place;
+use whimbrel_policy::fs::RealFs;
+use whimbrel_policy::paths::physical;
+
 use super::encoding::{Decoded, Encoding, decode};
-use super::fault::{not_a_file, unreadable};
-use crate::files::{self, Kind, Stamp};
+use super::fault::{not_a_file, unreadable, unwritable};
+use super::{Call, Trouble};
+use crate::files::{self, Kind, Spot, Stamp};
 use crate::workspace::{Seen, Workspace};
+
+/// Where a call reads or writes.
+pub(super) struct Site {
+    /// How the model and the host know it: absolute and without dots.
+    pub(super) path: PathBuf,
+    real: PathBuf,
+    spot: Spot,
+}
 
 /// What stands where a call wants to write.
 pub(super) enum Target {
@@ -52,29 +64,70 @@ const LARGEST: u64 = 32 * 1024 * 1024;
 /// The longest text that is remembered of a file.
 const REMEMBERED: usize = 256 * 1024;
 
-/// A path as the model wrote it, absolute and without dots.
-pub(super) fn place(workspace: &Workspace, path: &str) -> PathBuf {
-    files::tidy(&workspace.resolve(path))
-}
+impl Site {
+    /// The place that the call was judged by. Only a call that nobody judged looks for it here.
+    pub(super) fn of(call: &Call, written: &str) -> Result<Self, Trouble> {
+        let Place { shown, real } = call.place.clone().unwrap_or_else(|| {
+            let shown = files::tidy(&call.workspace.resolve(written));
+            Place { real: physical(&shown, &RealFs), shown }
+        });
+        match Spot::find(&real) {
+            Ok(spot) => Ok(Self { path: shown, real, spot }),
+            Err(error) => Err(unreadable(&shown, &error)),
+        }
+    }
 
-/// Looks at what a call wants to change.
-pub(super) fn open(workspace: &Workspace, path: &Path) -> Result<Target, Trouble> {
-    let stamp = match files::kind(path).map_err(|error| unreadable(path, &error))? {
-        Kind::Missing => return Ok(Target::Nothing),
-        Kind::File(stamp) => stamp,
-        other => return Err(Trouble::Refused(not_a_file(path, other))),
-    };
-    let (body, stamp) = match files::read(path, LARGEST) {
-        Ok((bytes, stamp)) => (decode(bytes).map_or(Body::Binary, Body::Text), stamp),
-        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => (Body::TooLarge, stamp),
-        Err(error) => return Err(unreadable(path, &error)),
-    };
-    let text = match &body {
-        Body::Text(decoded) => Some(decoded.text.as_str()),
-        Body::Binary | Body::TooLarge => None,
-    };
-    let standing = standing(workspace.seen(path).as_ref(), stamp, text);
-    Ok(Target::File(Existing { body, standing }))
+    /// Looks what stands there.
+    pub(super) fn kind(&self) -> Result<Kind, Trouble> {
+        self.spot.kind().map_err(|error| unreadable(&self.path, &error))
+    }
+
+    /// Looks at a file that the call wants to change.
+    pub(super) fn open(&self, workspace: &Workspace) -> Result<Target, Trouble> {
+        let stamp = match self.kind()? {
+            Kind::Missing => return Ok(Target::Nothing),
+            Kind::File(stamp) => stamp,
+            other => return Err(Trouble::Refused(not_a_file(&self.path, other))),
+        };
+        let (body, stamp) = match self.spot.read(LARGEST) {
+            Ok((bytes, stamp)) => (decode(bytes).map_or(Body::Binary, Body::Text), stamp),
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => (Body::TooLarge, stamp),
+            Err(error) => return Err(unreadable(&self.path, &error)),
+        };
+        let text = match &body {
+            Body::Text(decoded) => Some(decoded.text.as_str()),
+            Body::Binary | Body::TooLarge => None,
+        };
+        let standing = standing(workspace.seen(&self.path).as_ref(), stamp, text);
+        Ok(Target::File(Existing { body, standing }))
+    }
+
+    /// Makes the file.
+    pub(super) fn create(&self, bytes: &[u8]) -> Result<Stamp, Trouble> {
+        self.spot.create(bytes).map_err(|error| unwritable(&self.path, &error))
+    }
+
+    /// Replaces the file.
+    pub(super) fn replace(&self, bytes: &[u8]) -> Result<Stamp, Trouble> {
+        self.spot.replace(bytes).map_err(|error| unwritable(&self.path, &error))
+    }
+
+    /// Notes that the model knows the file as it is now. `text` is the whole text, if the model saw or wrote all of it.
+    pub(super) fn note(&self, workspace: &Workspace, stamp: Stamp, text: Option<&str>) {
+        let text = text.filter(|text| text.len() <= REMEMBERED).map(Arc::from);
+        let seen = Seen { real: self.real.clone(), modified: stamp.modified, size: stamp.size, text };
+        workspace.note_seen(&self.path, seen);
+    }
+
+    /// Whether it is one of those places that [`is_off_limits`].
+    pub(super) fn is_off_limits(&self) -> bool {
+        is_of_the_system(&self.path) || is_of_the_system(&self.real)
+    }
+
+    /// What is on disk there.
+    pub(super) fn spot(&self) -> &Spot {
+        &self.spot
+    }
 }
 
 /// Compares a file with what the model saw of it: by its text if that was kept, otherwise by time and size.
@@ -85,12 +138,6 @@ fn standing(seen: Option<&Seen>, stamp: Stamp, text: Option<&str>) -> Standing {
         _ => seen.modified == stamp.modified && seen.size == stamp.size,
     };
     if same { Standing::AsSeen } else { Standing::Changed }
-}
-
-/// Notes that the model knows a file as it is now. `text` is the whole text, if the model saw or wrote all of it.
-pub(super) fn note(workspace: &Workspace, path: &Path, stamp: Stamp, text: Option<&str>) {
-    let text = text.filter(|text| text.len() <= REMEMBERED).map(Arc::from);
-    workspace.note_seen(path, Seen { modified: stamp.modified, size: stamp.size, text });
 }
 
 impl Existing {
@@ -160,7 +207,9 @@ mod tests {
     fn a_file_is_known_if_its_text_or_else_its_stamp_is_what_was_seen() {
         let then = SystemTime::UNIX_EPOCH;
         let later = then + Duration::from_secs(1);
-        let seen = |text: Option<&str>| Some(Seen { modified: then, size: 1, text: text.map(Arc::from) });
+        let seen = |text: Option<&str>| {
+            Some(Seen { real: "/f".into(), modified: then, size: 1, text: text.map(Arc::from) })
+        };
         let stamp = |modified, size| Stamp { modified, size };
         for (name, seen, stamp, text, expected) in [
             ("never seen", None, stamp(then, 1), Some("a"), Standing::Unread),

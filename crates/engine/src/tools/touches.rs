@@ -13,6 +13,8 @@ pub enum Touches {
     Runs,
     /// Talks to the network.
     Network,
+    /// Changes what the session itself may do.
+    Session,
 }
 
 impl Touches {
@@ -20,7 +22,7 @@ impl Touches {
     pub fn is_harmless(&self) -> bool {
         match self {
             Self::Nothing | Self::Reads(_) | Self::Network => true,
-            Self::Writes(_) | Self::Runs => false,
+            Self::Writes(_) | Self::Runs | Self::Session => false,
         }
     }
 }

@@ -1,13 +1,11 @@
 //! Write: makes a file or replaces all of it.
 
-use std::path::Path;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::target::{self, Body, Existing, Target, place};
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble, fault, patch};
+use super::target::{Body, Existing, Site, Target};
+use super::{Call, Done, Example, Output, Tool, Touches, Trouble, patch};
 use crate::files;
 use crate::workspace::Workspace;
 
@@ -35,7 +33,7 @@ impl Tool for Write {
     }
 
     async fn run(&self, input: Input, call: Call) -> Output {
-        let work = files::aside(move || write(&input, &call.workspace)).await;
+        let work = files::aside(move || write(&input, &call)).await;
         work.unwrap_or_else(|error| Err(Trouble::Failed(error.to_string())))
     }
 
@@ -69,17 +67,18 @@ impl Tool for Write {
     }
 }
 
-fn write(input: &Input, workspace: &Workspace) -> Output {
-    let path = place(workspace, &input.file_path);
-    match target::open(workspace, &path)? {
-        Target::Nothing => create(workspace, &path, &input.content),
-        Target::File(existing) => update(workspace, &path, &input.content, &existing),
+fn write(input: &Input, call: &Call) -> Output {
+    let site = Site::of(call, &input.file_path)?;
+    match site.open(&call.workspace)? {
+        Target::Nothing => create(&call.workspace, &site, &input.content),
+        Target::File(existing) => update(&call.workspace, &site, &input.content, &existing),
     }
 }
 
-fn create(workspace: &Workspace, path: &Path, content: &str) -> Output {
-    let stamp = files::create(path, content.as_bytes()).map_err(|error| fault::unwritable(path, &error))?;
-    target::note(workspace, path, stamp, Some(content));
+fn create(workspace: &Workspace, site: &Site, content: &str) -> Output {
+    let stamp = site.create(content.as_bytes())?;
+    site.note(workspace, stamp, Some(content));
+    let path = &site.path;
     let meta = json!({
         "type": "create",
         "filePath": path.to_string_lossy(),
@@ -90,10 +89,11 @@ fn create(workspace: &Workspace, path: &Path, content: &str) -> Output {
     Ok(Done::text(format!("File created: {}", path.display()), meta))
 }
 
-fn update(workspace: &Workspace, path: &Path, content: &str, existing: &Existing) -> Output {
+fn update(workspace: &Workspace, site: &Site, content: &str, existing: &Existing) -> Output {
+    let path = &site.path;
     existing.must_be_known(path)?;
-    let stamp = files::replace(path, content.as_bytes()).map_err(|error| fault::unwritable(path, &error))?;
-    target::note(workspace, path, stamp, Some(content));
+    let stamp = site.replace(content.as_bytes())?;
+    site.note(workspace, stamp, Some(content));
     let old = match &existing.body {
         Body::Text(decoded) => Some(decoded.text.as_str()),
         Body::Binary | Body::TooLarge => None,

@@ -25,7 +25,8 @@ fn the_decision_table() {
     let aborted = |event| Situation { aborted: true, ..now(event) };
     let spent = |event| Situation { model_calls: 2, max_turns: Some(2), ..now(event) };
     let tired = |event| Situation { recoveries: MAX_RECOVERIES, ..now(event) };
-    let acted = Happened::Acted { stop: false };
+    let acted = Happened::Acted { halt: None };
+    let halted = |halt| now(Happened::Acted { halt: Some(halt) });
     let rows = [
         ("a reply with tool calls: make them", now(replied(StopReason::ToolUse, 2)), Next::Act),
         ("calls are made whatever the stop reason says", now(replied(StopReason::EndTurn, 1)), Next::Act),
@@ -80,7 +81,11 @@ fn the_decision_table() {
             Next::End(End::Broke),
         ),
         ("a call that could not be paid", broke(Happened::Failed), Next::End(End::Broke)),
-        ("a subagent used the budget up", broke(Happened::Acted { stop: true }), Next::End(End::Broke)),
+        (
+            "a subagent used the budget up",
+            broke(Happened::Acted { halt: Some(Halt::Refused) }),
+            Next::End(End::Broke),
+        ),
         (
             "an abort counts more than the budget",
             Situation { aborted: true, ..broke(acted.clone()) },
@@ -147,7 +152,12 @@ fn the_decision_table() {
             Situation { answer: due(1, 1), ..aborted(acted) },
             Next::End(End::AbortedTools),
         ),
-        ("a denial that stops the turn", now(Happened::Acted { stop: true }), Next::End(End::AbortedTools)),
+        ("a denial that stops the turn", halted(Halt::Refused), Next::End(End::AbortedTools)),
+        ("a hook that stops the turn", halted(Halt::Hook), Next::End(End::HookStopped)),
+        ("a call that was put off", halted(Halt::Deferred), Next::End(End::Deferred)),
+        ("a hook that wants more: ask again", now(Happened::SentBack), Next::Ask),
+        ("but not beyond the limit", spent(Happened::SentBack), Next::End(End::MaxTurns)),
+        ("nor after an abort", aborted(Happened::SentBack), Next::End(End::AbortedStreaming)),
     ];
     for (name, situation, expected) in rows {
         assert_eq!(next(&situation), expected, "{name}");

@@ -177,6 +177,7 @@ impl Command<'_> {
             Class::Nothing => part.assignments.is_empty(),
             Class::ReadOnly => {
                 !part.glob_asks
+                    && !self.finds_options(part)
                     && (part.program.as_deref() != Some("git") || repository::is_trusted(case, &self.around))
             }
             Class::AcceptEdits | Class::NeverByStar | Class::Other => false,
@@ -184,6 +185,22 @@ impl Command<'_> {
         harmless
             && part.assignments.iter().all(|assignment| assignment.safe)
             && self.operand_obstacle(part, case).is_none()
+    }
+
+    /// Whether a glob finds a file whose name the command would take for an option.
+    fn finds_options(&self, part: &Part) -> bool {
+        let globs = part.words.iter().filter_map(|word| match &word.value {
+            Value::Glob(glob) if glob.starts_with(['*', '?', '[', '-']) => Some(glob),
+            Value::Glob(_) | Value::Literal(_) | Value::Unknown { .. } => None,
+        });
+        globs.into_iter().any(|glob| {
+            self.directories.iter().any(|at| {
+                let found = expand(glob, at, self.around.fs);
+                found.paths.iter().any(|path| {
+                    path.strip_prefix(at).unwrap_or(path).as_os_str().as_encoded_bytes().starts_with(b"-")
+                })
+            })
+        })
     }
 
     fn is_accepted_edit(&self, part: &Part, case: &Case<'_>) -> bool {

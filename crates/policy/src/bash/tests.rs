@@ -5,6 +5,7 @@ use std::path::Path;
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::decision::{Danger, Decision, Reason};
+use crate::fs::FakeFs;
 use crate::ruleset::Source;
 use crate::testing::{Room, answer};
 use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
@@ -42,6 +43,13 @@ fn each_part_needs_its_own_permission() {
             ("'safe a'", '?'),
             ("timeout 5 safe a", 'A'),
             ("NODE_ENV=test safe a", 'A'),
+            ("time CI=1 safe a", 'A'),
+            // Here `time` is a program, and the assignment is the command that it runs.
+            ("command time CI=1 safe a", '?'),
+            ("CI=1 time CI=1 safe a", '?'),
+            ("safe a | time CI=1 safe a", '?'),
+            ("> /dev/null time CI=1 safe a", '?'),
+            ("\\time CI=1 safe a", '?'),
             ("LD_PRELOAD=x safe a", '?'),
             ("sudo safe a", '?'),
         ],
@@ -116,6 +124,19 @@ fn denied_commands_are_found_at_every_depth() {
                 ("CURL x", 'D'),
                 ("'curl' x", 'D'),
                 ("bash -c 'curl x'", 'D'),
+                // Values that the shell expands once more.
+                ("PS4='$(curl x)' make", 'D'),
+                ("export BASH_ENV='`curl x`'; make", 'D'),
+                ("x='a[$(curl x)]'; ((x))", 'D'),
+                ("[[ a -eq 'x[$(curl x)]' ]]", 'D'),
+                ("test -v 'x[`curl x`]'", 'D'),
+                ("printf -v 'x[$(curl x)]' a", 'D'),
+                ("read 'x[$(curl x)]'", 'D'),
+                // A shell looks for a script where programs are.
+                ("bash curl x", 'D'),
+                ("sh -e /usr/bin/curl x", 'D'),
+                (". curl x", 'D'),
+                ("source curl", 'D'),
                 ("git push origin", '?'),
                 ("git -C . push origin", '?'),
             ],
@@ -204,6 +225,20 @@ fn readers_stay_inside() {
         Default,
         &[("cat /fx/outside/data.txt", 'A'), ("cat link_out/data.txt", 'A'), ("cat /etc/passwd", '?')],
     );
+}
+
+#[test]
+fn a_glob_is_no_way_to_other_files_or_options() {
+    let mut room = Room::new();
+    // What the glob finds is read, but for the first, which is the pattern.
+    check(
+        &room,
+        Default,
+        &[("grep x *.txt", 'A'), ("grep /etc/pass* notes.txt", '?'), ("grep *.txt x", '?')],
+    );
+    check(&room, Default, &[("grep -e x /etc/pass*", '?'), ("grep -e x *.txt", 'A')]);
+    room.fs = FakeFs::with_files(["/fx/proj/-R", "/fx/proj/a.txt"]);
+    check(&room, Default, &[("grep x *", '?'), ("grep x ./*", 'A'), ("grep x a*", 'A'), ("wc ?R", '?')]);
 }
 
 #[test]
@@ -341,8 +376,8 @@ fn a_question_says_what_it_is_about() {
 fn only_the_own_repository_is_trusted() {
     let mut room = Room::new();
     check(&room, Default, &[("git status", 'A'), ("git -C . status", '?')]);
-    room.fs = crate::fs::FakeFs::with_files(["/fx/proj/HEAD", "/fx/proj/objects/", "/fx/proj/refs/"]);
+    room.fs = FakeFs::with_files(["/fx/proj/HEAD", "/fx/proj/objects/", "/fx/proj/refs/"]);
     check(&room, Default, &[("git status", '?')]);
-    room.fs = crate::fs::FakeFs::with_files(["/fx/proj/a"]).link("/fx/proj/.git", "/fx/outside/.git");
+    room.fs = FakeFs::with_files(["/fx/proj/a"]).link("/fx/proj/.git", "/fx/outside/.git");
     check(&room, Default, &[("git status", '?')]);
 }

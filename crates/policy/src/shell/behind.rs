@@ -4,7 +4,7 @@ use super::facts::plain_name;
 use super::inspect::Inspector;
 use super::spelling::written;
 use super::word::text_of;
-use super::{Value, Word, builtins, find, wrappers};
+use super::{Value, Word, builtins, find, interpreters, wrappers};
 
 /// How many wrappers may stand before one another until the rest is searched as text.
 const DEEPEST: usize = 8;
@@ -52,11 +52,17 @@ impl Inspector<'_> {
             }
             self.covered = covered;
         }
-        if wrappers::SHELLS.contains(&name.as_str()) {
+        if interpreters::SHELLS.contains(&name.as_str()) {
             self.shell(at, arguments);
+        }
+        if interpreters::SHELLS.contains(&name.as_str()) || matches!(name.as_str(), "source" | ".") {
+            self.program_file(arguments, depth);
         }
         if builtins::holds_commands(&name) {
             self.builtin(at, &name, arguments);
+        }
+        if builtins::expands_subscripts(&name) {
+            self.subscripts(arguments);
         }
         if name == "find" {
             let executed = find::executed(arguments);
@@ -103,6 +109,22 @@ impl Inspector<'_> {
         let rest: Vec<String> = arguments.iter().skip(command + 5).map(|word| text_of(&word.value)).collect();
         if !rest.is_empty() {
             self.unfollowed(&rest.join(" "));
+        }
+    }
+
+    /// `sh NAME` and `source NAME`: a name that is no file here is looked for where programs are.
+    fn program_file(&mut self, arguments: &[Word], depth: usize) {
+        let option = |word: &&Word| word.value.literal().is_some_and(|text| text.starts_with(['-', '+']));
+        let start = arguments.iter().take_while(option).count();
+        self.searched(arguments.get(start..).unwrap_or_default(), depth + 1);
+    }
+
+    /// Commands in `a[$(..)]`, which a builtin expands although the shell has left them alone.
+    fn subscripts(&mut self, arguments: &[Word]) {
+        for text in arguments.iter().filter_map(|word| word.value.literal()) {
+            if text.contains('[') && text.contains(['$', '`']) {
+                self.nested(text);
+            }
         }
     }
 

@@ -72,6 +72,15 @@ pub(super) fn holds_commands(name: &str) -> bool {
     )
 }
 
+/// Builtins that take arguments for names of variables or for arithmetic, and so expand a subscript in them.
+pub(super) fn expands_subscripts(name: &str) -> bool {
+    declares(name)
+        || matches!(
+            name,
+            "test" | "[" | "printf" | "read" | "unset" | "let" | "mapfile" | "readarray" | "getopts" | "wait"
+        )
+}
+
 /// `cd` to one plain directory.
 pub(super) fn change_directory(arguments: &[Word]) -> Facts {
     let plain = matches!(arguments, [only] if only.value.literal().is_some_and(|text| !text.is_empty() && !text.starts_with('-')));

@@ -224,7 +224,9 @@ fn by_row(row: &Row, sorted: &Arguments<'_>) -> Option<Facts> {
     };
     // `-D` decides what happens with devices; only to skip them is harmless.
     let devices = row.name.ends_with("grep") && sorted.has(&["-D"]);
-    if sorted.operands.len() > most || devices {
+    // A glob in place of the pattern finds files: the first is the pattern, the others are read.
+    let wild = sorted.operands.iter().take(skip).any(|pattern| matches!(pattern, Value::Glob(_)));
+    if sorted.operands.len() > most || devices || wild {
         return None;
     }
     let recursive = row.recursive.contains(&"*") || sorted.has(row.recursive);

@@ -1,9 +1,9 @@
 //! Compound commands: loops, conditions, groups, functions.
 
 use super::Kind;
-use super::cursor::{Parsed, Parser, WRONG};
+use super::cursor::{Inside, Parsed, Parser, WRONG};
 use super::lexer::leading_name;
-use super::syntax::{Harvest, Simple};
+use super::syntax::{Harvest, Piece, Simple};
 
 const OPENERS: &[&str] = &["if", "while", "until", "for", "case", "select", "function", "coproc", "{", "[["];
 
@@ -117,6 +117,7 @@ impl Parser<'_> {
         // A loop sets its variable, and a program could heed that.
         if !name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
             || name.ends_with("_proxy")
+            || name.starts_with("npm_")
         {
             self.found.note(Kind::Assignment);
         }
@@ -219,6 +220,7 @@ impl Parser<'_> {
         let start = self.at;
         self.at += 2;
         let mut words: Vec<String> = Vec::new();
+        let mut quoted: Vec<String> = Vec::new();
         loop {
             self.line_breaks()?;
             if self.take_keyword("]]") {
@@ -242,6 +244,7 @@ impl Parser<'_> {
             if word.raw.is_empty() {
                 return Err(WRONG);
             }
+            quoted.extend(word.pieces.iter().filter_map(quoted_expansion));
             words.push(word.raw);
         }
         if words.is_empty() {
@@ -249,17 +252,26 @@ impl Parser<'_> {
         }
         if super::conditions::evaluates(words.iter().map(String::as_str)) {
             self.found.note(Kind::Test);
+            // Arithmetic expands what the quotes have kept.
+            for text in &quoted {
+                self.inner(text, Inside::Expansions);
+            }
         }
         let text = self.since(start).to_owned();
         self.found.commands.push(Simple {
-            words: vec![super::syntax::RawWord {
-                raw: text.clone(),
-                pieces: vec![super::syntax::Piece::Quoted(text)],
-            }],
+            words: vec![super::syntax::RawWord { raw: text.clone(), pieces: vec![Piece::Quoted(text)] }],
             condition: true,
             hidden: self.hidden,
             ..Simple::default()
         });
         Ok(())
+    }
+}
+
+/// Quoted text in which an expansion would be found.
+fn quoted_expansion(piece: &Piece) -> Option<String> {
+    match piece {
+        Piece::Quoted(text) if text.contains(['$', '`']) => Some(text.clone()),
+        Piece::Quoted(_) | Piece::Plain(_) | Piece::Variable { .. } | Piece::Unknown => None,
     }
 }

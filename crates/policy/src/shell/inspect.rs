@@ -7,7 +7,7 @@ use super::syntax::{Fed, Harvest, RawWord, Simple};
 use super::{
     Assignment, Kind, LONGEST, Part, Place, Reach, Redirect, Script, Surroundings, Value, Way, Word,
 };
-use super::{assignment, builtins, facts, fallback, hidden, redirects, word, wrappers};
+use super::{assignment, builtins, facts, fallback, hidden, interpreters, redirects, word};
 
 /// How deep texts of commands inside texts are followed.
 pub(super) const DEEPEST_TEXT: usize = 10;
@@ -113,7 +113,7 @@ impl<'a> Inspector<'a> {
             .iter()
             .map(|given| {
                 let value = word::single(&given.value, &self.scope, &mut kinds);
-                self.scope.give(&given.name, value.literal().map(str::to_owned));
+                self.give(&given.name, value.literal());
                 let safe = assignment::is_safe(&given.name, &given.value.raw, &value);
                 (given.raw.clone(), Assignment { name: given.name.clone(), value, safe })
             })
@@ -187,6 +187,15 @@ impl<'a> Inspector<'a> {
         }
     }
 
+    /// Notes the value of a variable. Prompts, start-up files and arithmetic expand values once more, so commands in one
+    /// are searched.
+    fn give(&mut self, name: &str, value: Option<&str>) {
+        self.scope.give(name, value.map(str::to_owned));
+        if let Some(value) = value.filter(|value| value.contains(['$', '`']) && value.contains(['(', '`'])) {
+            self.nested(value);
+        }
+    }
+
     /// Variables that a builtin sets.
     fn note_values(&mut self, words: &[Word]) {
         let Some(name) = words.first().and_then(|word| word.value.literal()) else { return };
@@ -198,8 +207,8 @@ impl<'a> Inspector<'a> {
             let text = word.value.literal().unwrap_or(&word.raw);
             match text.split_once('=') {
                 Some((name, value)) if !reads => {
-                    let value = word.value.literal().map(|_| value.to_owned());
-                    self.scope.give(name, value);
+                    let value = word.value.literal().map(|_| value);
+                    self.give(name, value);
                 }
                 _ if reads => self.scope.forget(text),
                 _ => {}
@@ -221,7 +230,7 @@ impl<'a> Inspector<'a> {
     fn input_of_shells(&mut self, harvest: &Harvest) {
         let runs = |word: &RawWord| {
             let plain = facts::plain_name(word.raw.trim_matches(['\'', '"', '\\']));
-            wrappers::SHELLS.contains(&plain.as_str())
+            interpreters::SHELLS.contains(&plain.as_str())
                 || matches!(plain.as_str(), "source" | "." | "parallel" | "xargs")
         };
         let fed = |command: &Simple| {

@@ -1,9 +1,8 @@
-//! Words: quotes, escapes and expansions, up to where the word ends.
+//! Words: quotes and escapes, up to where the word ends. What begins with `$` or a backquote is in `expansions`.
 
 use super::Kind;
-use super::cursor::{Inside, Parsed, Parser, WRONG};
+use super::cursor::{Parsed, Parser, WRONG};
 use super::syntax::{Piece, RawWord};
-use super::{ansi, arithmetic};
 
 /// Whether the byte ends a word when it stands outside quotes.
 pub(super) fn ends_word(byte: u8) -> bool {
@@ -26,7 +25,7 @@ pub(super) fn leading_name(text: &str) -> &str {
 }
 
 /// Adds text to a list of pieces, to the last one where that is of the same sort.
-fn push(pieces: &mut Vec<Piece>, text: &str, quoted: bool) {
+pub(super) fn push(pieces: &mut Vec<Piece>, text: &str, quoted: bool) {
     match (pieces.last_mut(), quoted) {
         (Some(Piece::Plain(last)), false) | (Some(Piece::Quoted(last)), true) => last.push_str(text),
         (_, false) => pieces.push(Piece::Plain(text.to_owned())),
@@ -87,14 +86,14 @@ impl Parser<'_> {
         Ok(RawWord { raw: self.since(start).to_owned(), pieces })
     }
 
-    fn single_quoted(&mut self) -> Parsed<&'_ str> {
+    pub(super) fn single_quoted(&mut self) -> Parsed<&'_ str> {
         let rest = self.text.get(self.at + 1..).unwrap_or_default();
         let length = rest.find('\'').ok_or(WRONG)?;
         self.at += length + 2;
         Ok(rest.get(..length).unwrap_or_default())
     }
 
-    fn escape(&mut self, pieces: &mut Vec<Piece>) -> Parsed<()> {
+    pub(super) fn escape(&mut self, pieces: &mut Vec<Piece>) -> Parsed<()> {
         let next = self.rest().chars().nth(1).ok_or(WRONG)?;
         self.at += 1 + next.len_utf8();
         if matches!(next, ' ' | '\t' | '\n') {
@@ -178,225 +177,5 @@ impl Parser<'_> {
             length += line.len();
         }
         Ok(None)
-    }
-
-    /// Whatever begins with `$`.
-    pub(super) fn dollar(&mut self, pieces: &mut Vec<Piece>, quoted: bool) -> Parsed<()> {
-        match self.byte(1) {
-            Some(b'(') if self.byte(2) == Some(b'(') => self.arithmetic(pieces),
-            Some(b'(') => {
-                self.at += 2;
-                pieces.push(Piece::Unknown);
-                self.substitution()
-            }
-            Some(b'{') => self.parameter(pieces, quoted),
-            Some(b'[') => {
-                self.found.note(Kind::Variable);
-                let end = self.balanced(self.at + 1, b'[', b']')?;
-                self.searched_arithmetic(self.at + 2, end - 1);
-                self.at = end;
-                pieces.push(Piece::Unknown);
-                Ok(())
-            }
-            Some(b'\'') if !quoted => {
-                self.found.note(Kind::Quoting);
-                let (text, length) =
-                    ansi::decode(self.text.get(self.at + 2..).unwrap_or_default()).ok_or(WRONG)?;
-                self.at += 2 + length;
-                push(pieces, &text, true);
-                Ok(())
-            }
-            Some(b'"') if !quoted => {
-                self.found.note(Kind::Quoting);
-                self.at += 2;
-                if self.double_quoted(pieces)? > 0 {
-                    self.found.note(Kind::Substitution);
-                }
-                Ok(())
-            }
-            Some(b'0'..=b'9' | b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!') => {
-                self.found.note(Kind::Variable);
-                self.at += 2;
-                pieces.push(Piece::Unknown);
-                Ok(())
-            }
-            _ => {
-                let name = leading_name(self.text.get(self.at + 1..).unwrap_or_default()).to_owned();
-                self.at += 1 + name.len();
-                if name.is_empty() {
-                    push(pieces, "$", true);
-                } else {
-                    self.variable(pieces, name, quoted, false);
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn variable(&mut self, pieces: &mut Vec<Piece>, name: String, quoted: bool, guarded: bool) {
-        if name != "HOME" {
-            self.found.note(Kind::Variable);
-        }
-        pieces.push(Piece::Variable { name, quoted, guarded });
-    }
-
-    /// Parses commands up to the closing parenthesis, which ends the substitution.
-    pub(super) fn substitution(&mut self) -> Parsed<()> {
-        self.found.note(Kind::Substitution);
-        if !self.pending.is_empty() {
-            return Err(WRONG);
-        }
-        let outer = std::mem::replace(&mut self.hidden, true);
-        let result = self.deeper(|parser| {
-            parser.list()?;
-            parser.expect(")")
-        });
-        self.hidden = outer;
-        if self.pending.is_empty() { result } else { Err(WRONG) }
-    }
-
-    fn backquoted(&mut self, pieces: &mut Vec<Piece>, quoted: bool) -> Parsed<()> {
-        self.found.note(Kind::Substitution);
-        self.at += 1;
-        let mut text = String::new();
-        loop {
-            let rest = self.rest();
-            let length = rest.find(['`', '\\']).ok_or(WRONG)?;
-            text.push_str(rest.get(..length).unwrap_or_default());
-            self.at += length;
-            if self.take("`") {
-                break;
-            }
-            let next = self.rest().chars().nth(1).ok_or(WRONG)?;
-            self.at += 1 + next.len_utf8();
-            if !(matches!(next, '`' | '\\' | '$') || (quoted && next == '"')) {
-                text.push('\\');
-            }
-            text.push(next);
-        }
-        pieces.push(Piece::Unknown);
-        self.inner(&text, Inside::Commands);
-        Ok(())
-    }
-
-    fn parameter(&mut self, pieces: &mut Vec<Piece>, quoted: bool) -> Parsed<()> {
-        let inside = self.text.get(self.at + 2..).unwrap_or_default();
-        let name = leading_name(inside);
-        let after = inside.get(name.len()..).unwrap_or_default();
-        if !name.is_empty() && after.starts_with('}') {
-            self.at += 3 + name.len();
-            self.variable(pieces, name.to_owned(), quoted, false);
-            return Ok(());
-        }
-        self.found.note(Kind::Variable);
-        if inside.starts_with([' ', '\t', '\n', '|']) {
-            return Err(WRONG);
-        }
-        let guarded = !name.is_empty() && (after.starts_with(":?") || after.starts_with('?'));
-        self.at += 2;
-        self.deeper(|parser| parser.inside_braces(quoted))?;
-        if guarded {
-            pieces.push(Piece::Variable { name: name.to_owned(), quoted, guarded });
-        } else {
-            pieces.push(Piece::Unknown);
-        }
-        Ok(())
-    }
-
-    fn inside_braces(&mut self, quoted: bool) -> Parsed<()> {
-        let mut dropped = Vec::new();
-        loop {
-            dropped.clear();
-            match self.peek().ok_or(WRONG)? {
-                b'}' => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                b'\'' if !quoted => {
-                    self.single_quoted()?;
-                }
-                b'"' => {
-                    self.at += 1;
-                    if self.double_quoted(&mut dropped)? > 0 {
-                        self.found.note(Kind::Substitution);
-                    }
-                }
-                b'\\' => self.escape(&mut dropped)?,
-                b'$' => self.dollar(&mut dropped, quoted)?,
-                b'`' => self.backquoted(&mut dropped, quoted)?,
-                b'<' | b'>' if !quoted && self.byte(1) == Some(b'(') => {
-                    self.at += 2;
-                    self.substitution()?;
-                }
-                _ => self.at += self.rest().chars().next().map_or(1, char::len_utf8),
-            }
-        }
-    }
-
-    fn arithmetic(&mut self, pieces: &mut Vec<Piece>) -> Parsed<()> {
-        let end = self.balanced(self.at + 1, b'(', b')')?;
-        let inside = self.text.get(self.at + 3..end - 1).unwrap_or_default();
-        if let Some(number) = inside.strip_suffix(')').and_then(arithmetic::value) {
-            push(pieces, &number.to_string(), true);
-        } else {
-            self.found.note(Kind::Variable);
-            self.searched_arithmetic(self.at + 2, end - 1);
-            pieces.push(Piece::Unknown);
-        }
-        self.at = end;
-        Ok(())
-    }
-
-    /// Searches a stretch that may be arithmetic or commands: expansions are found either way, and what cannot be taken
-    /// apart is searched as it is.
-    pub(super) fn searched_arithmetic(&mut self, start: usize, end: usize) {
-        let text = self.text.get(start..end).unwrap_or_default();
-        if text.contains(['$', '`', ';', '|', '&', '<', '\n']) || text.contains(char::is_alphabetic) {
-            self.inner(text, Inside::Commands);
-        }
-    }
-
-    /// Finds the end of a stretch that begins with an opening bracket at the place given.
-    pub(super) fn balanced(&self, start: usize, open: u8, close: u8) -> Parsed<usize> {
-        let bytes = self.text.as_bytes();
-        let mut level = 0usize;
-        let mut at = start;
-        loop {
-            let byte = *bytes.get(at).ok_or(WRONG)?;
-            match byte {
-                b'\\' => at += 1,
-                b'\'' | b'"' => {
-                    at += 1;
-                    while *bytes.get(at).ok_or(WRONG)? != byte {
-                        at += if byte == b'"' && bytes.get(at) == Some(&b'\\') { 2 } else { 1 };
-                    }
-                }
-                _ if byte == open => level += 1,
-                _ if byte == close => {
-                    level = level.saturating_sub(1);
-                    if level == 0 {
-                        return Ok(at + 1);
-                    }
-                }
-                _ => {}
-            }
-            at += 1;
-        }
-    }
-
-    /// Looks for expansions only, in text where quotes mean nothing.
-    pub(super) fn expansions(&mut self) -> Parsed<()> {
-        let mut dropped = Vec::new();
-        loop {
-            dropped.clear();
-            let rest = self.rest();
-            self.at += rest.find(['$', '`', '\\']).unwrap_or(rest.len());
-            match self.peek() {
-                None => return Ok(()),
-                Some(b'\\') => self.at += 1 + self.rest().chars().nth(1).map_or(0, char::len_utf8),
-                Some(b'$') => self.dollar(&mut dropped, true)?,
-                Some(_) => self.backquoted(&mut dropped, true)?,
-            }
-        }
     }
 }

@@ -4,7 +4,7 @@ use super::facts::{self, Facts, plain_name};
 use super::spelling::{allow, deny, written};
 use super::syntax::Simple;
 use super::{AllowSpelling, Assignment, By, Class, Part, Reach, Redirect, Suggestion, Value, Word};
-use super::{assignment, builtins, checked, edits, operands, wrappers};
+use super::{assignment, builtins, checked, edits, interpreters, operands, wrappers};
 
 /// How many wrappers an allow rule looks through.
 const DEEPEST: usize = 8;
@@ -30,12 +30,12 @@ struct Stripped<'a> {
 
 /// A part that must be allowed.
 pub(super) fn judged(given: &Written<'_>) -> Part {
-    let stripped = strip(given.words);
+    let stripped = strip(given);
     let command = given.command;
     let name = stripped.words.first().and_then(|word| word.value.literal());
     let mut facts = facts::of(stripped.words);
     narrow(&mut facts, given, &stripped, name);
-    let fed = name.is_some_and(|name| wrappers::is_interpreter(&plain_name(name)))
+    let fed = name.is_some_and(|name| interpreters::is_interpreter(&plain_name(name)))
         && (!command.input.is_empty() || command.after_pipe || !command.redirects.is_empty());
     let raw = with_assignments(given, |_| true);
     let glob = stripped.words.iter().any(|word| matches!(word.value, Value::Glob(_)));
@@ -113,7 +113,13 @@ fn narrow(facts: &mut Facts, given: &Written<'_>, stripped: &Stripped<'_>, name:
 }
 
 /// Drops wrappers in their plain forms.
-fn strip(words: &[Word]) -> Stripped<'_> {
+fn strip<'a>(given: &Written<'a>) -> Stripped<'a> {
+    let words = given.words;
+    // `time` is a word of the shell only where a pipeline begins.
+    let mut timed = !given.command.after_pipe
+        && given.assignments.is_empty()
+        && given.redirects.is_empty()
+        && words.first().is_some_and(|word| word.raw == "time");
     let mut stripped = Stripped { words, wrapped: false, plain: true, more_arguments: false };
     for _ in 0..DEEPEST {
         let Some(count) = wrappers::allow_strips(stripped.words) else { break };
@@ -127,12 +133,13 @@ fn strip(words: &[Word]) -> Stripped<'_> {
         }
         stripped.plain &= matches!(name, "timeout" | "command" | "builtin");
         stripped.wrapped = true;
-        stripped.words = if name == "time" { without_assignments(rest) } else { rest };
+        stripped.words = if timed { without_assignments(rest) } else { rest };
+        timed = false;
     }
     stripped
 }
 
-/// `time` is a word of the shell: safe assignments may follow it.
+/// What follows the safe assignments that may stand after `time`.
 fn without_assignments(words: &[Word]) -> &[Word] {
     let safe = |word: &&Word| {
         word.raw.split_once('=').is_some_and(|(name, raw)| {
@@ -150,7 +157,7 @@ fn refuses_more(words: &[Word]) -> bool {
     let plain = plain_name(name);
     let arguments = words.get(1..).unwrap_or_default();
     wrappers::is_exact_only(&plain)
-        || wrappers::is_interpreter(&plain)
+        || interpreters::is_interpreter(&plain)
         || builtins::least_rule(&plain).is_some()
         || matches!(plain.as_str(), "git" | "jq" | "cd" | "make" | "tar" | "zip")
         || checked::facts(&plain, arguments).is_some()

@@ -114,17 +114,33 @@ fn begins_with(value: &Value, wanted: char) -> bool {
     }
 }
 
+/// Whether a format of `printf` may have `%n`, which gives a variable the count of what was printed.
+fn sets_variable(format: &str) -> bool {
+    let details = |c: char| c.is_ascii_digit() || "-+ #.*'hlLjzt".contains(c);
+    format == UNCERTAIN
+        || format.split('%').skip(1).any(|conversion| conversion.trim_start_matches(details).starts_with('n'))
+}
+
+/// Stands for a word that is not known.
+const UNCERTAIN: &str = "\0";
+
 /// Commands without files of which only some forms read; whether this is one.
 fn checked_talker(name: &str, arguments: &[Word]) -> Option<bool> {
-    let texts: Vec<&str> = arguments.iter().map(|word| word.value.literal().unwrap_or("\0")).collect();
+    let texts: Vec<&str> = arguments.iter().map(|word| word.value.literal().unwrap_or(UNCERTAIN)).collect();
     Some(match name {
         "pwd" => matches!(texts.as_slice(), [] | ["-L" | "-P"]),
-        "printf" => texts.first().is_some_and(|first| !first.starts_with('-') || *first == "--"),
+        "printf" => match texts.as_slice() {
+            ["--", format, ..] => !sets_variable(format),
+            [format, ..] => !format.starts_with('-') && !sets_variable(format),
+            [] => false,
+        },
         "history" => match texts.as_slice() {
             [] => true,
             [number] => !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()),
             _ => false,
         },
+        // A name that a glob finds could be an operator.
+        "test" | "[" if texts.contains(&UNCERTAIN) => false,
         "test" => !conditions::evaluates(texts.into_iter()),
         "[" => texts.last() == Some(&"]") && !conditions::evaluates(texts.into_iter()),
         _ => return None,

@@ -12,7 +12,7 @@ use crate::transport::{Connection, Incoming};
 pub(crate) fn connect(engine: Engine, options: &Options, environment: &Environment) -> Connection {
     let (engine_end, host_end) = link::pair();
     // What the options add to the environment is added by the engine.
-    let start = Start { options: options.clone(), env: environment.variables().clone() };
+    let start = Start::new(options.clone(), environment.variables().clone());
     let serving = tokio::spawn(async { drop(serve(engine, engine_end, start).await) });
     Connection {
         sender: host_end.sender,

@@ -131,14 +131,15 @@ impl HostBuilder {
         for (path, content) in files {
             stage.write(&path, content)?;
         }
-        options.cwd.get_or_insert_with(|| stage.workspace().to_string_lossy().into_owned());
+        let folder = || stage.workspace().to_string_lossy().into_owned();
+        let folder = PathBuf::from(options.cwd.get_or_insert_with(folder).as_str());
         let voice = prepare(script, way, program.as_deref(), &stage, &mut options).await?;
         let mut all = stage.env();
         all.extend(voice.env());
         all.extend(options.to_env());
         all.extend(env);
         let connection = match program {
-            Some(program) => Connection::process(&program, &options.to_args(), &all, &stage.workspace())?,
+            Some(program) => Connection::process(&program, &options.to_args(), &all, &folder)?,
             None => in_process(&voice, options.clone(), all)?,
         };
         let mut host = Host::new(Parts { connection, stage, voice, answers, deadline });
@@ -184,5 +185,5 @@ fn in_process(voice: &Voice, options: Options, env: BTreeMap<String, String>) ->
     if let Voice::Scripted(model) = voice {
         providers.add_script(SCRIPT, Arc::clone(model));
     }
-    Connection::in_process(Engine::new(providers), Start { options, env })
+    Connection::in_process(Engine::new(providers), Start::new(options, env))
 }

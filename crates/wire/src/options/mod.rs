@@ -89,6 +89,10 @@ pub struct Options {
     /// Who shows permission questions: `host` or `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_prompts: Option<String>,
+    /// How many milliseconds a permission question waits for its answer. None: as long as it takes; when they are over,
+    /// the answer is no.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_timeout_ms: Option<u64>,
     /// Go on with the last conversation in this directory.
     #[serde(
         default,

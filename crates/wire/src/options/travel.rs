@@ -95,6 +95,7 @@ impl Options {
             self.permission_prompt_tool.as_ref().map(PermissionPromptTool::as_str),
         );
         flags.value("permission-prompts", self.permission_prompts.as_ref());
+        flags.value("permission-timeout-ms", self.permission_timeout_ms);
         flags.value("tools", self.tools.as_ref().map(tool_names));
         flags.list("allowedTools", &self.allowed_rules());
         flags.list("disallowedTools", &self.disallowed_tools);

@@ -3,6 +3,7 @@
 mod ask;
 mod cold;
 mod interrupt;
+mod judging;
 mod loops;
 mod pace;
 mod parallel;
@@ -29,7 +30,7 @@ pub(super) struct Scenario {
     pub(super) beside: fn(&Lab) -> Result<Beside>,
 }
 
-const ALL: [Scenario; 12] = [
+const ALL: [Scenario; 13] = [
     Scenario { name: "cold", about: "spawn, one short reply, exit", play: cold::play, beside: nothing },
     Scenario { name: "loop", about: "one prompt, Bash turns", play: loops::bash, beside: loops::shell_alone },
     Scenario { name: "read-loop", about: "one prompt, Read turns", play: loops::read, beside: nothing },
@@ -81,6 +82,12 @@ const ALL: [Scenario; 12] = [
         about: "tools on 20,000 files, 200 MB",
         play: tools::play,
         beside: tools::ripgrep,
+    },
+    Scenario {
+        name: "judging",
+        about: "whether a command may run, under 20 rules",
+        play: judging::play,
+        beside: judging::alone,
     },
 ];
 

@@ -93,8 +93,9 @@ impl Tool for Grep {
     async fn run(&self, input: Input, call: Call) -> Output {
         let page = Page::of(&input);
         let cwd = call.workspace.cwd();
-        let workspace = call.workspace.clone();
-        let search = move |stop: &Stop| Search::of(&input, &page, &workspace).map(|search| search.run(stop));
+        let (workspace, sight) = (call.workspace.clone(), call.sight.clone());
+        let search =
+            move |stop: &Stop| Search::of(&input, &page, &workspace).map(|search| search.run(&sight, stop));
         let found = walk::on_threads(&call.cancel, search).await?;
         Ok(output::answer(found, &page, &cwd))
     }

@@ -14,6 +14,7 @@ use super::output::Page;
 use super::pattern::Pattern;
 use super::{Input, Mode};
 use crate::files::{self, Kind};
+use crate::permission::Sight;
 use crate::tools::walk::{self, Gaps, Names, Stop, Visit, Walk, Walked};
 use crate::tools::{Trouble, target};
 use crate::workspace::Workspace;
@@ -79,10 +80,15 @@ impl Search {
     }
 
     /// Does the work.
-    pub(super) fn run(&self, stop: &Stop) -> Found {
+    pub(super) fn run(&self, sight: &Sight, stop: &Stop) -> Found {
         let shelf = Mutex::new(Shelf::new(self.want));
         let reader = || Reader::new(self, stop, &shelf);
         match &self.place {
+            Place::File(path) if sight.hides(path) => Found {
+                what: self.sum_up(Vec::new(), &shelf),
+                gaps: Gaps { hidden: true, ..Gaps::default() },
+                is_binary: false,
+            },
             Place::File(path) => {
                 let mut reader = reader();
                 reader.read(path.clone());
@@ -91,8 +97,8 @@ impl Search {
                 Found { what: self.sum_up(vec![reader], &shelf), gaps, is_binary }
             }
             Place::Folder(root, names) => {
-                let Walked { visitors, mut gaps } =
-                    Walk { root, names: names.clone(), depth: None, stop }.run(reader);
+                let walk = Walk { root, names: names.clone(), sight: sight.clone(), depth: None, stop };
+                let Walked { visitors, mut gaps } = walk.run(reader);
                 gaps.unreadable += visitors.iter().map(|reader| reader.unreadable).sum::<usize>();
                 Found { what: self.sum_up(visitors, &shelf), gaps, is_binary: false }
             }

@@ -12,14 +12,13 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 use self::text::Span;
 use super::encoding::{self, Encoding};
 use super::fault::{self, not_a_file, unreadable};
-use super::target::{self, place};
+use super::target::{self, Site};
 use super::{Call, Example, Output, Tool, Touches, Trouble, lenient};
-use crate::files::{self, Kind, Stamp};
+use crate::files::{self, Kind, Spot, Stamp};
 use crate::workspace::Workspace;
 
 /// The tool.
@@ -61,7 +60,7 @@ impl Tool for Read {
     }
 
     async fn run(&self, input: Input, call: Call) -> Output {
-        let work = files::aside(move || read(&input, &call.workspace, &call.cancel)).await;
+        let work = files::aside(move || read(&input, &call)).await;
         work.unwrap_or_else(|error| Err(Trouble::Failed(error.to_string())))
     }
 
@@ -91,75 +90,75 @@ impl Tool for Read {
     }
 }
 
-fn read(input: &Input, workspace: &Workspace, cancel: &CancellationToken) -> Output {
-    let path = place(workspace, &input.file_path);
-    match files::kind(&path).map_err(|error| unreadable(&path, &error))? {
+fn read(input: &Input, call: &Call) -> Output {
+    let site = Site::of(call, &input.file_path)?;
+    match site.kind()? {
         Kind::File(_) => {}
-        Kind::Missing => return Err(Trouble::Failed(missing(&path, workspace))),
+        Kind::Missing => return Err(Trouble::Failed(missing(&site, &call.workspace))),
         Kind::Folder => {
             let text =
-                format!("EISDIR: {} is a folder, not a file. List it with Glob or ls.", path.display());
+                format!("EISDIR: {} is a folder, not a file. List it with Glob or ls.", site.path.display());
             return Err(Trouble::Failed(text));
         }
-        other => return Err(Trouble::Refused(not_a_file(&path, other))),
+        other => return Err(Trouble::Refused(not_a_file(&site.path, other))),
     }
-    if target::is_off_limits(&path) {
-        return Err(target::off_limits(&path));
+    if site.is_off_limits() {
+        return Err(target::off_limits(&site.path));
     }
-    match files::read(&path, LARGEST_TEXT) {
-        Ok((bytes, stamp)) => show(input, workspace, &path, bytes, stamp),
-        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-            read_large(input, workspace, &path, cancel)
-        }
-        Err(error) => Err(unreadable(&path, &error)),
+    match site.spot().read(LARGEST_TEXT) {
+        Ok((bytes, stamp)) => show(input, &call.workspace, &site, bytes, stamp),
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => read_large(input, call, &site),
+        Err(error) => Err(unreadable(&site.path, &error)),
     }
 }
 
 /// Reads a large file: as a whole if it makes sense only so, otherwise the part that is asked for.
-fn read_large(input: &Input, workspace: &Workspace, path: &Path, cancel: &CancellationToken) -> Output {
-    let head = head(path).map_err(|error| unreadable(path, &error))?;
+fn read_large(input: &Input, call: &Call, site: &Site) -> Output {
+    let (path, workspace) = (site.path.as_path(), &*call.workspace);
+    let head = head(site.spot()).map_err(|error| unreadable(path, &error))?;
     let asks_for_part = input.offset.is_some() || input.limit.is_some();
     let is_utf16 = encoding::is_utf16(&head);
     if is_whole(path, &head) || (asks_for_part && is_utf16) {
-        return match files::read(path, LARGEST) {
-            Ok((bytes, stamp)) => show(input, workspace, path, bytes, stamp),
+        return match site.spot().read(LARGEST) {
+            Ok((bytes, stamp)) => show(input, workspace, site, bytes, stamp),
             Err(error) => Err(unreadable(path, &error)),
         };
     }
-    let (file, stamp) = files::open(path).map_err(|error| unreadable(path, &error))?;
+    let (file, stamp) = site.spot().open().map_err(|error| unreadable(path, &error))?;
     if head.contains(&0) && !is_utf16 {
-        return Err(binary(workspace, path, stamp));
+        return Err(binary(workspace, site, stamp));
     }
     if !asks_for_part {
         return Err(too_large(path));
     }
-    let part = text::scan(file, input.span(), cancel).map_err(|error| unreadable(path, &error))?;
-    let Some(done) = part.show(path) else { return Err(binary(workspace, path, stamp)) };
-    target::note(workspace, path, stamp, None);
+    let part = text::scan(file, input.span(), &call.cancel).map_err(|error| unreadable(path, &error))?;
+    let Some(done) = part.show(path) else { return Err(binary(workspace, site, stamp)) };
+    site.note(workspace, stamp, None);
     Ok(done)
 }
 
 /// Picks the way of showing that fits the content.
-fn show(input: &Input, workspace: &Workspace, path: &Path, bytes: Vec<u8>, stamp: Stamp) -> Output {
+fn show(input: &Input, workspace: &Workspace, site: &Site, bytes: Vec<u8>, stamp: Stamp) -> Output {
+    let path = site.path.as_path();
     // Even one that cannot be shown is known from now on: otherwise a damaged picture could never be overwritten.
     if let Some(format) = image::format(&bytes) {
-        target::note(workspace, path, stamp, None);
+        site.note(workspace, stamp, None);
         return image::show(path, &bytes, format);
     }
     if pdf::is_pdf(&bytes) {
-        target::note(workspace, path, stamp, None);
+        site.note(workspace, stamp, None);
         return pdf::show(path, &bytes, input.pages.as_deref());
     }
-    let Some(decoded) = encoding::decode(bytes) else { return Err(binary(workspace, path, stamp)) };
+    let Some(decoded) = encoding::decode(bytes) else { return Err(binary(workspace, site, stamp)) };
     let known = (decoded.encoding != Encoding::Broken).then_some(decoded.text.as_str());
     if is_notebook(path)
         && let Some(done) = notebook::show(path, &decoded.text, input.span())
     {
-        target::note(workspace, path, stamp, known);
+        site.note(workspace, stamp, known);
         return Ok(done);
     }
     let (done, whole) = text::show(path, &decoded.text, input.span());
-    target::note(workspace, path, stamp, known.filter(|_| whole));
+    site.note(workspace, stamp, known.filter(|_| whole));
     Ok(done)
 }
 
@@ -170,8 +169,8 @@ impl Input {
 }
 
 /// The first bytes of a file: enough to tell what it is.
-fn head(path: &Path) -> io::Result<Vec<u8>> {
-    let (file, _) = files::open(path)?;
+fn head(spot: &Spot) -> io::Result<Vec<u8>> {
+    let (file, _) = spot.open()?;
     let mut head = Vec::new();
     file.take(64).read_to_end(&mut head)?;
     Ok(head)
@@ -187,11 +186,11 @@ fn is_notebook(path: &Path) -> bool {
 }
 
 /// Says that a file is no text. The model knows it from now on, as far as one can, and may have it overwritten.
-fn binary(workspace: &Workspace, path: &Path, stamp: Stamp) -> Trouble {
-    target::note(workspace, path, stamp, None);
+fn binary(workspace: &Workspace, site: &Site, stamp: Stamp) -> Trouble {
+    site.note(workspace, stamp, None);
     let text = format!(
         "{} is a binary file: it has no text to show. Look at it with a program; Write can replace it.",
-        path.display()
+        site.path.display()
     );
     Trouble::Refused(text)
 }
@@ -206,8 +205,8 @@ fn too_large(path: &Path) -> Trouble {
 }
 
 /// Says that a file is not there, from where it was looked for, and which name may have been meant.
-fn missing(path: &Path, workspace: &Workspace) -> String {
-    let cwd = workspace.cwd();
+fn missing(site: &Site, workspace: &Workspace) -> String {
+    let (path, cwd) = (site.path.as_path(), workspace.cwd());
     let gone =
         if matches!(files::kind(&cwd), Ok(Kind::Folder)) { "" } else { ", which does not exist any more" };
     if files::blocker(path).is_some() || files::link_target(path).is_some() {
@@ -216,7 +215,7 @@ fn missing(path: &Path, workspace: &Workspace) -> String {
     let text =
         format!("File does not exist: {}. The current folder is {}{gone}.", path.display(), cwd.display());
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return text };
-    let names = files::names(folder, 2000);
+    let names = site.spot().names(2000);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     match similar::get_close_matches(&*name.to_string_lossy(), &names, 1, 0.6).first() {
         Some(near) => format!("{text} Did you mean {}?", folder.join(near).display()),

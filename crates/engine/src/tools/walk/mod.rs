@@ -1,6 +1,7 @@
 //! Walking a folder the way ripgrep does, on several threads: ignored and hidden files are left out, and the walk ends
 //! soon after nobody waits for it any more. Glob and Grep share it; what they do with a file is theirs.
 
+mod guard;
 mod ignored;
 mod names;
 mod stop;
@@ -17,7 +18,9 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 
 use super::{Trouble, fault};
 use crate::files::{self, Kind};
+use crate::permission::Sight;
 use crate::workspace::Workspace;
+use guard::Guard;
 use ignored::{Ignored, Word};
 
 pub(super) use names::{Names, is_plain};
@@ -38,6 +41,8 @@ pub(super) struct Walk<'a> {
     pub(super) root: &'a Path,
     /// Which files count.
     pub(super) names: Arc<Names>,
+    /// Which files may be seen.
+    pub(super) sight: Sight,
     /// How many levels it goes down; all of them if not said.
     pub(super) depth: Option<usize>,
     /// Ends it early.
@@ -59,6 +64,8 @@ pub(super) struct Gaps {
     pub(super) unreadable: usize,
     /// Ignore files that were not followed.
     pub(super) rules: Vec<PathBuf>,
+    /// Whether a rule denies reading something that would have counted.
+    pub(super) hidden: bool,
 }
 
 impl Walk<'_> {
@@ -69,7 +76,8 @@ impl Walk<'_> {
         // A link is walked through only when it is the root itself, and then only with a slash behind it.
         let root = if self.root.is_symlink() { self.root.join("") } else { self.root.to_path_buf() };
         let ignored = Arc::new(Ignored::below(&root));
-        self.builder(&root, ignored.clone()).build_parallel().run(|| {
+        let guard = Arc::new(Guard::new(&root, self.sight.clone(), self.depth));
+        self.builder(&root, ignored.clone(), guard.clone()).build_parallel().run(|| {
             let mut tour = Tour { visitor: Some(visitor()), home: &home };
             let (stop, unreadable) = (self.stop, &unreadable);
             Box::new(move |entry| {
@@ -86,11 +94,15 @@ impl Walk<'_> {
             })
         });
         let visitors = home.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let gaps = Gaps { unreadable: unreadable.into_inner(), rules: ignored.left_out() };
+        let gaps = Gaps {
+            unreadable: unreadable.into_inner(),
+            rules: ignored.left_out(),
+            hidden: guard.has_hidden(),
+        };
         Walked { visitors, gaps }
     }
 
-    fn builder(&self, root: &Path, ignored: Arc<Ignored>) -> WalkBuilder {
+    fn builder(&self, root: &Path, ignored: Arc<Ignored>, guard: Arc<Guard>) -> WalkBuilder {
         let threads = match self.depth {
             Some(1) => 1,
             _ => available_parallelism().map_or(2, usize::from).clamp(2, 12),
@@ -99,7 +111,9 @@ impl Walk<'_> {
         // The library's own filters would read any file that has the right name.
         builder.standard_filters(false).max_depth(self.depth).threads(threads);
         let (names, root, stop) = (self.names.clone(), root.to_path_buf(), self.stop.clone());
-        builder.filter_entry(move |entry| !stop.asked() && counts(entry, &root, &names, &ignored));
+        builder.filter_entry(move |entry| {
+            !stop.asked() && counts(entry, &root, &names, &ignored) && enters(entry, &ignored, &guard)
+        });
         builder
     }
 }
@@ -118,16 +132,26 @@ fn counts(entry: &DirEntry, root: &Path, names: &Names, ignored: &Ignored) -> bo
         names.include(below)
     };
     let is_hidden = !names.name_hidden() && entry.file_name().as_encoded_bytes().starts_with(b".");
-    let counts = is_named
+    is_named
         && match ignored.word(path, is_folder) {
             Word::Ignored => false,
             Word::Wanted => true,
             Word::Nothing => !is_hidden,
-        };
-    if counts && is_folder {
-        ignored.enter(path);
+        }
+}
+
+/// Whether an entry that counts may be seen; a folder is then prepared for.
+fn enters(entry: &DirEntry, ignored: &Ignored, guard: &Guard) -> bool {
+    if entry.depth() == 0 {
+        return true;
     }
-    counts
+    if guard.hides(entry) {
+        return false;
+    }
+    if entry.file_type().is_some_and(|kind| kind.is_dir()) {
+        ignored.enter(entry.path());
+    }
+    true
 }
 
 fn is_not_on_disk(folder: &Path) -> bool {
@@ -189,6 +213,9 @@ pub(super) fn gaps(gaps: &Gaps, out_of_time: bool, cwd: &Path) -> String {
     let mut text = String::new();
     if gaps.unreadable > 0 {
         text.push_str(&format!("\n(Files or folders that could not be read: {}.)", gaps.unreadable));
+    }
+    if gaps.hidden {
+        text.push_str("\n(Something was left out because a permission rule denies reading it.)");
     }
     text.push_str(&ignored::gap(&gaps.rules, cwd));
     if out_of_time {

@@ -23,7 +23,8 @@ fn a_walk_that_should_stop_visits_nothing() {
     fs::write(folder.path().join("a"), "").unwrap();
     let stop = Stop::default();
     stop.ask();
-    Walk { root: folder.path(), names: Arc::default(), depth: None, stop: &stop }.run(|| Never);
+    Walk { root: folder.path(), names: Arc::default(), sight: Sight::default(), depth: None, stop: &stop }
+        .run(|| Never);
 }
 
 /// All files that Glob finds, sorted, and what it says besides.
@@ -188,7 +189,13 @@ fn all_ignore_files_together_have_a_limit() {
         fs::create_dir(&below).unwrap();
         fs::write(below.join(".gitignore"), format!("{}\n", "# remark\n".repeat(25_000))).unwrap();
     }
-    let walk = Walk { root: folder.path(), names: Arc::default(), depth: None, stop: &Stop::default() };
+    let walk = Walk {
+        root: folder.path(),
+        names: Arc::default(),
+        sight: Sight::default(),
+        depth: None,
+        stop: &Stop::default(),
+    };
     let left_out = walk.run(|| Nobody).gaps.rules.len();
     assert!((5..20).contains(&left_out), "{left_out}");
 }
@@ -264,11 +271,70 @@ async fn where_a_search_cannot_begin_the_reason_is_named() {
 fn what_a_search_could_not_look_at_is_said() {
     let cwd = Path::new("/w");
     assert_eq!(gaps(&Gaps::default(), false, cwd), "");
-    let some = Gaps { unreadable: 2, rules: vec!["/w/.ignore".into(), "/etc/x".into()] };
+    let some = Gaps { unreadable: 2, rules: vec!["/w/.ignore".into(), "/etc/x".into()], hidden: false };
     assert_eq!(
         gaps(&some, true, cwd),
         "\n(Files or folders that could not be read: 2.)\n(Ignore files that are no regular files, cannot be read or \
          are too large were not followed: .ignore, /etc/x.)\n(Ended for lack of time; there may be more. Search a \
          smaller folder.)"
     );
+}
+
+/// A tree with a folder and files of which some may not be read.
+fn with_secrets() -> Bench {
+    let bench = Bench::new(&[
+        ("a.txt", "needle"),
+        ("secrets/key.txt", "needle"),
+        ("sub/secrets/key.txt", "needle"),
+        ("sub/b.txt", "needle"),
+        ("SUB/Key.pem", "needle"),
+    ]);
+    symlink("secrets/key.txt", bench.path("link.txt")).unwrap();
+    symlink("sub", bench.path("way")).unwrap();
+    bench.denying(&["Read(secrets/**)", "Read(*.pem)"])
+}
+
+const LEFT_OUT: &str = "(Something was left out because a permission rule denies reading it.)";
+
+#[tokio::test]
+async fn glob_leaves_out_what_may_not_be_read() {
+    let bench = with_secrets();
+    let (names, notes) = found(&bench).await;
+    assert_eq!((names, notes.as_str()), (vec!["a.txt".to_owned(), "sub/b.txt".to_owned()], LEFT_OUT));
+    for named in ["secrets/key.txt", "link.txt", "{secrets,x}/*", "SUB/*", "SUB/Key.pem"] {
+        let said = bench.says("Glob", json!({"pattern": named})).await;
+        assert_eq!(said, format!("No files found\n{LEFT_OUT}"), "{named}");
+    }
+    // Where the rule does not matter, nothing is said about it.
+    assert_eq!(bench.says("Glob", json!({"pattern": "*.t?t", "path": "sub"})).await, "sub/b.txt");
+}
+
+#[tokio::test]
+async fn grep_leaves_out_what_may_not_be_read() {
+    let bench = with_secrets();
+    let said = bench.says("Grep", json!({"pattern": "needle", "output_mode": "content"})).await;
+    assert_eq!(said, format!("a.txt:1:needle\nsub/b.txt:1:needle\n{LEFT_OUT}"));
+    let said =
+        bench.says("Grep", json!({"pattern": "needle", "output_mode": "content", "path": "way"})).await;
+    assert_eq!(said, format!("way/b.txt:1:needle\n{LEFT_OUT}"));
+    for path in ["secrets/key.txt", "link.txt"] {
+        let said =
+            bench.says("Grep", json!({"pattern": "needle", "output_mode": "content", "path": path})).await;
+        assert!(said.ends_with(LEFT_OUT) && !said.contains("needle"), "{said}");
+    }
+}
+
+#[test]
+fn what_may_not_be_read_is_not_even_visited() {
+    struct Watch;
+    impl Visit for Watch {
+        fn file(&mut self, file: DirEntry) {
+            let path = file.path().to_string_lossy().into_owned();
+            assert!(["a.txt", "b.txt", "way"].iter().any(|name| path.ends_with(name)), "visited {path}");
+        }
+    }
+    let bench = with_secrets();
+    let (stop, sight) = (Stop::default(), bench.sight());
+    let walk = Walk { root: bench.root(), names: Arc::default(), sight, depth: None, stop: &stop };
+    assert!(walk.run(|| Watch).gaps.hidden);
 }

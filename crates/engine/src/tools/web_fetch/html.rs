@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_piece_may_end_anywhere() {
-        let html = format!("<p>{}</p>", "<b>é</b>, ".repeat(10_000));
-        assert_eq!(markdown(&html).matches("**é**,").count(), 10_000);
+        let html = format!("<p>{}</p>", "<b>é</b>, ".repeat(1_000));
+        assert_eq!(markdown(&html).matches("**é**,").count(), 1_000);
     }
 }

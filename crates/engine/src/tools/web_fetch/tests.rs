@@ -16,6 +16,7 @@ use super::*;
 use crate::consult::Consult;
 use crate::cost::Ledger;
 use crate::engine::Engine;
+use crate::permission::{ModeSwitch, Sight};
 use crate::tasks::Tasks;
 use crate::workspace::Workspace;
 
@@ -59,10 +60,15 @@ fn call(folder: &TempDir, replies: Value) -> (Call, Arc<Scripted>) {
     let policy = Policy::default();
     let model = String::from("scripted:reader");
     let env = BTreeMap::from([(guard::VARIABLE.to_owned(), "1".to_owned())]);
+    let workspace = Arc::new(Workspace::new(folder.path().into(), folder.path().join("spill"), env));
     let call = Call {
         id: "toolu_1".into(),
-        workspace: Arc::new(Workspace::new(folder.path().into(), folder.path().join("spill"), env)),
+        place: None,
+        written: None,
+        mode: ModeSwitch::unheard(&workspace),
+        workspace,
         tasks: Tasks::new(mpsc::unbounded_channel().0),
+        sight: Sight::default(),
         agents: None,
         consult: Consult::new(Engine::new(providers), Ledger::default(), model, policy, "session".into()),
         cancel: CancellationToken::new(),

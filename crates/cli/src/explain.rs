@@ -1,0 +1,80 @@
+//! `whimbrel permissions explain`: why a call would be allowed, asked about or refused.
+
+use std::io::{self, Write};
+
+use whimbrel_engine::permission::explain::{Deciding, Explanation, Judged, explain};
+use whimbrel_engine::{Engine, Start};
+use whimbrel_models::providers::Providers;
+use whimbrel_wire::permission::PermissionUpdate;
+
+/// Explains a call to a person, or as JSON to a program. The error is a text for stderr.
+pub(crate) fn run(start: Start, call: &str, as_json: bool) -> Result<(), String> {
+    let engine = Engine::new(Providers::offline());
+    let explanation = explain(&engine, start, call).map_err(|error| error.to_string())?;
+    let text = match as_json {
+        true => serde_json::to_string_pretty(&explanation).map_err(|error| error.to_string())? + "\n",
+        false => page(&explanation),
+    };
+    io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())
+}
+
+/// The explanation for a person.
+fn page(explanation: &Explanation) -> String {
+    let Explanation { judged, mode, suggestions, warnings, .. } = explanation;
+    let mut page = format!("{} in the mode {mode}\n", judged.decision);
+    tell(judged, 1, &mut page);
+    if !suggestions.is_empty() {
+        page += "  An answer for good would be:\n";
+        for suggestion in suggestions {
+            page += &format!("    {}\n", suggested(suggestion));
+        }
+    }
+    for warning in warnings.iter().flat_map(|warning| warning.lines()) {
+        page += &format!("  Note: {warning}\n");
+    }
+    page
+}
+
+fn tell(judged: &Judged, depth: usize, page: &mut String) {
+    let indent = "  ".repeat(depth);
+    match &judged.rule {
+        Some(rule) => *page += &format!("{indent}{}\n", stands(rule)),
+        None => *page += &format!("{indent}{}\n", judged.reason),
+    }
+    for part in &judged.parts {
+        *page += &format!("{indent}{}: {}\n", part.judged.decision, part.text);
+        tell(&part.judged, depth + 1, page);
+    }
+}
+
+fn stands(rule: &Deciding) -> String {
+    let place = match (&rule.file, rule.line) {
+        (Some(file), Some(line)) => format!("{}, line {line}", file.display()),
+        (Some(file), None) => file.display().to_string(),
+        (None, _) => rule.source.clone(),
+    };
+    format!("The {} rule {} decides ({place}).", rule.behavior, rule.text)
+}
+
+fn suggested(update: &PermissionUpdate) -> String {
+    let destination = update.destination();
+    match update {
+        PermissionUpdate::AddRules { rules, behavior, .. }
+        | PermissionUpdate::ReplaceRules { rules, behavior, .. }
+        | PermissionUpdate::RemoveRules { rules, behavior, .. } => {
+            let rules: Vec<String> = rules
+                .iter()
+                .map(|rule| match &rule.rule_content {
+                    Some(content) => format!("{}({content})", rule.tool_name),
+                    None => rule.tool_name.clone(),
+                })
+                .collect();
+            format!("{behavior} {} ({destination})", rules.join(", "))
+        }
+        PermissionUpdate::SetMode { mode, .. } => format!("the mode {mode} ({destination})"),
+        PermissionUpdate::AddDirectories { directories, .. }
+        | PermissionUpdate::RemoveDirectories { directories, .. } => {
+            format!("work in {} too ({destination})", directories.join(", "))
+        }
+    }
+}

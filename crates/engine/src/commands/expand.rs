@@ -1,0 +1,126 @@
+//! A command file becomes a prompt: arguments are filled in, commands in it are run, files that it names are shown, and
+//! the model answers.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::Block;
+use whimbrel_wire::content::{Content, ResultContent};
+use whimbrel_wire::hook::HookEvent;
+use whimbrel_wire::message::User;
+
+use super::loan::Loan;
+use super::template::{self, Piece};
+use super::{CommandFile, answer};
+use crate::agent::Agent;
+use crate::context::attach;
+use crate::hooks::{Scene, joined};
+use crate::ids;
+use crate::opening;
+use crate::turn::{self, Ending};
+use crate::verdict::End;
+use crate::workshop::{Wanted, Workshop};
+
+/// The tool that runs commands.
+const BASH: &str = "Bash";
+
+/// A command file that was called.
+pub struct Expansion {
+    /// The file.
+    pub file: Arc<CommandFile>,
+    /// Its body.
+    pub body: String,
+    /// What followed its name.
+    pub arguments: String,
+    /// The prompt that called it.
+    pub prompt: User,
+    /// The permission mode, for the transcript.
+    pub mode: String,
+    /// What the turn has by the file's leave.
+    pub loan: Loan,
+}
+
+/// Makes the prompt and has the model answer it.
+pub async fn run(agent: &mut Agent, expansion: Expansion, cancel: &CancellationToken) -> Ending {
+    let Expansion { file, body, arguments, prompt, mode, loan } = expansion;
+    let pieces = template::fill(&body, &arguments);
+    let made = match cancel.run_until_cancelled(make(agent, pieces)).await {
+        Some(made) => made,
+        None => {
+            agent.conversation.command(&prompt, "Interrupted.").await;
+            return Ending::new(End::AbortedStreaming);
+        }
+    };
+    let Made { text, said } = match made {
+        Ok(made) => made,
+        Err(why) => return answer(agent, &prompt, format!("/{} was not run. {why}", file.name)).await,
+    };
+    let uuid = prompt.uuid.clone();
+    let told = |scene: &Scene| scene.user_prompt_expansion(&file.name, &arguments, text.as_str());
+    let expanded = agent.bench.gate.lookout.raise(HookEvent::UserPromptExpansion, told, cancel).await;
+    if !expanded.blocked.is_empty() {
+        let why = joined(&expanded.blocked);
+        return answer(agent, &prompt, format!("/{} was not run. A hook stops it: {why}", file.name)).await;
+    }
+    let submitted = match opening::submit(agent, uuid.as_deref(), &text, cancel).await {
+        Ok(submitted) => submitted,
+        Err(ending) => return ending,
+    };
+    attach::mentioned(agent, &said).await;
+    let content = content(&file.name, &arguments, text, prompt.message.content);
+    agent.conversation.prompt(uuid.as_deref().unwrap_or_default(), &content, &mode);
+    turn::brief(agent, &[expanded.contexts, submitted.contexts].concat());
+    let ending = turn::run(agent, cancel).await;
+    drop(loan);
+    ending
+}
+
+/// A prompt that was made of a file.
+struct Made {
+    /// All of it.
+    text: String,
+    /// What the file and the person say in it, without what commands answered.
+    said: String,
+}
+
+async fn make(agent: &mut Agent, pieces: Vec<Piece>) -> Result<Made, String> {
+    let mut made = Made { text: String::new(), said: String::new() };
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => {
+                made.text.push_str(&text);
+                made.said.push_str(&text);
+            }
+            Piece::Run(command) => made.text.push_str(&output(agent, &command).await?),
+        }
+    }
+    Ok(made)
+}
+
+/// What a command prints, permission granted. One that fails says so in its place; the error is that it may not run.
+async fn output(agent: &mut Agent, command: &str) -> Result<String, String> {
+    if agent.bench.toolbox.find(BASH).is_none() {
+        return Err(format!("It needs `{command}`, and {BASH} is not among the tools of this session."));
+    }
+    let mut workshop = Workshop::new(agent.bench.clone());
+    let input = json!({"command": command});
+    workshop.take(Wanted { id: ids::task('c'), tool: BASH.into(), input, bad_input: None });
+    workshop.reply_complete();
+    let Some(made) = workshop.next().await else { return Ok(String::new()) };
+    if let Some(refused) = made.denial {
+        agent.denials.add(refused.denial);
+        return Err(format!("It needs `{command}`. {}", refused.message));
+    }
+    Ok(match made.content {
+        ResultContent::Text(text) => text,
+        ResultContent::Blocks(blocks) => Content::Blocks(blocks).joined_text(),
+    })
+}
+
+/// The prompt as the model gets it: which command it was, what it says, and whatever else the host sent along.
+fn content(name: &str, arguments: &str, text: String, sent: Content) -> Content {
+    let head = format!("<command-name>/{name}</command-name>\n<command-args>{arguments}</command-args>");
+    let others = sent.into_blocks().into_iter().filter(|block| !matches!(block, Block::Text { .. }));
+    Content::Blocks([Block::text(head), Block::text(text)].into_iter().chain(others).collect())
+}

@@ -1,0 +1,80 @@
+//! What a command file lends to its turn: allow rules and a model. All of it is taken back when the turn is over, however
+//! it ends.
+
+use std::path::Path;
+
+use whimbrel_models::Thinking;
+
+use crate::knobs::{Knobs, KnobsWriter};
+use crate::permission::Rights;
+
+/// Something lent. Dropped, it is taken back.
+#[must_use]
+pub struct Loan {
+    rights: Option<Rights>,
+    knobs: Option<(KnobsWriter, Knobs, Knobs)>,
+}
+
+impl Loan {
+    /// Nothing lent yet.
+    pub fn nothing() -> Self {
+        Self { rights: None, knobs: None }
+    }
+
+    /// Lends allow rules of a file. Gives what is wrong with them.
+    pub fn rules(&mut self, rights: &Rights, file: &Path, rules: Vec<String>) -> Vec<String> {
+        self.rights = Some(rights.clone());
+        rights.lend(file, rules)
+    }
+
+    /// Lends a model.
+    pub fn model(&mut self, knobs: &KnobsWriter, model: String) {
+        let before = knobs.borrow().clone();
+        // A limit on thinking was meant for the other model.
+        let thinking = before.thinking.filter(|thinking| *thinking == Thinking::Disabled);
+        let lent = Knobs { model, thinking, ..before.clone() };
+        knobs.send_replace(lent.clone());
+        self.knobs = Some((knobs.clone(), lent, before));
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        if let Some(rights) = self.rights.take() {
+            rights.take_back();
+        }
+        if let Some((knobs, lent, before)) = self.knobs.take() {
+            // What the host has turned meanwhile stays as it is.
+            knobs.send_if_modified(|now| {
+                let untouched = *now == lent;
+                if untouched {
+                    *now = before;
+                }
+                untouched
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::watch;
+
+    use super::*;
+
+    #[test]
+    fn a_lent_model_is_taken_back_unless_the_host_chose_another() {
+        let knobs = |model: &str| Knobs { model: model.into(), ..Knobs::default() };
+        let writer = watch::Sender::new(knobs("a"));
+        let mut loan = Loan::nothing();
+        loan.model(&writer, "b".into());
+        assert_eq!(writer.borrow().model, "b");
+        drop(loan);
+        assert_eq!(*writer.borrow(), knobs("a"));
+        let mut loan = Loan::nothing();
+        loan.model(&writer, "b".into());
+        writer.send_modify(|knobs| knobs.model = "c".into());
+        drop(loan);
+        assert_eq!(writer.borrow().model, "c");
+    }
+}

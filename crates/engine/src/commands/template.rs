@@ -1,0 +1,153 @@
+//! The body of a command file as a template, pure: what is filled in from the prompt, and what a shell answers.
+//!
+//! A template is taken apart before anything is filled in, so that nothing in an argument is taken for a command.
+
+/// A part of a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// Text for the model.
+    Text(String),
+    /// A command whose output takes its place.
+    Run(String),
+}
+
+/// Takes a template apart and fills in the arguments: `$ARGUMENTS` is all of them, `$1` the first word. If the template
+/// has no place for them, they are put at its end.
+pub fn fill(template: &str, arguments: &str) -> Vec<Piece> {
+    let words = words(arguments);
+    let mut used = false;
+    let mut pieces: Vec<Piece> = apart(template)
+        .into_iter()
+        .map(|piece| match piece {
+            Piece::Text(text) => Piece::Text(filled(&text, arguments, &words, &mut used)),
+            Piece::Run(command) => Piece::Run(filled(&command, arguments, &words, &mut used)),
+        })
+        .collect();
+    if !used && !arguments.is_empty() {
+        pieces.push(Piece::Text(format!("\n\nARGUMENTS: {arguments}")));
+    }
+    pieces
+}
+
+/// Text and commands: `` !`command` `` after a blank or at the beginning of a line, or a fence that begins with `` ```! ``.
+fn apart(template: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some(at) = rest.find('!') {
+        // What comes right after a command is not at the beginning of a line.
+        let earlier = text.chars().next_back().or((!pieces.is_empty()).then_some('`'));
+        let before = |at: usize| rest[..at].chars().next_back().or(earlier);
+        let fence = rest[..at].ends_with("```") && before(at - 3).is_none_or(|c| c == '\n');
+        let found = if fence { fenced(&rest[at + 1..]) } else { spanned(&rest[at + 1..], before(at)) };
+        let Some((command, after)) = found else {
+            text.push_str(&rest[..=at]);
+            rest = &rest[at + 1..];
+            continue;
+        };
+        text.push_str(&rest[..if fence { at - 3 } else { at }]);
+        if !text.is_empty() {
+            pieces.push(Piece::Text(std::mem::take(&mut text)));
+        }
+        pieces.push(Piece::Run(command.trim().to_owned()));
+        rest = after;
+    }
+    text.push_str(rest);
+    if !text.is_empty() {
+        pieces.push(Piece::Text(text));
+    }
+    pieces
+}
+
+/// The command between backticks that follow a mark, and what comes after.
+fn spanned(rest: &str, before: Option<char>) -> Option<(&str, &str)> {
+    if !before.is_none_or(char::is_whitespace) {
+        return None;
+    }
+    let (command, after) = rest.strip_prefix('`')?.split_once('`')?;
+    (!command.trim().is_empty()).then_some((command, after))
+}
+
+/// The commands in a fence whose first line follows, and what comes after.
+fn fenced(rest: &str) -> Option<(&str, &str)> {
+    let (first, body) = rest.split_once('\n')?;
+    let (command, after) = body.split_once("\n```")?;
+    (first.trim().is_empty() && !command.trim().is_empty()).then_some((command, after))
+}
+
+/// The words of the arguments; quotes hold a word together.
+fn words(arguments: &str) -> Vec<String> {
+    shlex::split(arguments).unwrap_or_else(|| arguments.split_whitespace().map(str::to_owned).collect())
+}
+
+fn filled(text: &str, all: &str, words: &[String], used: &mut bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        if let Some(after) = rest.strip_prefix("ARGUMENTS") {
+            out.push_str(all);
+            rest = after;
+        } else if let Some(number) = rest[..digits].parse().ok().filter(|number: &usize| *number > 0) {
+            out.push_str(words.get(number - 1).map_or("", String::as_str));
+            rest = &rest[digits..];
+        } else {
+            out.push('$');
+            continue;
+        }
+        *used = true;
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(template: &str, arguments: &str) -> String {
+        let shown = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Run(command) => format!("<{command}>"),
+        };
+        fill(template, arguments).iter().map(shown).collect()
+    }
+
+    #[test]
+    fn arguments_are_filled_in() {
+        let rows = [
+            ("Greet $ARGUMENTS.", "Ann and Bob", "Greet Ann and Bob."),
+            ("$1/$2/$3", "a 'b c'", "a/b c/"),
+            ("$10 $1", "a", " a"),
+            ("It's $1", "don't", "It's don't"),
+            ("costs $x and $0 and $", "", "costs $x and $0 and $"),
+            ("No place", "for it", "No place\n\nARGUMENTS: for it"),
+            ("No place", "", "No place"),
+            ("$1", "$ARGUMENTS $2", "$ARGUMENTS"),
+            ("größe $1 ß", "ü", "größe ü ß"),
+        ];
+        for (template, arguments, expected) in rows {
+            assert_eq!(shown(template, arguments), expected, "{template:?} {arguments:?}");
+        }
+    }
+
+    #[test]
+    fn commands_are_told_from_text() {
+        let rows = [
+            ("Status: !`git status` now", "", "Status: <git status> now"),
+            ("!`a`\n!`b $1`", "x", "<a>\n<b x>"),
+            ("!`a` !`b`!`c`", "", "<a> <b>!`c`"),
+            ("wow!`a` !`` ! `b` !x !", "", "wow!`a` !`` ! `b` !x !"),
+            ("!`open", "", "!`open"),
+            ("x\n```!\ngit log\ngit diff\n```\ny", "", "x\n<git log\ngit diff>\ny"),
+            ("```! \nopen", "", "```! \nopen"),
+            ("$ARGUMENTS", "!`rm -rf /`", "!`rm -rf /`"),
+            ("$ARGUMENTS!`a`", "", "!`a`"),
+        ];
+        for (template, arguments, expected) in rows {
+            assert_eq!(shown(template, arguments), expected, "{template:?} {arguments:?}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `@path` in a text: which files it names, pure. What stands in code is not looked at.
+
+use pulldown_cmark::{Event, Options, Parser, Tag};
+
+/// Punctuation that ends a sentence rather than a path.
+const AFTERWARDS: [char; 9] = ['.', ',', ';', ':', '!', '?', ')', '"', '\''];
+
+/// More than this nobody means.
+const MOST: usize = 100;
+
+/// A path that a text names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mention {
+    /// As it is written, backslashes before blanks and a `#part` taken out.
+    pub path: String,
+    /// The same without punctuation at its end, if there is any.
+    pub trimmed: Option<String>,
+}
+
+impl Mention {
+    /// The ways to read it, the longest first.
+    pub fn readings(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.path.as_str()).chain(self.trimmed.as_deref())
+    }
+}
+
+/// The first paths that a Markdown text names, in order, each once.
+pub fn find(text: &str) -> Vec<Mention> {
+    // Most texts name none, and are not parsed.
+    if !text.contains('@') {
+        return Vec::new();
+    }
+    let text = without_code(text);
+    let mut found = Vec::new();
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        if c == '@'
+            && (before.is_whitespace() || before == '(')
+            && let Some(mention) = read(&text[at + 1..])
+            && !found.contains(&mention)
+        {
+            found.push(mention);
+            if found.len() == MOST {
+                break;
+            }
+        }
+        before = c;
+    }
+    found
+}
+
+/// The path at the beginning of a text.
+fn read(text: &str) -> Option<Mention> {
+    let mut path = String::new();
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        match c {
+            '\\' if characters.peek() == Some(&' ') => path.extend(characters.next()),
+            c if c.is_whitespace() => break,
+            c => path.push(c),
+        }
+    }
+    if let Some((before, _)) = path.split_once('#') {
+        path.truncate(before.len());
+    }
+    let begins_well = path.starts_with(|c: char| c.is_alphanumeric() || ".~/_-".contains(c));
+    if !begins_well || path == "/" {
+        return None;
+    }
+    let trimmed = path.trim_end_matches(AFTERWARDS);
+    let trimmed = (trimmed != path && !trimmed.is_empty()).then(|| trimmed.to_owned());
+    Some(Mention { path, trimmed })
+}
+
+/// The text with code blanked out.
+fn without_code(text: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    for (event, range) in Parser::new_ext(text, Options::empty()).into_offset_iter() {
+        // What is indented is as often a list as it is code: only fences count.
+        let fenced = matches!(&event, Event::Start(Tag::CodeBlock(pulldown_cmark::CodeBlockKind::Fenced(_))));
+        if fenced || matches!(event, Event::Code(_)) {
+            bytes[range].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+        }
+    }
+    // Whole characters were blanked, so what is left is still text.
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_found_where_a_person_means_them() {
+        let rows: [(&str, &[&str]); 16] = [
+            ("@a.md", &["a.md"]),
+            ("see @docs/a.md and @~/b.md", &["docs/a.md", "~/b.md"]),
+            ("- @./a.md\n- @../b\n", &["./a.md", "../b"]),
+            ("(@/etc/x)", &["/etc/x)", "/etc/x"]),
+            ("Read @a.md.", &["a.md.", "a.md"]),
+            ("@my\\ notes.md", &["my notes.md"]),
+            ("@a.md#part", &["a.md"]),
+            ("@größe.md", &["größe.md"]),
+            ("@a @a", &["a"]),
+            ("me@example.com", &[]),
+            ("@ @@x @# @/", &[]),
+            ("`@a.md` and ``x @b.md``", &[]),
+            ("```\n@a.md\n```\n@b.md", &["b.md"]),
+            ("~~~~\n@a.md\n```\n@c\n~~~~", &[]),
+            ("```\n@open.md", &[]),
+            ("    @indented.md", &["indented.md"]),
+        ];
+        for (text, expected) in rows {
+            let found = find(text);
+            let found: Vec<&str> = found.iter().flat_map(Mention::readings).collect();
+            assert_eq!(found, expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_cannot_name_files_without_end() {
+        let text: String = (0..1_000).map(|n| format!("@{n} ")).collect();
+        assert_eq!(find(&text).len(), MOST);
+    }
+}

@@ -1,0 +1,81 @@
+//! Putting files back as they were: with their mode, only where a plain file may stand, and removing those that were
+//! not there.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use super::folder::Folder;
+use super::stage::{Reader, Staged};
+use super::{Stamp, folder_of, is_missing};
+
+/// Puts a new file with this mode at a path where nothing stands, and makes its folders. Nobody ever sees half of it, or
+/// sees it with another mode. A link is not followed: it stands in the way.
+pub fn create_with_mode(path: &Path, bytes: &[u8], mode: u32) -> io::Result<Stamp> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let folder = Folder::open_or_make(folder_of(path))?;
+    let staged = Staged::write(&folder, folder_of(path), bytes, Reader::Owner)?;
+    staged.file().set_permissions(Permissions::from_mode(mode & 0o777))?;
+    staged.take_free_place(name)
+}
+
+/// Makes a folder that only the user can enter, and those above it.
+pub fn private_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Gives a file a second name; where file systems have no second names, the bytes are copied.
+pub fn link(path: &Path, name: &Path) -> io::Result<()> {
+    fs::hard_link(path, name).or_else(|_| fs::copy(path, name).map(drop))
+}
+
+/// The permission bits of a file.
+pub fn mode(path: &Path) -> io::Result<u32> {
+    Ok(fs::metadata(path)?.mode() & 0o777)
+}
+
+/// Removes a regular file, and nothing else. One that is not there is removed already.
+pub fn remove(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_file() => fs::remove_file(path),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
+        Err(error) if is_missing(&error) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::files::names;
+
+    #[test]
+    fn a_file_comes_back_with_its_mode_and_never_through_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        create_with_mode(&at("deep/run.sh"), b"x", 0o750).unwrap();
+        assert_eq!(mode(&at("deep/run.sh")).unwrap(), 0o750);
+        symlink("elsewhere", at("link")).unwrap();
+        let error = create_with_mode(&at("link"), b"x", 0o600).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert!(!at("elsewhere").exists());
+        assert_eq!(names(&at("deep"), 9), ["run.sh"]);
+    }
+
+    #[test]
+    fn only_regular_files_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "x").unwrap();
+        symlink("file", at("link")).unwrap();
+        for kept in ["link", "."] {
+            assert_eq!(remove(&at(kept)).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{kept}");
+        }
+        remove(&at("file")).unwrap();
+        remove(&at("file")).unwrap();
+        assert_eq!(names(folder.path(), 9), ["link"]);
+    }
+}

@@ -1,0 +1,138 @@
+//! Front matter: the YAML between two lines of dashes at the head of a Markdown file. This is the only place that knows
+//! the YAML library.
+
+use serde::de::DeserializeOwned;
+
+/// A file taken apart.
+#[derive(Debug, PartialEq)]
+pub struct Parted<'a, T> {
+    /// What the head says; the default if there is none or it cannot be read.
+    pub head: T,
+    /// What follows it.
+    pub body: &'a str,
+    /// What is wrong with the head.
+    pub flaw: Option<Flaw>,
+}
+
+/// Why a head cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flaw {
+    /// The line of the file, from 1.
+    pub line: u64,
+    /// What is wrong there.
+    pub cause: String,
+}
+
+/// Takes a file apart. People write the values of the `plain` keys as they would say them, with brackets and colons that
+/// mean something else in YAML: they are taken as they stand.
+pub fn part<'a, T: DeserializeOwned + Default>(text: &'a str, plain: &[&str]) -> Parted<'a, T> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let Some((head, body)) = split(text) else {
+        return Parted { head: T::default(), body: text, flaw: None };
+    };
+    let lines: Vec<String> = head.lines().map(|line| taken_plain(line, plain)).collect();
+    if lines.iter().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return Parted { head: T::default(), body, flaw: None };
+    }
+    match serde_saphyr::from_str(&lines.join("\n")) {
+        Ok(head) => Parted { head, body, flaw: None },
+        Err(error) => {
+            // The first line of the file is the line of dashes.
+            let line = error.location().map_or(1, |location| location.line()) + 1;
+            let cause = error.without_snippet().to_string();
+            let cause = cause.lines().next().unwrap_or_default().to_owned();
+            Parted { head: T::default(), body, flaw: Some(Flaw { line, cause }) }
+        }
+    }
+}
+
+/// Head and body of a text that begins with a line of dashes and has another one.
+fn split(text: &str) -> Option<(&str, &str)> {
+    let is_dashes = |line: &str| line.trim_end() == "---";
+    let mut lines = text.split_inclusive('\n');
+    let first = lines.next().filter(|line| is_dashes(line))?;
+    let mut at = first.len();
+    for line in lines {
+        if is_dashes(line) {
+            return Some((&text[first.len()..at], &text[at + line.len()..]));
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// The line, with its value in quotes if it belongs to one of the keys and is neither quoted nor a block.
+fn taken_plain(line: &str, keys: &[&str]) -> String {
+    let Some((key, value)) = line.split_once(':') else { return line.to_owned() };
+    let value = value.trim();
+    if !keys.contains(&key) || value.is_empty() || value.starts_with(['"', '\'', '|', '>']) {
+        return line.to_owned();
+    }
+    format!("{key}: '{}'", value.replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    #[serde(rename_all = "kebab-case", default)]
+    struct Head {
+        description: Option<String>,
+        argument_hint: Option<String>,
+        tools: Vec<String>,
+    }
+
+    fn parted(text: &str) -> Parted<'_, Head> {
+        part(text, &["description", "argument-hint"])
+    }
+
+    #[test]
+    fn a_head_is_told_from_the_body() {
+        let rows = [
+            ("no head", "Just text\n---\nmore", Head::default(), "Just text\n---\nmore"),
+            ("a line of dashes alone", "---\nno end", Head::default(), "---\nno end"),
+            ("an empty head", "---\n---\nbody", Head::default(), "body"),
+            ("a head of remarks", "---\n# x\n\n---\nbody", Head::default(), "body"),
+            (
+                "values as people write them",
+                "\u{feff}---\r\ndescription: Fix: don't ask\r\nargument-hint: [issue] [how hard]\r\ntools: [a, b]\r\nother: 1\r\n---\r\nbody",
+                Head {
+                    description: Some("Fix: don't ask".into()),
+                    argument_hint: Some("[issue] [how hard]".into()),
+                    tools: vec!["a".into(), "b".into()],
+                },
+                "body",
+            ),
+            (
+                "quotes and blocks are YAML's",
+                "---\ndescription: \"a \\\"b\\\"\"\nargument-hint: >\n  two\n  lines\n---\n",
+                Head {
+                    description: Some("a \"b\"".into()),
+                    argument_hint: Some("two lines\n".into()),
+                    tools: vec![],
+                },
+                "",
+            ),
+        ];
+        for (name, text, head, body) in rows {
+            assert_eq!(parted(text), Parted { head, body, flaw: None }, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_head_that_cannot_be_read_names_its_line_and_leaves_the_body() {
+        for (text, line) in [
+            ("---\ndescription: x\ntools: [a, b\n---\nbody", 3..=5),
+            ("---\ndescription: x\ntools: {a: b}\n---\nbody", 3..=3),
+            ("---\n- not a map\n---\nbody", 2..=2),
+        ] {
+            let found = parted(text);
+            let flaw = found.flaw.unwrap();
+            assert!(line.contains(&flaw.line) && !flaw.cause.is_empty(), "{text:?}: {flaw:?}");
+            assert_eq!((found.head, found.body), (Head::default(), "body"), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Asking about a call, and what an answer means. Host and hooks are asked at the same time; the first answer counts. If
+//! a rule or the mode decides meanwhile, the question is taken back.
+
+use std::future::pending;
+
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+use whimbrel_policy::{Decision, Judged};
+use whimbrel_wire::codec::restore;
+use whimbrel_wire::control::CanUseTool;
+use whimbrel_wire::hook::HookEvent;
+use whimbrel_wire::permission::PermissionResult;
+
+use super::{Asked, Asks, Gate, Halt, Permit, Refuser, called};
+use crate::ask::NoAnswer;
+use crate::permission::question::question;
+
+/// What came of asking.
+pub(super) enum Answer {
+    /// It may be made, with this input.
+    Allowed(Value),
+    /// It may not, or nobody could answer.
+    Refused(Permit),
+    /// Nobody needs to answer any more: this is decided.
+    Moot(Judged),
+}
+
+/// Who was first.
+enum First {
+    Hook(PermissionResult),
+    Host(Result<PermissionResult, NoAnswer>),
+    Decided(Judged),
+    Nobody,
+}
+
+impl Gate {
+    /// Asks about a call.
+    pub(super) async fn ask(&self, asked: &Asked<'_>, cancel: &CancellationToken) -> Answer {
+        let tool = asked.listed.tool().name();
+        let first = match &self.asks {
+            Asks::Nobody => match self.hooks_answer(asked, cancel).await {
+                Some(answer) => First::Hook(answer),
+                None => return Answer::Refused(self.nobody(asked, cancel).await),
+            },
+            Asks::Host(ask) => {
+                let question = CanUseTool {
+                    agent_id: self.lookout.agent_id().map(Into::into),
+                    ..question(tool, asked.listed.facts(), asked.id, asked.input, asked.why)
+                };
+                let waiting = self.state.requires_action().await;
+                let first = tokio::select! {
+                    biased;
+                    answer = self.hooks_first(asked, cancel) => First::Hook(answer),
+                    answer = ask.ask(question) => First::Host(answer),
+                    decision = self.decided(asked) => First::Decided(decision),
+                    () = self.too_long() => First::Nobody,
+                };
+                waiting.over().await;
+                first
+            }
+        };
+        let (answer, by) = match first {
+            First::Decided(decision) => return Answer::Moot(decision),
+            First::Nobody => return failed("nobody has answered in time"),
+            First::Hook(answer) => (Ok(answer), Refuser::Hook),
+            First::Host(Ok(PermissionResult::Allow { tool_use_id: Some(other), .. }))
+                if other != asked.id =>
+            {
+                return failed("the answer is about another call");
+            }
+            First::Host(answer) => (answer, Refuser::Host),
+        };
+        if let Ok(PermissionResult::Allow { updated_permissions: Some(updates), .. }) = &answer {
+            self.change(updates.clone()).await;
+        }
+        read(tool, asked.input, answer, by)
+    }
+
+    /// What hooks say in the person's place, if anything. They are told that the person should look, too.
+    async fn hooks_answer(&self, asked: &Asked<'_>, cancel: &CancellationToken) -> Option<PermissionResult> {
+        let call = called(asked.listed, asked.id, asked.input);
+        let suggestions = &asked.why.suggestions;
+        let request = self.lookout.raise(
+            HookEvent::PermissionRequest,
+            |scene| scene.permission_request(call, suggestions.clone()),
+            cancel,
+        );
+        let message = format!("A permission is needed to use {}", call.name);
+        let notice = self.lookout.raise(
+            HookEvent::Notification,
+            |scene| scene.notification("permission_prompt", message, None),
+            cancel,
+        );
+        tokio::join!(request, notice).0.permission
+    }
+
+    /// The hooks' answer; never, if they have none.
+    async fn hooks_first(&self, asked: &Asked<'_>, cancel: &CancellationToken) -> PermissionResult {
+        match self.hooks_answer(asked, cancel).await {
+            Some(answer) => answer,
+            None => pending().await,
+        }
+    }
+
+    /// Ends when a change of rules or mode decides the call.
+    async fn decided(&self, asked: &Asked<'_>) -> Judged {
+        // What only a person can answer is not decided by anything else.
+        if asked.listed.facts().requires_interaction {
+            return pending().await;
+        }
+        let name = asked.listed.tool().name();
+        let mut changes = self.rights.changes();
+        loop {
+            changes.next().await;
+            let judged = self.rights.judge(name, asked.listed.facts(), asked.input, asked.hook.clone());
+            if !matches!(judged.decision, Decision::Ask(_)) {
+                return judged;
+            }
+        }
+    }
+
+    /// Ends when the question has waited too long.
+    async fn too_long(&self) {
+        match self.patience {
+            Some(patience) => tokio::time::sleep(patience).await,
+            None => pending().await,
+        }
+    }
+
+    async fn nobody(&self, asked: &Asked<'_>, cancel: &CancellationToken) -> Permit {
+        let call = called(asked.listed, asked.id, asked.input);
+        let message = format!(
+            "{} needs a permission, and this session has nobody to ask. Allow the tool, or start with a permission callback.",
+            call.name
+        );
+        Permit::no(self.told_of_refusal(call, message, cancel).await, Refuser::NoAnswer)
+    }
+}
+
+/// What an answer means.
+fn read(tool: &str, input: &Value, answer: Result<PermissionResult, NoAnswer>, by: Refuser) -> Answer {
+    match answer {
+        // An input without any field is how some hosts say that they change nothing.
+        Ok(PermissionResult::Allow { updated_input: Some(updated), .. }) if !updated.is_empty() => {
+            Answer::Allowed(take_back(input, updated))
+        }
+        Ok(PermissionResult::Allow { .. }) => Answer::Allowed(input.clone()),
+        Ok(PermissionResult::Deny { message, interrupt, .. }) => {
+            let message =
+                if message.is_empty() { format!("The user does not want {tool} to run.") } else { message };
+            let halt = interrupt.then_some(Halt::Refused);
+            Answer::Refused(Permit { halt, ..Permit::no(message, by) })
+        }
+        Err(error) => failed(&error.to_string()),
+    }
+}
+
+fn failed(error: &str) -> Answer {
+    let message = format!("Tool permission request failed: {error}");
+    Answer::Refused(Permit::no(message, Refuser::NoAnswer))
+}
+
+/// The input that the host gave back. Hosts often echo what they were shown, and that may have been shortened to fit a
+/// line: what was cut then means the whole.
+fn take_back(input: &Value, updated: Map<String, Value>) -> Value {
+    let mut updated = Value::Object(updated);
+    restore(&mut updated, input);
+    updated
+}

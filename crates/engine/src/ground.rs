@@ -1,0 +1,122 @@
+//! Where a session finds the files that the person and the project wrote for it (instructions, commands), which of them
+//! were asked for, and how far the project is trusted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use whimbrel_wire::options::{Options, SettingSource};
+
+use crate::files::{self, Kind};
+use crate::settings::tracked::is_tracked;
+use crate::settings::{Scope, Trust, vouched};
+
+/// The ground that a session stands on.
+#[derive(Debug, Clone, Default)]
+pub struct Ground {
+    /// The person's configuration folder.
+    pub config: Option<PathBuf>,
+    /// Where the session works, links followed.
+    pub root: PathBuf,
+    /// The folder that holds the project's `.claude`.
+    pub project: PathBuf,
+    /// Whose files are read.
+    pub sources: BTreeSet<SettingSource>,
+    /// How far the project is trusted.
+    pub trust: Trust,
+}
+
+impl Ground {
+    /// The ground as options and environment say. Touches the disk.
+    pub fn of(
+        options: &Options,
+        env: &BTreeMap<String, String>,
+        config: Option<PathBuf>,
+        root: &Path,
+    ) -> Self {
+        let project =
+            options.project_config_root.as_ref().map_or_else(|| root.into(), |folder| root.join(folder));
+        let sources: BTreeSet<SettingSource> = match &options.setting_sources {
+            Some(sources) => sources.iter().copied().collect(),
+            None => [SettingSource::User, SettingSource::Project, SettingSource::Local].into(),
+        };
+        // Whoever asks for the project's files by name vouches for them.
+        let asked_for = options.setting_sources.is_some() && sources.contains(&SettingSource::Project);
+        let trust = Trust::from(asked_for || vouched::is_trusted(env, &project));
+        Self { config, root: root.into(), project, sources, trust }
+    }
+
+    /// Whether files of this source are read.
+    pub fn asks(&self, source: SettingSource) -> bool {
+        self.sources.contains(&source)
+    }
+
+    /// The top of the project: the root of the repository that the session works in, or the folder where it works.
+    pub fn top(&self) -> &Path {
+        let is_repository = |folder: &&Path| !matches!(files::kind(&folder.join(".git")), Ok(Kind::Missing));
+        self.root.ancestors().find(is_repository).unwrap_or(&self.root)
+    }
+
+    /// Whether a path lies in the person's configuration folder: such files are the person's and nobody else's.
+    pub fn is_configuration(&self, path: &Path) -> bool {
+        let real = |path: &Path| files::real_path(path).unwrap_or_else(|| files::tidy(path));
+        self.config.as_ref().is_some_and(|config| real(path).starts_with(real(config)))
+    }
+
+    /// Whose word a file is. A file of one's own that came with the repository is the project's.
+    pub fn scope(&self, source: SettingSource, file: &Path) -> Scope {
+        match source {
+            SettingSource::User => Scope::Person,
+            SettingSource::Project => Scope::Project,
+            SettingSource::Local if files::link_target(file).is_some() || is_tracked(file) => Scope::Project,
+            SettingSource::Local => Scope::Person,
+        }
+    }
+
+    /// Whether something of this scope may have `real` read, a path without links. What came with a project may not reach
+    /// beyond `within` unless the project is trusted: it could show a model what is not the project's.
+    pub fn reaches(&self, scope: Scope, within: &Path, real: &Path) -> bool {
+        scope == Scope::Person || self.trust == Trust::Full || real.starts_with(within)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_project_ends_where_the_repository_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        let root = top.join("repository/deep/below");
+        fs::create_dir_all(&root).unwrap();
+        let ground = Ground { root: root.clone(), ..Ground::default() };
+        assert_eq!(ground.top(), root, "no repository");
+        fs::create_dir(top.join("repository/.git")).unwrap();
+        assert_eq!(ground.top(), top.join("repository"));
+        let within = ground.top();
+        let rows = [
+            (Scope::Project, "/etc/passwd", false),
+            (Scope::Person, "/etc/passwd", true),
+            (Scope::Project, root.to_str().unwrap(), true),
+        ];
+        for (scope, path, expected) in rows {
+            assert_eq!(ground.reaches(scope, within, Path::new(path)), expected, "{path}");
+        }
+        let trusted = Ground { trust: Trust::Full, ..ground.clone() };
+        assert!(trusted.reaches(Scope::Project, within, Path::new("/etc/passwd")));
+    }
+
+    #[test]
+    fn what_lies_in_the_configuration_folder_is_the_persons() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        fs::create_dir(home.join(".claude")).unwrap();
+        std::os::unix::fs::symlink(".claude", home.join("link")).unwrap();
+        let ground = Ground { config: Some(home.join("link")), ..Ground::default() };
+        assert!(ground.is_configuration(&home.join(".claude/CLAUDE.md")));
+        assert!(!ground.is_configuration(&home.join("CLAUDE.md")));
+        assert!(!Ground::default().is_configuration(&home));
+    }
+}

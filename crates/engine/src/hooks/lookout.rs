@@ -1,0 +1,125 @@
+//! An agent's lookout: tells the hooks what happens around it, and the host what hooks say to the person.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::hook::{HookBase, HookEvent};
+use whimbrel_wire::system::{InformationLevel, Informational};
+
+use super::events::{Occasion, Scene};
+use super::fold::{Folded, Stop};
+use super::run::Hooks;
+use crate::outbox::Outbox;
+use crate::permission::Rights;
+use crate::workspace::Workspace;
+
+/// The lookout of one agent. Cheap to clone.
+#[derive(Clone)]
+pub struct Lookout {
+    hooks: Hooks,
+    rights: Rights,
+    workspace: Arc<Workspace>,
+    outbox: Outbox,
+    /// What stays the same; mode and working directory are looked up each time.
+    base: HookBase,
+}
+
+impl Lookout {
+    /// The lookout of the main agent. `base` says which session it is.
+    pub fn new(
+        hooks: Hooks,
+        rights: Rights,
+        workspace: Arc<Workspace>,
+        outbox: Outbox,
+        base: HookBase,
+    ) -> Self {
+        Self { hooks, rights, workspace, outbox, base }
+    }
+
+    /// The lookout of a subagent.
+    #[must_use]
+    pub fn of_subagent(&self, agent_id: &str, kind: &str) -> Self {
+        let base =
+            HookBase { agent_id: Some(agent_id.into()), agent_type: Some(kind.into()), ..self.base.clone() };
+        Self { base, ..self.clone() }
+    }
+
+    /// The subagent; none on the main line.
+    pub fn agent_id(&self) -> Option<&str> {
+        self.base.agent_id.as_deref()
+    }
+
+    /// The prompt that is being answered from now on.
+    pub fn set_prompt(&mut self, id: Option<&str>) {
+        self.base.prompt_id = id.map(Into::into);
+    }
+
+    /// Whether an event has hooks.
+    pub fn listens(&self, event: HookEvent) -> bool {
+        self.hooks.listens(event)
+    }
+
+    /// Tells the hooks of an event, if it has any, and waits for what they say. What they say to the person is passed on.
+    pub async fn raise(
+        &self,
+        event: HookEvent,
+        occasion: impl FnOnce(&Scene) -> Occasion,
+        cancel: &CancellationToken,
+    ) -> Folded {
+        if !self.hooks.listens(event) {
+            return Folded::default();
+        }
+        // Few sessions have hooks: the others do not pay for what it takes to run them.
+        let folded = Box::pin(self.hooks.raise(occasion(&self.scene()), cancel)).await;
+        self.pass_on(event, &folded).await;
+        folded
+    }
+
+    /// What the model is told of answers that nobody waited for.
+    pub async fn late(&self) -> Vec<String> {
+        let mut contexts = Vec::new();
+        for answer in self.hooks.take_late() {
+            if let Some(fault) = answer.fault {
+                self.warn(format!("{} hook ({}): {fault}", answer.event, answer.hook)).await;
+            }
+            if let Some(message) = answer.system_message {
+                self.inform(message).await;
+            }
+            contexts.extend(answer.context);
+        }
+        contexts
+    }
+
+    fn scene(&self) -> Scene {
+        Scene(HookBase {
+            cwd: self.workspace.cwd().display().to_string(),
+            permission_mode: Some(self.rights.mode()),
+            ..self.base.clone()
+        })
+    }
+
+    async fn pass_on(&self, event: HookEvent, folded: &Folded) {
+        for message in &folded.system_messages {
+            self.inform(message.clone()).await;
+        }
+        for fault in &folded.faults {
+            self.warn(format!("{event} hook ({}): {}", fault.hook, fault.text)).await;
+        }
+        if let Some(Stop { reason: Some(reason) }) = &folded.stop {
+            let content = reason.clone();
+            let prevent_continuation = Some(true);
+            self.outbox
+                .notify(Informational { content, prevent_continuation, ..Informational::default() })
+                .await;
+        }
+    }
+
+    async fn inform(&self, content: String) {
+        self.outbox.notify(Informational { content, ..Informational::default() }).await;
+    }
+
+    async fn warn(&self, content: String) {
+        let level = InformationLevel::Warning;
+        self.outbox.notify(Informational { content, level, ..Informational::default() }).await;
+    }
+}

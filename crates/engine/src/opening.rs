@@ -1,0 +1,156 @@
+//! How a turn begins: the session's first one with its hooks, then what the host is told, then the prompts, which hooks
+//! may add to or stop.
+
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::content::Content;
+use whimbrel_wire::hook::HookEvent;
+use whimbrel_wire::message::User;
+use whimbrel_wire::system::{InformationLevel, Informational, Init};
+
+use crate::agent::Agent;
+use crate::context::attach;
+use crate::hooks::{Folded, Scene, joined};
+use crate::ids;
+use crate::outbox::Outbox;
+use crate::queue::Due;
+use crate::rewind;
+use crate::turn::{self, Ending};
+use crate::verdict::End;
+
+/// What a turn begins with.
+pub(crate) struct Opening {
+    /// How the session begins, if this is its first turn: `startup`, `resume`, ...
+    pub(crate) first: Option<&'static str>,
+    /// The notice that begins every turn.
+    pub(crate) init: Init,
+    /// What the host should know, if anything.
+    pub(crate) warning: Option<String>,
+    /// What is due.
+    pub(crate) dues: Vec<Due>,
+    /// Whether user messages are echoed.
+    pub(crate) replay: bool,
+}
+
+/// Opens a turn. An ending says that the model is not to be asked.
+pub(crate) async fn open(agent: &mut Agent, opening: Opening, cancel: &CancellationToken) -> Option<Ending> {
+    let Opening { first, init, warning, dues, replay } = opening;
+    let stopped = begin(agent, first, cancel).await;
+    agent.outbox.notify(init).await;
+    warn(&agent.outbox, warning).await;
+    let mut refused = None;
+    let mut heard = false;
+    for due in dues {
+        let asks = due.asks();
+        let taken = match due {
+            Due::News(text) => {
+                agent.conversation.note(&text).await;
+                Ok(())
+            }
+            Due::Prompt(user) => hear(agent, *user, replay, cancel).await,
+        };
+        match taken {
+            Ok(()) => heard |= asks,
+            Err(ending) => refused = Some(ending),
+        }
+    }
+    if cancel.is_cancelled() {
+        return Some(Ending::new(End::AbortedStreaming));
+    }
+    if stopped {
+        return Some(Ending::new(End::HookStopped));
+    }
+    refused.filter(|_| !heard)
+}
+
+/// Tells the hooks that the session begins, if it does, and the model what they say; true if a hook wants to stop there.
+pub(crate) async fn begin(agent: &mut Agent, first: Option<&str>, cancel: &CancellationToken) -> bool {
+    let Some(source) = first else { return false };
+    let model = agent.knobs.borrow().model.clone();
+    let told = |scene: &Scene| scene.session_start(source, Some(&model));
+    let said = agent.bench.gate.lookout.raise(HookEvent::SessionStart, told, cancel).await;
+    turn::brief(agent, &said.contexts);
+    if let Some(text) = said.special.initial_user_message {
+        record(agent, &User { uuid: Some(ids::uuid()), ..User::prompt(text) });
+    }
+    said.stop.is_some()
+}
+
+/// Tells the host what it should know.
+pub(crate) async fn warn(outbox: &Outbox, warning: Option<String>) {
+    if let Some(content) = warning {
+        let level = InformationLevel::Warning;
+        outbox.notify(Informational { content, level, ..Informational::default() }).await;
+    }
+}
+
+/// Takes a prompt in, if the hooks agree; if not, says how the turn ends.
+async fn hear(
+    agent: &mut Agent,
+    mut user: User,
+    replay: bool,
+    cancel: &CancellationToken,
+) -> Result<(), Ending> {
+    user.uuid.get_or_insert_with(ids::uuid);
+    let taken = take(agent, &user, cancel).await;
+    // First the transcript: what the host has seen can be resumed.
+    echo(&agent.outbox, replay, user).await;
+    taken
+}
+
+async fn take(agent: &mut Agent, user: &User, cancel: &CancellationToken) -> Result<(), Ending> {
+    rewind::begin(&agent.bench.call.workspace, user.uuid.as_deref()).await;
+    let text = user.message.content.joined_text();
+    let said = submit(agent, user.uuid.as_deref(), &text, cancel).await?;
+    if user.client_composed != Some(true) {
+        attach::mentioned(agent, &text).await;
+    }
+    if !said.special.suppress_original_prompt || said.contexts.is_empty() {
+        record(agent, user);
+    }
+    turn::brief(agent, &said.contexts);
+    match said.stop {
+        Some(_) => Err(Ending::new(End::HookStopped)),
+        None => Ok(()),
+    }
+}
+
+/// Tells the hooks of a prompt; an ending if they stop it.
+pub(crate) async fn submit(
+    agent: &mut Agent,
+    uuid: Option<&str>,
+    text: &str,
+    cancel: &CancellationToken,
+) -> Result<Folded, Ending> {
+    agent.bench.gate.lookout.set_prompt(uuid);
+    let told = |scene: &Scene| scene.user_prompt_submit(text, Some("sdk"));
+    let said = agent.bench.gate.lookout.raise(HookEvent::UserPromptSubmit, told, cancel).await;
+    if said.blocked.is_empty() {
+        return Ok(said);
+    }
+    let text = format!("A hook has stopped the prompt: {}", joined(&said.blocked));
+    let notice = Informational {
+        content: text.clone(),
+        level: InformationLevel::Warning,
+        prevent_continuation: Some(true),
+        ..Informational::default()
+    };
+    agent.outbox.notify(notice).await;
+    Err(Ending { text, ..Ending::new(End::Done) })
+}
+
+/// Puts a prompt into the conversation.
+pub(crate) fn record(agent: &mut Agent, user: &User) {
+    let mode = agent.bench.gate.rights.mode().to_string();
+    let content: &Content = &user.message.content;
+    agent.conversation.prompt(user.uuid.as_deref().unwrap_or_default(), content, &mode);
+}
+
+/// Gives a prompt an id if it has none, and shows it to the host if the host wants that.
+pub(crate) async fn echo(outbox: &Outbox, replay: bool, mut user: User) -> User {
+    user.uuid.get_or_insert_with(ids::uuid);
+    if replay {
+        let session_id = outbox.session().to_owned();
+        outbox.send(User { is_replay: Some(true), session_id, ..user.clone() }).await;
+    }
+    user
+}

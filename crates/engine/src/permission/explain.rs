@@ -1,0 +1,174 @@
+//! Why a call would be allowed, asked about or refused: the same judgement as in a session, in words.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use whimbrel_policy::{Decision, Reason, RuleRef, ToolFacts, ToolKind};
+use whimbrel_wire::permission::{PermissionBehavior, PermissionMode, PermissionUpdate};
+
+use crate::engine::Engine;
+use crate::permission::Rights;
+use crate::setup::{Setup, SetupError, Start};
+
+/// A judgement, explained.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The tool.
+    pub tool: String,
+    /// The input that was judged.
+    pub input: Value,
+    /// The mode that it was judged in.
+    pub mode: PermissionMode,
+    /// What would happen.
+    #[serde(flatten)]
+    pub judged: Judged,
+    /// What would allow it from now on, if it is asked about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub suggestions: Vec<PermissionUpdate>,
+    /// What is to be said about the settings.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// What would happen to a call, or to a part of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Judged {
+    /// Whether it is allowed, asked about or denied.
+    pub decision: PermissionBehavior,
+    /// Why.
+    pub reason: String,
+    /// The rule that decides, if one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Deciding>,
+    /// The parts of a command, each with its own judgement.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+}
+
+/// A part of a command.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Part {
+    /// Its text.
+    pub text: String,
+    /// What is said about it.
+    #[serde(flatten)]
+    pub judged: Judged,
+}
+
+/// The rule that decides, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Deciding {
+    /// The rule, as it is written.
+    pub text: String,
+    /// What it says.
+    pub behavior: PermissionBehavior,
+    /// Who wrote it.
+    pub source: String,
+    /// The file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// The line there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+/// Explains what a session that starts like this would do with a call, written like a rule: `Bash(git push)`,
+/// `Read(/etc/hosts)`, `WebFetch(https://example.com)`, or the bare name of a tool.
+pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation, SetupError> {
+    let setup = Setup::resolve(engine, start)?;
+    let rights = &setup.rights;
+    let (name, detail) = read(call)?;
+    let listed = setup.toolbox.find(name);
+    let facts = match &listed {
+        Some(listed) => listed.facts().clone(),
+        None => ToolFacts::named(name, &[]),
+    };
+    let input = input(name, facts.kind, detail)?;
+    let decision = rights.judge(name, &facts, &input, None).decision;
+    let suggestions = match &decision {
+        Decision::Ask(question) => question.suggestions.clone(),
+        Decision::Allow(_) | Decision::Deny(_) => Vec::new(),
+    };
+    Ok(Explanation {
+        tool: name.to_owned(),
+        input,
+        mode: rights.mode(),
+        judged: judged(rights, &decision),
+        suggestions,
+        warnings: setup.warning.into_iter().collect(),
+    })
+}
+
+/// Takes `Tool(detail)` apart.
+fn read(call: &str) -> Result<(&str, Option<&str>), SetupError> {
+    let call = call.trim();
+    let parts = match call.split_once('(') {
+        None => Some((call, None)),
+        Some((name, rest)) => rest.strip_suffix(')').map(|detail| (name, Some(detail))),
+    };
+    parts.filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
+        SetupError::Invalid(format!("{call:?} is not a call. Write it like a rule: 'Bash(git push)'."))
+    })
+}
+
+fn input(name: &str, kind: ToolKind, detail: Option<&str>) -> Result<Value, SetupError> {
+    let Some(detail) = detail else { return Ok(Value::Object(Map::new())) };
+    let field = match kind {
+        ToolKind::Agent => Some("subagent_type"),
+        ToolKind::Skill => Some("skill"),
+        ToolKind::WebSearch => Some("query"),
+        other => other.primary_field(name),
+    };
+    match field {
+        Some(field) => Ok(json!({ field: detail })),
+        None if detail.starts_with('{') => serde_json::from_str(detail)
+            .map_err(|error| SetupError::Invalid(format!("The input of {name} is not JSON: {error}."))),
+        None => Err(SetupError::Invalid(format!(
+            "{name} has no main field. Write its whole input as JSON: '{name}({{\"field\": \"value\"}})'."
+        ))),
+    }
+}
+
+fn judged(rights: &Rights, decision: &Decision) -> Judged {
+    let behavior = match decision {
+        Decision::Allow(_) => PermissionBehavior::Allow,
+        Decision::Ask(_) => PermissionBehavior::Ask,
+        Decision::Deny(_) => PermissionBehavior::Deny,
+    };
+    let (rule, parts) = match decision.reason() {
+        Reason::Rule(rule) | Reason::PossibleRule(rule) | Reason::UnknownTool { removed_by: Some(rule) } => {
+            (Some(rule), Vec::new())
+        }
+        Reason::Subcommands(parts) => {
+            let part = |(text, decision): &(String, Decision)| Part {
+                text: text.clone(),
+                judged: judged(rights, decision),
+            };
+            (None, parts.iter().map(part).collect())
+        }
+        _ => (None, Vec::new()),
+    };
+    Judged {
+        decision: behavior,
+        reason: decision.reason().text(),
+        rule: rule.map(|rule| deciding(rights, rule)),
+        parts,
+    }
+}
+
+fn deciding(rights: &Rights, rule: &RuleRef) -> Deciding {
+    let text = rule.rule.to_string();
+    let settings = rights.settings();
+    let same = |other: &&crate::settings::Rule| {
+        other.behavior == rule.behavior
+            && other.file == rule.file
+            && (other.text == text
+                || whimbrel_policy::Rule::parse(&other.text).is_ok_and(|other| other == rule.rule))
+    };
+    let line = settings.effective().rules.iter().find(same).and_then(|rule| rule.line);
+    Deciding { text, behavior: rule.behavior, source: rule.source.to_string(), file: rule.file.clone(), line }
+}

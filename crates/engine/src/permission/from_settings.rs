@@ -1,0 +1,77 @@
+//! Rules and directories of settings, as the policy takes them.
+
+use whimbrel_policy::fs::RealFs;
+use whimbrel_policy::{Layer, Source, Standing};
+use whimbrel_wire::permission::PermissionBehavior;
+
+use crate::permission::paths;
+use crate::settings::{self, Directory, Effective, Rule};
+use crate::workspace::Workspace;
+
+/// Puts what some sources say now in the place of what they said before. Gives what rules do not do although they seem
+/// to; the error is about a rule that should deny or ask and cannot be read.
+pub fn replace(
+    standing: &mut Standing,
+    effective: &Effective,
+    sources: &[settings::Source],
+    workspace: &Workspace,
+) -> Result<Vec<String>, String> {
+    for source in sources.iter().copied().map(source) {
+        for behavior in PermissionBehavior::ALL {
+            standing.rules.remove_rules(source, *behavior, |_| true);
+        }
+        standing.dirs.extra.retain(|(_, by)| *by != source);
+    }
+    let mut warnings = Vec::new();
+    for rule in effective.rules.iter().filter(|rule| sources.contains(&rule.source)) {
+        warnings.extend(add(standing, rule)?);
+    }
+    for Directory { path, source: by } in &effective.directories {
+        if sources.contains(by) {
+            standing.dirs.add(&paths::real(&workspace.resolve(path)), source(*by), &RealFs);
+        }
+    }
+    Ok(warnings)
+}
+
+/// Each rule is a layer of its own, so that what is to be said about it names its line.
+fn add(standing: &mut Standing, rule: &Rule) -> Result<Vec<String>, String> {
+    let texts = |behavior| if rule.behavior == behavior { vec![rule.text.clone()] } else { Vec::new() };
+    let loaded = standing.rules.add_layer(
+        &Layer {
+            file: rule.file.clone(),
+            allow: texts(PermissionBehavior::Allow),
+            ask: texts(PermissionBehavior::Ask),
+            deny: texts(PermissionBehavior::Deny),
+            ..Layer::new(source(rule.source), &rule.base)
+        },
+        &RealFs,
+    );
+    let place = place(rule);
+    match loaded.errors.first() {
+        Some(error) => Err(format!(
+            "{place}: {error}. Correct the rule first: something that is meant to be forbidden could be allowed otherwise."
+        )),
+        None => Ok(loaded.warnings.iter().map(|warning| format!("{place}: {warning}.")).collect()),
+    }
+}
+
+/// Where a rule stands.
+pub fn place(rule: &Rule) -> String {
+    match (&rule.file, rule.line) {
+        (Some(file), Some(line)) => format!("{}, line {line}", file.display()),
+        (Some(file), None) => file.display().to_string(),
+        (None, _) => rule.source.name().into(),
+    }
+}
+
+/// A source as the policy names it.
+fn source(source: settings::Source) -> Source {
+    match source {
+        settings::Source::User => Source::UserSettings,
+        settings::Source::Project => Source::ProjectSettings,
+        settings::Source::Local => Source::LocalSettings,
+        settings::Source::Flag => Source::FlagSettings,
+        settings::Source::Managed => Source::Managed,
+    }
+}

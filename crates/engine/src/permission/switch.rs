@@ -1,0 +1,59 @@
+//! The switch of a session's mode, for the tools that turn it: whoever turns it, the host is told.
+
+use whimbrel_wire::permission::PermissionMode;
+use whimbrel_wire::system::Status;
+
+use crate::outbox::Outbox;
+use crate::permission::Rights;
+
+/// Turns the mode of a session. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct ModeSwitch {
+    rights: Rights,
+    outbox: Outbox,
+}
+
+impl ModeSwitch {
+    /// The switch of these rights.
+    pub fn new(rights: Rights, outbox: Outbox) -> Self {
+        Self { rights, outbox }
+    }
+
+    /// The mode.
+    pub fn mode(&self) -> PermissionMode {
+        self.rights.mode()
+    }
+
+    /// Begins plan mode.
+    pub async fn enter_plan(&self) {
+        self.rights.set_mode(PermissionMode::Plan);
+        self.tell().await;
+    }
+
+    /// Ends plan mode. If somebody has ended it already, the mode stays as they set it.
+    pub async fn leave_plan(&self) {
+        if self.mode() == PermissionMode::Plan {
+            self.rights.leave_plan();
+            self.tell().await;
+        }
+    }
+
+    /// Tells the host what the mode is.
+    pub async fn tell(&self) {
+        let permission_mode = Some(self.mode());
+        self.outbox.notify(Status { permission_mode, ..Status::default() }).await;
+    }
+
+    /// A switch that no host hears of: for tests of tools.
+    #[cfg(test)]
+    pub(crate) fn unheard(workspace: &std::sync::Arc<crate::workspace::Workspace>) -> Self {
+        use crate::permission::rights::{Bypass, Grants};
+        let (settings, grants) = (crate::settings::Settings::none(), Grants::default());
+        let granted = Rights::grant(workspace.clone(), settings, grants, Bypass::Unavailable).unwrap();
+        let (frames, _) = tokio::sync::mpsc::channel(1);
+        Self::new(
+            granted.rights,
+            Outbox::new("session".into(), frames, tokio_util::sync::CancellationToken::new()),
+        )
+    }
+}

@@ -1,0 +1,71 @@
+//! The host's wish to have files back as they were, and what it is told about checkpoints.
+
+use std::sync::Arc;
+
+use whimbrel_wire::control::{ControlResponse, RewindFiles, RewindFilesReply};
+use whimbrel_wire::system::{InformationLevel, Informational};
+
+use crate::files;
+use crate::outbox::Outbox;
+use crate::session::checkpoint::{Checkpoints, Rewound, Wish};
+use crate::workspace::Workspace;
+
+/// A prompt has come.
+pub(crate) async fn begin(workspace: &Workspace, prompt: Option<&str>) {
+    if let (Some(checkpoints), Some(prompt)) = (workspace.checkpoints(), prompt) {
+        let prompt = prompt.to_owned();
+        // Fails only if the program is about to end.
+        let _ = files::aside(move || checkpoints.begin(&prompt)).await;
+    }
+}
+
+/// Tells the host what could not be kept.
+pub(crate) async fn tell_losses(workspace: &Workspace, outbox: &Outbox) {
+    let Some(content) = workspace.checkpoints().and_then(|checkpoints| checkpoints.take_losses()) else {
+        return;
+    };
+    let level = InformationLevel::Warning;
+    outbox.notify(Informational { content, level, ..Informational::default() }).await;
+}
+
+/// Answers a `rewind_files`. As hosts expect it, what cannot be done is an error, but only a word in the reply to a dry
+/// run.
+pub(crate) async fn answer(workspace: &Workspace, id: String, asked: RewindFiles) -> ControlResponse {
+    let dry_run = asked.dry_run.unwrap_or(false);
+    let wish = if dry_run { Wish::Look } else { Wish::PutBack };
+    match rewind(workspace.checkpoints(), asked.user_message_id, wish).await {
+        Ok(reply) => ControlResponse::success(id, &reply),
+        Err(error) if dry_run => {
+            ControlResponse::success(id, &RewindFilesReply { error: Some(error), ..Default::default() })
+        }
+        Err(error) => ControlResponse::error(id, error),
+    }
+}
+
+async fn rewind(
+    checkpoints: Option<Arc<Checkpoints>>,
+    prompt: String,
+    wish: Wish,
+) -> Result<RewindFilesReply, String> {
+    let checkpoints = checkpoints.ok_or("File rewinding is not enabled.")?;
+    let rewound = files::aside(move || checkpoints.rewind(&prompt, wish)).await;
+    let rewound = rewound.map_err(|error| format!("Rewinding broke off: {error}."))?;
+    reply(rewound.ok_or("No file checkpoint found for this message.")?)
+}
+
+/// What could be done counts, with a word on what could not; if nothing could, that is an error.
+fn reply(rewound: Rewound) -> Result<RewindFilesReply, String> {
+    let Rewound { changed, insertions, deletions, skipped_links, left } = rewound;
+    let error = (!left.is_empty()).then(|| format!("Files that cannot be put back: {}.", left.join("; ")));
+    match error {
+        Some(error) if changed.is_empty() => Err(error),
+        error => Ok(RewindFilesReply {
+            can_rewind: true,
+            error,
+            files_changed: Some(changed.iter().map(|path| path.display().to_string()).collect()),
+            insertions: Some(insertions as u64),
+            deletions: Some(deletions as u64),
+            skipped_links: Some(skipped_links.into()),
+        }),
+    }
+}

@@ -1,0 +1,161 @@
+//! Disks that are full, short of breath, or lie.
+
+use std::sync::{Arc, Mutex};
+
+use super::*;
+
+/// A disk with a limited number of bytes.
+#[derive(Default)]
+struct Disk {
+    bytes: Vec<u8>,
+    synced: usize,
+    room: usize,
+    cannot_cut: bool,
+    cannot_sync: bool,
+    opened: usize,
+}
+
+struct Handle(Arc<Mutex<Disk>>);
+
+impl Medium for Handle {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut disk = self.0.lock().unwrap();
+        let fits = bytes.len().min(disk.room.saturating_sub(disk.bytes.len()));
+        if fits == 0 {
+            return Err(io::Error::from_raw_os_error(nix::errno::Errno::ENOSPC as i32));
+        }
+        disk.bytes.extend_from_slice(&bytes[..fits]);
+        Ok(fits)
+    }
+
+    fn position(&mut self) -> io::Result<u64> {
+        self.length()
+    }
+
+    fn length(&mut self) -> io::Result<u64> {
+        Ok(self.0.lock().unwrap().bytes.len() as u64)
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        let mut disk = self.0.lock().unwrap();
+        if disk.cannot_cut {
+            return Err(io::ErrorKind::ReadOnlyFilesystem.into());
+        }
+        disk.bytes.truncate(usize::try_from(length).unwrap());
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let mut disk = self.0.lock().unwrap();
+        if disk.cannot_sync {
+            return Err(io::Error::from_raw_os_error(nix::errno::Errno::EIO as i32));
+        }
+        disk.synced = disk.bytes.len();
+        Ok(())
+    }
+}
+
+fn on(disk: Disk, durability: Durability) -> (Appender, Arc<Mutex<Disk>>) {
+    let disk = Arc::new(Mutex::new(disk));
+    let shared = Arc::clone(&disk);
+    let open: Open = Box::new(move |_| {
+        shared.lock().unwrap().opened += 1;
+        Ok(Box::new(Handle(Arc::clone(&shared))))
+    });
+    (Appender::opened_by("/x".into(), durability, open), disk)
+}
+
+fn content(disk: &Arc<Mutex<Disk>>) -> String {
+    String::from_utf8(disk.lock().unwrap().bytes.clone()).unwrap()
+}
+
+fn line(text: &str) -> Vec<u8> {
+    format!("{text}\n").into_bytes()
+}
+
+#[test]
+fn a_line_that_does_not_fit_is_taken_back_and_written_once_there_is_room() {
+    for room in 6..12 {
+        let (mut file, disk) = on(Disk { room, ..Disk::default() }, Durability::System);
+        file.append(line("first")).unwrap();
+        assert!(file.append(line("second")).is_err());
+        assert_eq!((content(&disk).as_str(), file.owes()), ("first\n", 1), "room for {room}");
+        assert!(file.append(line("third")).is_err());
+        disk.lock().unwrap().room = 100;
+        file.append(line("fourth")).unwrap();
+        assert_eq!(content(&disk), "first\nsecond\nthird\nfourth\n");
+        assert_eq!(file.owes(), 0);
+    }
+}
+
+#[test]
+fn a_line_that_cannot_be_taken_back_is_ended_and_written_again() {
+    let (mut file, disk) = on(Disk { room: 9, cannot_cut: true, ..Disk::default() }, Durability::System);
+    file.append(line("first")).unwrap();
+    assert!(file.append(line("second")).is_err());
+    assert!(file.append(line("third")).is_err());
+    disk.lock().unwrap().room = 100;
+    file.end_turn().unwrap();
+    assert_eq!(content(&disk), "first\nsec\nsecond\nthird\n");
+}
+
+#[test]
+fn lines_are_on_the_disk_when_their_class_says_so() {
+    let rows = [(Durability::System, 0, 0), (Durability::Turn, 0, 6), (Durability::Strict, 6, 6)];
+    for (durability, after_line, after_turn) in rows {
+        let (mut file, disk) = on(Disk { room: 100, ..Disk::default() }, durability);
+        file.append(line("first")).unwrap();
+        assert_eq!(disk.lock().unwrap().synced, after_line, "{durability:?}");
+        file.end_turn().unwrap();
+        assert_eq!(disk.lock().unwrap().synced, after_turn, "{durability:?}");
+    }
+}
+
+#[test]
+fn after_a_failed_sync_the_file_is_opened_again_and_the_lines_are_written_again() {
+    let (mut file, disk) = on(Disk { room: 100, cannot_sync: true, ..Disk::default() }, Durability::Turn);
+    file.append(line("first")).unwrap();
+    assert!(file.end_turn().is_err());
+    disk.lock().unwrap().cannot_sync = false;
+    file.append(line("second")).unwrap();
+    file.end_turn().unwrap();
+    assert_eq!(content(&disk), "first\nfirst\nsecond\n");
+    let disk = disk.lock().unwrap();
+    assert_eq!((disk.opened, disk.synced), (2, 19));
+}
+
+#[test]
+fn what_somebody_left_half_is_taken_away_and_what_only_lacks_its_end_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = [
+        ("", "{}\n"),
+        ("{\"a\":1}\n", "{\"a\":1}\n{}\n"),
+        ("{\"a\":1}\n{\"b\"", "{\"a\":1}\n{}\n"),
+        ("{\"a\":1}\n{\"b\":2}", "{\"a\":1}\n{\"b\":2}\n{}\n"),
+        ("{\"b\"", "{}\n"),
+        ("{\"b\":2}", "{\"b\":2}\n{}\n"),
+    ];
+    for (number, (before, after)) in rows.into_iter().enumerate() {
+        let path = folder.path().join(format!("{number}/file.jsonl"));
+        std::fs::create_dir(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, before).unwrap();
+        Appender::new(path.clone(), Durability::System).append(line("{}")).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), after, "{before:?}");
+    }
+    let long = format!("{{\"a\":1}}\n{{\"b\":\"{}", "x".repeat(200_000));
+    let path = folder.path().join("long.jsonl");
+    std::fs::write(&path, long).unwrap();
+    Appender::new(path.clone(), Durability::System).append(line("{}")).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"a\":1}\n{}\n");
+}
+
+#[test]
+fn a_link_or_a_pipe_is_not_written_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let (link, pipe) = (folder.path().join("link"), folder.path().join("pipe"));
+    std::os::unix::fs::symlink("/etc/hosts", &link).unwrap();
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for path in [link, pipe] {
+        assert!(Appender::new(path, Durability::System).append(line("{}")).is_err());
+    }
+}

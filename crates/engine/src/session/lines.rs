@@ -1,0 +1,64 @@
+//! The lines of a file, one at a time and with a limit, so that no file is too large and no line either.
+
+use std::io::{self, BufRead};
+
+use memchr::memchr;
+
+/// Longer lines are passed over: no engine writes them.
+pub(super) const LONGEST: usize = 256 << 20;
+
+/// Reads lines.
+pub(super) struct Lines<R> {
+    reader: R,
+    /// Where the next line begins.
+    offset: u64,
+    line: Vec<u8>,
+}
+
+/// One step through a file.
+pub(super) enum Step<'a> {
+    /// A line, and where it begins.
+    Line(u64, &'a [u8]),
+    /// A line without an end, the last of the file.
+    Tail(u64, &'a [u8]),
+    /// A line that is too long to be one.
+    TooLong,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(super) fn new(reader: R) -> Self {
+        Self { reader, offset: 0, line: Vec::new() }
+    }
+
+    /// The next line, without its end; none at the end of the file.
+    pub(super) fn next(&mut self) -> io::Result<Option<Step<'_>>> {
+        self.line.clear();
+        let begin = self.offset;
+        let mut ended = false;
+        while !ended {
+            let piece = match self.reader.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                piece => piece?,
+            };
+            if piece.is_empty() {
+                break;
+            }
+            let end = memchr(b'\n', piece);
+            ended = end.is_some();
+            let (text, taken) = end.map_or((piece, piece.len()), |end| (&piece[..end], end + 1));
+            if self.line.len() <= LONGEST {
+                self.line.extend_from_slice(text);
+            }
+            self.reader.consume(taken);
+            self.offset += taken as u64;
+        }
+        if self.offset == begin {
+            return Ok(None);
+        }
+        Ok(Some(match ended {
+            _ if self.line.len() > LONGEST => Step::TooLong,
+            true => Step::Line(begin, &self.line),
+            false => Step::Tail(begin, &self.line),
+        }))
+    }
+}

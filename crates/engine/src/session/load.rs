@@ -1,0 +1,145 @@
+//! Reads a transcript back. Two passes: one over all lines, which keeps a few bytes of each, and one over those that are
+//! the conversation. The file is only read; whatever is wrong with it is mended in what comes out.
+
+use std::collections::HashSet;
+use std::io::{self, BufReader, Read, Seek};
+
+use whimbrel_models::History;
+use whimbrel_wire::content::{Block, Role};
+
+use super::beside::{self, Step};
+use super::cut;
+pub use super::index::{Facts, Repairs};
+use super::index::{Index, Span};
+pub use super::line::Key;
+use super::mend::{Mended, Said, mend};
+use super::path;
+use super::reader::{Part, Reader};
+
+/// How much is read at once.
+const PIECE: usize = 256 * 1024;
+
+/// Up to where a conversation is wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Until {
+    /// The last message that counts.
+    pub at: Option<String>,
+    /// The prompt whose turn is dropped by that. If anything else would be lost, nothing is read.
+    pub drops: Option<String>,
+}
+
+/// Why a conversation could not be read back.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file cannot be read.
+    #[error("The transcript cannot be read: {0}.")]
+    Io(#[from] io::Error),
+    /// The message that it is wanted up to is not there.
+    #[error("No message found with message.uuid of: {0}")]
+    NoSuchMessage(String),
+    /// More would be dropped than the host knows of.
+    #[error("Resume rejected by --resume-drops-turn: {0}")]
+    Rejected(String),
+}
+
+/// A conversation, read back.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// What the model is sent.
+    pub history: History,
+    /// The last line of the conversation.
+    pub leaf: Option<String>,
+    /// The ids of all calls in it.
+    pub calls: HashSet<String>,
+    /// What the model was told beside the conversation.
+    pub told: HashSet<Key>,
+    /// How many prompts it has.
+    pub turns: u32,
+    /// Tokens of the last request and its reply, as the provider counted them.
+    pub counted: u64,
+    /// What else the transcript says.
+    pub facts: Facts,
+    /// What was wrong with it.
+    pub repairs: Repairs,
+    /// Calls that had begun and have no result.
+    pub unfinished: Vec<String>,
+    /// Where the lines of the conversation lie, in order.
+    pub(super) spans: Vec<Span>,
+}
+
+/// Reads a transcript back, up to where it is wanted.
+pub fn load<R: Read + Seek>(file: R, until: &Until) -> Result<Loaded, LoadError> {
+    let mut file = BufReader::with_capacity(PIECE, file);
+    let index = Index::scan(&mut file)?;
+    file.rewind()?;
+    let mut reader = Reader::new(file);
+    let leaf = cut::leaf(&index, &mut reader, until)?;
+    let steps = beside::gather(&index, &mut reader, &path::path(&index, leaf))?;
+    let mut loaded = Loaded { facts: index.facts.clone(), repairs: index.repairs, ..Loaded::default() };
+    if let Some(leaf) = leaf {
+        loaded.leaf = reader.name(index.node(leaf).span)?;
+    }
+    let said = loaded.take(&index, &mut reader, steps)?;
+    let Mended { history, calls, unanswered, stray_results } = mend(said, &index.started);
+    loaded.repairs.unanswered = unanswered.len();
+    loaded.repairs.stray_results = stray_results;
+    loaded.unfinished = unanswered.into_iter().filter(|id| index.started.contains(&Key::of(id))).collect();
+    loaded.history = history;
+    loaded.calls = calls;
+    Ok(loaded)
+}
+
+/// Whether anything was said in a transcript.
+pub fn is_spoken(file: impl Read) -> io::Result<bool> {
+    Index::is_spoken(BufReader::with_capacity(PIECE, file))
+}
+
+impl Loaded {
+    /// Whether anything was said.
+    pub fn has_begun(&self) -> bool {
+        !self.history.is_empty()
+    }
+
+    /// Notes what the lines of the conversation say beside their words, and gives the words: what the model was told
+    /// before a line stands before it.
+    fn take<R: Read + Seek>(
+        &mut self,
+        index: &Index,
+        reader: &mut Reader<R>,
+        steps: Vec<Step>,
+    ) -> io::Result<Vec<Said>> {
+        let mut said = Vec::with_capacity(steps.len());
+        for Step { span, heard } in steps {
+            let Some(heard) = heard else {
+                self.spans.push(span);
+                continue;
+            };
+            for brief in index.briefs.get(&Key::of(&heard.uuid)).into_iter().flatten() {
+                self.spans.push(*brief);
+                if let Some(text) = reader.told(*brief)? {
+                    self.told.insert(Key::of(&text));
+                    said.push(Said::brief(text));
+                }
+            }
+            self.spans.push(span);
+            self.turns += u32::from(heard.role == Part::Prompt);
+            if let (Part::Remark, [Block::Text { text, .. }]) = (heard.role, &heard.said.blocks[..]) {
+                self.told.insert(Key::of(text));
+            }
+            self.facts.mode = heard.mode.or_else(|| self.facts.mode.take());
+            self.facts.model = heard.model.or_else(|| self.facts.model.take());
+            self.counted = heard.usage.map_or(self.counted, |usage| usage.total());
+            said.push(heard.said);
+        }
+        Ok(said)
+    }
+}
+
+impl Said {
+    fn brief(text: String) -> Self {
+        Self { role: Role::User, reply: None, blocks: vec![Block::text(text)], starts_recorded: false }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,428 @@
+//! Transcripts as engines leave them and as accidents leave them.
+
+use std::io::Cursor;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use whimbrel_models::history::Message;
+
+use super::*;
+
+/// A line of the conversation.
+fn line(kind: &str, uuid: &str, parent: Option<&str>, content: &Value) -> Value {
+    json!({"parentUuid": parent, "isSidechain": false, "cwd": "/w", "type": kind, "uuid": uuid,
+        "message": {"role": kind, "id": format!("msg_{uuid}"), "content": content}, "timestamp": "t"})
+}
+
+fn user(uuid: &str, parent: Option<&str>, text: &str) -> Value {
+    line("user", uuid, parent, &json!(text))
+}
+
+fn says(uuid: &str, parent: &str, text: &str) -> Value {
+    line("assistant", uuid, Some(parent), &json!([{"type": "text", "text": text}]))
+}
+
+fn call(uuid: &str, parent: &str, id: &str) -> Value {
+    line(
+        "assistant",
+        uuid,
+        Some(parent),
+        &json!([{"type": "tool_use", "id": id, "name": "Bash", "input": {}}]),
+    )
+}
+
+fn result(uuid: &str, parent: &str, id: &str, text: &str) -> Value {
+    line("user", uuid, Some(parent), &json!([{"type": "tool_result", "tool_use_id": id, "content": text}]))
+}
+
+fn with(mut line: Value, more: &Value) -> Value {
+    let more = more.as_object().unwrap().clone();
+    line.as_object_mut().unwrap().extend(more);
+    line
+}
+
+fn bytes(lines: &[Value]) -> Vec<u8> {
+    lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect()
+}
+
+fn read(bytes: &[u8]) -> Loaded {
+    load(Cursor::new(bytes), &Until::default()).unwrap()
+}
+
+/// A conversation in short: `u:` and `a:` and what was said.
+fn story(loaded: &Loaded) -> String {
+    let block = |block: &Block| match block {
+        Block::Text { text, .. } => text.clone(),
+        Block::ToolUse { id, .. } => format!("call {id}"),
+        Block::ToolResult { tool_use_id, content, .. } => {
+            let text = serde_json::to_value(content).unwrap().as_str().unwrap_or_default().to_owned();
+            format!("{tool_use_id} gives {}", text.split(':').next().unwrap_or_default())
+        }
+        other => format!("{other:?}"),
+    };
+    let message = |message: &Message| {
+        let who = if message.role == Role::User { "u" } else { "a" };
+        format!("{who}: {}", message.content.iter().map(block).collect::<Vec<_>>().join(", "))
+    };
+    loaded.history.messages().iter().map(message).collect::<Vec<_>>().join(" | ")
+}
+
+/// Whether a provider would take it: roles alternate from the user on, and calls and results pair up.
+fn assert_well_formed(loaded: &Loaded) {
+    let messages = loaded.history.messages();
+    let mut open: Vec<String> = Vec::new();
+    for (number, message) in messages.iter().enumerate() {
+        let expected = if number % 2 == 0 { Role::User } else { Role::Assistant };
+        assert_eq!(message.role, expected, "{}", story(loaded));
+        assert!(!message.content.is_empty());
+        let results = message.content.iter().filter_map(|block| match block {
+            Block::ToolResult { tool_use_id, .. } => Some(tool_use_id.clone()),
+            _ => None,
+        });
+        assert_eq!(results.collect::<Vec<_>>(), open, "{}", story(loaded));
+        let calls = message.content.iter().filter_map(|block| match block {
+            Block::ToolUse { id, .. } => Some(id.clone()),
+            _ => None,
+        });
+        open = calls.collect();
+    }
+    assert_eq!(open, Vec::<String>::new(), "{}", story(loaded));
+}
+
+fn check(rows: Vec<(&str, Vec<Value>, &str)>) {
+    for (name, lines, expected) in rows {
+        let loaded = read(&bytes(&lines));
+        assert_eq!(story(&loaded), expected, "{name}");
+        assert_well_formed(&loaded);
+    }
+}
+
+#[test]
+fn a_transcript_is_read_as_it_was_said() {
+    let side = with(says("s1", "a1", "aside"), &json!({"isSidechain": true}));
+    let team = with(user("s2", Some("a1"), "mate"), &json!({"teamName": "x"}));
+    let meta = with(user("m1", Some("a1"), "told"), &json!({"isMeta": true}));
+    let summary = with(user("s", Some("b"), "summary"), &json!({"isCompactSummary": true}));
+    let boundary = json!({"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": null, "logicalParentUuid": "a1"});
+    let hello = [user("u1", None, "hi"), says("a1", "u1", "hello")];
+    let linked = json!({"type": "progress", "uuid": "p", "parentUuid": "a1"});
+    let after = |more: &[Value]| [&hello[..], more].concat();
+    let rows: Vec<(&str, Vec<Value>, &str)> = vec![
+        ("nothing", vec![], ""),
+        ("a turn", hello.to_vec(), "u: hi | a: hello"),
+        ("a subagent's line is never the last", after(&[side]), "u: hi | a: hello"),
+        ("nor a teammate's", after(&[team]), "u: hi | a: hello"),
+        ("nor what only the model was told", after(std::slice::from_ref(&meta)), "u: hi | a: hello"),
+        (
+            "which counts once something follows",
+            after(&[meta, user("u2", Some("m1"), "go")]),
+            "u: hi | a: hello | u: told, go",
+        ),
+        ("links between", after(&[linked, user("u2", Some("p"), "go")]), "u: hi | a: hello | u: go"),
+        ("a summary", after(&[boundary.clone(), summary]), "u: summary"),
+        ("a boundary that no summary follows", after(std::slice::from_ref(&boundary)), "u: hi | a: hello"),
+        ("and is gone on from", after(&[boundary, user("u2", Some("b"), "go")]), "u: hi | a: hello | u: go"),
+        ("a parent that is not there", after(&[user("u2", Some("gone"), "go")]), "u: hi | a: hello | u: go"),
+        (
+            "a branch that was left",
+            after(&[user("u2", Some("a1"), "old"), user("u3", Some("a1"), "new")]),
+            "u: hi | a: hello | u: new",
+        ),
+        (
+            "the same line twice",
+            after(&[hello[0].clone(), user("u2", Some("a1"), "go")]),
+            "u: hi | a: hello | u: go",
+        ),
+        ("the same line twice at the end", after(&[hello[0].clone()]), "u: hi | a: hello"),
+        (
+            "two prompts of one name",
+            after(&[user("u1", Some("a1"), "again"), says("a2", "u1", "yes")]),
+            "u: hi | a: hello | u: again | a: yes",
+        ),
+        ("a circle", vec![user("u1", Some("a1"), "hi"), says("a1", "u1", "hello")], "u: hi | a: hello"),
+        ("a line that hangs on itself", vec![user("u1", Some("u1"), "hi")], "u: hi"),
+        (
+            "lines in the wrong order",
+            vec![says("a1", "u1", "hello"), user("u1", None, "hi")],
+            "u: hi | a: hello",
+        ),
+        (
+            "the model first",
+            vec![says("a1", "gone", "hello")],
+            "u: (The beginning of the conversation is lost.) | a: hello",
+        ),
+    ];
+    check(rows);
+}
+
+#[test]
+fn calls_and_results_pair_up() {
+    let hello = [user("u1", None, "hi"), says("a1", "u1", "hello")];
+    let after = |more: &[Value]| [&hello[..], more].concat();
+    let start = json!({"type": "tool-start", "toolUseID": "t1"});
+    let known = with(call("a2", "u2", "t1"), &json!({"startsRecorded": true}));
+    let rows: Vec<(&str, Vec<Value>, &str)> = vec![
+        (
+            "a call and its result",
+            after(&[user("u2", Some("a1"), "go"), call("a2", "u2", "t1"), result("r", "a2", "t1", "ok")]),
+            "u: hi | a: hello | u: go | a: call t1 | u: t1 gives ok",
+        ),
+        (
+            "a call without",
+            after(&[user("u2", Some("a1"), "go"), call("a2", "u2", "t1")]),
+            "u: hi | a: hello | u: go | a: call t1 | u: t1 gives Outcome unknown",
+        ),
+        (
+            "one that had begun",
+            after(&[user("u2", Some("a1"), "go"), known.clone(), start.clone()]),
+            "u: hi | a: hello | u: go | a: call t1 | u: t1 gives Outcome unknown",
+        ),
+        (
+            "one that had not",
+            after(&[user("u2", Some("a1"), "go"), known]),
+            "u: hi | a: hello | u: go | a: call t1 | u: t1 gives No result",
+        ),
+        (
+            "a result without a call",
+            after(&[result("r", "a1", "t9", "ok"), user("u2", Some("r"), "go")]),
+            "u: hi | a: hello | u: go",
+        ),
+        (
+            "a later prompt answers no call",
+            after(&[call("a2", "a1", "t1"), user("u2", Some("a2"), "go")]),
+            "u: hi | a: hello, call t1 | u: t1 gives Outcome unknown, go",
+        ),
+        ("an empty prompt", vec![user("u1", None, " ")], "u: (The message was empty.)"),
+        (
+            "an error that only the host saw",
+            after(&[with(
+                says("e", "a1", "API Error"),
+                &json!({"message": {"model": "<synthetic>", "content": [{"type": "text", "text": "no"}]}}),
+            )]),
+            "u: hi | a: hello",
+        ),
+        (
+            "blocks of no sense",
+            vec![line("user", "u1", None, &json!([{"type": "text"}, 5, {"type": "text", "text": "hi"}]))],
+            "u: hi",
+        ),
+    ];
+    check(rows);
+}
+
+#[test]
+fn results_and_calls_beside_the_path_are_found() {
+    let same = |line: Value| {
+        with(line.clone(), &json!({"message": with(line["message"].clone(), &json!({"id": "m"}))}))
+    };
+    let calls = [user("u", None, "go"), same(call("a1", "u", "t1")), same(call("a2", "a1", "t2"))];
+    let expected = "u: go | a: call t1, call t2 | u: t1 gives one, t2 gives two";
+    let rows = [
+        (
+            "each result on its call",
+            vec![result("r1", "a1", "t1", "one"), result("r2", "a2", "t2", "two")],
+            expected.to_owned(),
+        ),
+        (
+            "the other way round",
+            vec![result("r2", "a2", "t2", "two"), result("r1", "a1", "t1", "one")],
+            expected.to_owned(),
+        ),
+        (
+            "behind links, and then gone on from",
+            vec![
+                json!({"type": "progress", "uuid": "p", "parentUuid": "a1"}),
+                result("r1", "p", "t1", "one"),
+                result("r2", "a2", "t2", "two"),
+                says("a3", "r2", "done"),
+            ],
+            format!("{expected} | a: done"),
+        ),
+        (
+            "named by their source",
+            vec![
+                with(result("r1", "a2", "t1", "one"), &json!({"sourceToolAssistantUUID": "a1"})),
+                result("r2", "a2", "t2", "two"),
+            ],
+            expected.to_owned(),
+        ),
+        (
+            "a reply that goes on after a result",
+            vec![
+                result("r1", "a2", "t1", "one"),
+                same(says("a3", "r1", "and")),
+                result("r2", "a3", "t2", "two"),
+            ],
+            "u: go | a: call t1, call t2, and | u: t1 gives one, t2 gives two".to_owned(),
+        ),
+    ];
+    for (name, more, expected) in rows {
+        let loaded = read(&bytes(&[&calls[..], &more].concat()));
+        assert_eq!(story(&loaded), expected, "{name}");
+        assert_well_formed(&loaded);
+    }
+}
+
+#[test]
+fn facts_and_figures() {
+    let usage = json!({"message": {"role": "assistant", "model": "m-1", "content": [], "usage": {"input_tokens": 7, "output_tokens": 3}}});
+    let lines = [
+        json!({"type": "brief", "beforeUuid": "u1", "text": "You are here."}),
+        with(user("u1", None, "hi"), &json!({"permissionMode": "plan"})),
+        with(says("a1", "u1", "x"), &usage),
+        json!({"type": "ai-title", "aiTitle": "made"}),
+        json!({"type": "custom-title", "customTitle": "mine"}),
+        json!({"type": "ai-title", "aiTitle": "made again"}),
+        with(user("u2", Some("a1"), "go"), &json!({"permissionMode": "acceptEdits", "cwd": "/v"})),
+    ];
+    let loaded = read(&bytes(&lines));
+    let facts = Facts {
+        cwd: Some("/v".into()),
+        mode: Some("acceptEdits".into()),
+        model: Some("m-1".into()),
+        title: Some("mine".into()),
+    };
+    assert_eq!((loaded.facts.clone(), loaded.turns, loaded.counted), (facts, 2, 10));
+    assert_eq!(loaded.leaf.as_deref(), Some("u2"));
+    assert!(loaded.told.contains(&Key::of("You are here.")));
+    assert_eq!(story(&loaded), "u: You are here., hi, go");
+}
+
+#[test]
+fn a_conversation_is_read_up_to_a_message() {
+    let lines = bytes(&[
+        user("u1", None, "one"),
+        says("a1", "u1", "1"),
+        user("u2", Some("a1"), "two"),
+        call("a2", "u2", "t"),
+        result("r2", "a2", "t", "ok"),
+        says("a3", "r2", "2"),
+    ]);
+    let until = |at: Option<&str>, drops: Option<&str>| Until {
+        at: at.map(Into::into),
+        drops: drops.map(Into::into),
+    };
+    let rows = [
+        (until(None, None), Ok("u: one | a: 1 | u: two | a: call t | u: t gives ok | a: 2")),
+        (until(Some("a1"), None), Ok("u: one | a: 1")),
+        (until(Some("r2"), None), Ok("u: one | a: 1 | u: two | a: call t | u: t gives ok")),
+        (until(Some("a1"), Some("u2")), Ok("u: one | a: 1")),
+        (until(None, Some("u2")), Ok("u: one | a: 1")),
+        (until(None, Some("u1")), Err("Resume rejected by --resume-drops-turn:")),
+        (until(Some("u1"), Some("u2")), Err("Resume rejected by --resume-drops-turn:")),
+        (until(Some("r2"), Some("u2")), Err("Resume rejected by --resume-drops-turn:")),
+        (until(Some("x"), None), Err("No message found with message.uuid of: x")),
+    ];
+    for (until, expected) in rows {
+        let loaded =
+            load(Cursor::new(&lines), &until).map(|loaded| story(&loaded)).map_err(|error| error.to_string());
+        match (&loaded, expected) {
+            (Ok(story), Ok(expected)) => assert_eq!(story, expected, "{until:?}"),
+            (Err(text), Err(expected)) => assert!(text.starts_with(expected), "{until:?}: {text}"),
+            _ => panic!("{until:?}: {loaded:?}"),
+        }
+    }
+}
+
+/// A conversation with calls, and the texts that were said in it, each with the line it stands in.
+fn conversation(turns: &[usize]) -> (Vec<Value>, Vec<String>) {
+    let (mut lines, mut texts): (Vec<Value>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut last: Option<String> = None;
+    let mut say = |make: &dyn Fn(&str, Option<&str>) -> Value, text: String| {
+        let uuid = format!("l{}", lines.len());
+        lines.push(make(&uuid, last.as_deref()));
+        texts.push(text);
+        last = Some(uuid);
+    };
+    for (turn, calls) in turns.iter().enumerate() {
+        say(&|uuid, parent| user(uuid, parent, &format!("prompt{turn}.")), format!("prompt{turn}."));
+        for number in 0..*calls {
+            let id = format!("t{turn}x{number}.");
+            say(&|uuid, parent| call(uuid, parent.unwrap_or_default(), &id), format!("\"id\":\"{id}"));
+        }
+        for number in 0..*calls {
+            let (id, text) = (format!("t{turn}x{number}."), format!("result{turn}x{number}."));
+            say(&|uuid, parent| result(uuid, parent.unwrap_or_default(), &id, &text), text.clone());
+        }
+        say(
+            &|uuid, parent| says(uuid, parent.unwrap_or_default(), &format!("reply{turn}.")),
+            format!("reply{turn}."),
+        );
+    }
+    (lines, texts)
+}
+
+fn words(loaded: &mut Loaded) -> String {
+    let parts = loaded.history.ask();
+    String::from_utf8(parts.parts().iter().flat_map(|part| part.to_vec()).collect()).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_transcript_cut_anywhere_keeps_every_whole_line(turns in prop::collection::vec(0..4usize, 1..6), at in 0.0..1.0f64) {
+        let (lines, texts) = conversation(&turns);
+        let whole = bytes(&lines);
+        let cut = &whole[..(whole.len() as f64 * at) as usize];
+        let mut loaded = read(cut);
+        assert_well_formed(&loaded);
+        let kept = cut.iter().filter(|byte| **byte == b'\n').count();
+        let words = words(&mut loaded);
+        for text in &texts[..kept] {
+            prop_assert!(words.contains(text), "{text} of {words}");
+        }
+    }
+
+    #[test]
+    fn spoilt_lines_cost_only_themselves(
+        turns in prop::collection::vec(0..4usize, 1..6),
+        spoilt in prop::collection::vec((any::<prop::sample::Index>(), 0..5usize), 0..4),
+    ) {
+        let (lines, texts) = conversation(&turns);
+        let mut rows: Vec<Vec<u8>> = lines.iter().map(|line| line.to_string().into_bytes()).collect();
+        let mut gone = HashSet::new();
+        for (which, how) in spoilt {
+            let which = which.index(rows.len());
+            gone.insert(which);
+            let half = rows[which].len() / 2;
+            match how {
+                0 => rows[which] = vec![0; 50],
+                1 => rows[which].truncate(half),
+                2 => rows[which] = b"\xff\xfe garbage \x80".to_vec(),
+                3 => rows[which].clear(),
+                _ => rows[which].iter_mut().skip(half).take(1).for_each(|byte| *byte = b'\n'),
+            }
+        }
+        let mut loaded = read(&rows.join(&b'\n'));
+        assert_well_formed(&loaded);
+        let words = words(&mut loaded);
+        let call_of = |text: &String| text.strip_prefix("result").map(|rest| format!("\"id\":\"t{rest}"));
+        for (number, text) in texts.iter().enumerate() {
+            // A result goes with its call.
+            let lone = call_of(text).is_some_and(|call| gone.contains(&texts.iter().position(|text| *text == call).unwrap()));
+            prop_assert!(gone.contains(&number) || lone || words.contains(text), "{text} of {words}");
+        }
+    }
+
+    #[test]
+    fn no_bytes_at_all_make_it_panic_or_give_what_no_provider_takes(
+        turns in prop::collection::vec(0..4usize, 1..5),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..12),
+        swaps in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..6),
+    ) {
+        let (mut lines, _) = conversation(&turns);
+        for (one, other) in swaps {
+            let (one, other) = (one.index(lines.len()), other.index(lines.len()));
+            let parent = lines[other]["uuid"].clone();
+            lines[one]["parentUuid"] = parent;
+            lines.swap(one, other);
+        }
+        let mut whole = bytes(&lines);
+        for (at, byte) in changes {
+            let at = at.index(whole.len());
+            whole[at] = byte;
+        }
+        assert_well_formed(&read(&whole));
+    }
+}

@@ -1,0 +1,101 @@
+//! What an appender writes to: a file that is opened with care, or something that fails on demand.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use memchr::memrchr;
+use nix::fcntl::OFlag;
+use serde::de::IgnoredAny;
+
+/// How much of a file's end is looked at at once.
+const PIECE: usize = 64 * 1024;
+
+/// Something that bytes are added to at the end.
+pub(super) trait Medium: Send {
+    /// Adds bytes, perhaps not all.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+    /// Where the last bytes that we added end.
+    fn position(&mut self) -> io::Result<u64>;
+    /// Where all bytes end.
+    fn length(&mut self) -> io::Result<u64>;
+    /// Takes away what lies beyond a length.
+    fn cut(&mut self, length: u64) -> io::Result<()>;
+    /// Forces everything onto the disk.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+impl Medium for File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Write::write(self, bytes)
+    }
+
+    fn position(&mut self) -> io::Result<u64> {
+        self.stream_position()
+    }
+
+    fn length(&mut self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.set_len(length)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+}
+
+/// Opens a transcript for appending, and makes it and its folders if need be. Only the user can read it; a link at the
+/// path is not followed, and a pipe is not waited for. A line that somebody left half is taken away, one that only
+/// lacks its end gets it.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    let mut file = regular(OpenOptions::new().read(true).append(true).create(true).mode(0o600), path)?;
+    let length = file.metadata()?.len();
+    let whole = last_line_end(&mut file, length)?;
+    if whole < length {
+        file.seek(SeekFrom::Start(whole))?;
+        let is_line = serde_json::from_reader::<_, IgnoredAny>(io::BufReader::new(&file)).is_ok();
+        if is_line { file.write_all(b"\n")? } else { file.set_len(whole)? }
+    }
+    Ok(file)
+}
+
+/// Opens a transcript for reading. A link is not followed, and a pipe is not waited for.
+pub(super) fn read(path: &Path) -> io::Result<File> {
+    regular(OpenOptions::new().read(true), path)
+}
+
+fn regular(how: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let file = how.custom_flags(flags.bits()).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the transcript's path is not a regular file",
+        ));
+    }
+    Ok(file)
+}
+
+/// Where the last line that has an end ends.
+fn last_line_end(file: &mut File, length: u64) -> io::Result<u64> {
+    let mut end = length;
+    let mut piece = vec![0; PIECE];
+    while end > 0 {
+        let begin = end.saturating_sub(PIECE as u64);
+        let piece = &mut piece[..usize::try_from(end - begin).unwrap_or(PIECE)];
+        file.seek(SeekFrom::Start(begin))?;
+        file.read_exact(piece)?;
+        if let Some(at) = memrchr(b'\n', piece) {
+            return Ok(begin + at as u64 + 1);
+        }
+        end = begin;
+    }
+    Ok(0)
+}

@@ -1,0 +1,48 @@
+//! Which lines of a transcript are the conversation: from the last thing said on the main line up to its root, or to the
+//! summary that took the root's place.
+
+use std::collections::HashSet;
+
+use super::index::{Index, Place};
+use super::line::Kind;
+
+/// The last line of the conversation: the last in the file that nothing was said after.
+pub(super) fn leaf(index: &Index) -> Option<Place> {
+    let said = || (0..index.nodes.len() as Place).filter(|place| index.node(*place).is_said());
+    let answered: HashSet<Place> = said().filter_map(|place| said_before(index, place)).collect();
+    said().rev().find(|place| !answered.contains(place)).or_else(|| said().next_back())
+}
+
+/// The lines from the root to a leaf. A summary stands for everything before its boundary; a boundary that no summary
+/// follows, because the engine ended in between, stands for nothing.
+pub(super) fn path(index: &Index, leaf: Option<Place>) -> Vec<Place> {
+    let mut path = Vec::new();
+    let mut seen = HashSet::new();
+    let mut summarised = false;
+    let mut next = leaf;
+    while let Some(place) = next.filter(|place| seen.insert(*place)) {
+        let node = index.node(place);
+        path.push(place);
+        summarised |= node.summary;
+        next = match node.kind {
+            Kind::Boundary if summarised => None,
+            Kind::Boundary => node.parent.or(node.other),
+            Kind::User | Kind::Assistant | Kind::Link => node.parent,
+        };
+    }
+    path.reverse();
+    path
+}
+
+/// What was said last before a line, along its branch.
+pub(super) fn said_before(index: &Index, place: Place) -> Option<Place> {
+    let mut next = index.node(place).parent;
+    while let Some(place) = next {
+        let node = index.node(place);
+        if node.is_said() {
+            return Some(place);
+        }
+        next = node.parent;
+    }
+    None
+}

@@ -1,0 +1,149 @@
+//! Looking for words in what was said in stored sessions.
+
+use std::io;
+use std::path::Path;
+
+use grep_matcher::Matcher;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::transcript;
+
+/// How many characters are shown on each side of what was found.
+const AROUND: usize = 50;
+
+/// Words that are looked for; large and small letters are the same.
+pub struct Query {
+    matcher: RegexMatcher,
+    /// Whether the words stand in a line of JSON as they were typed, so that most lines need not be read.
+    is_plain: bool,
+}
+
+/// A place where the words were found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Hit {
+    /// The message.
+    pub uuid: String,
+    /// Who said it: `user` or `assistant`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The words, with some text around them.
+    pub text: String,
+}
+
+impl Query {
+    /// Looks for these words; none if there are none.
+    pub fn new(words: &str) -> Option<Self> {
+        let words = words.trim();
+        if words.is_empty() {
+            return None;
+        }
+        let matcher =
+            RegexMatcherBuilder::new().case_insensitive(true).fixed_strings(true).build(words).ok()?;
+        let is_plain = words
+            .bytes()
+            .all(|byte| (byte.is_ascii_graphic() || byte == b' ') && !b"\"\\/<>&".contains(&byte));
+        Some(Self { matcher, is_plain })
+    }
+
+    /// The first places in a transcript, at most so many.
+    pub fn hits(&self, path: &Path, limit: usize) -> io::Result<Vec<Hit>> {
+        let mut hits = Vec::new();
+        let maybe = |line: &[u8]| !self.is_plain || self.matcher.is_match(line).unwrap_or(true);
+        transcript::scan(path, maybe, |message| {
+            let found = texts(&message.message["content"]).into_iter().find_map(|text| self.excerpt(&text));
+            if let Some(text) = found {
+                hits.push(Hit { uuid: message.uuid, kind: message.kind, text });
+            }
+            hits.len() < limit
+        })?;
+        Ok(hits)
+    }
+
+    /// The words in a text, with what stands around them.
+    fn excerpt(&self, text: &str) -> Option<String> {
+        let found = self.matcher.find(text.as_bytes()).ok()??;
+        let (before, rest) = text.split_at_checked(found.start())?;
+        let (words, after) = rest.split_at_checked(found.end() - found.start())?;
+        let start = before.char_indices().rev().nth(AROUND - 1).map(|(at, _)| at);
+        let end = after.char_indices().nth(AROUND).map(|(at, _)| at);
+        let dots = |cut: Option<usize>| if cut.is_some_and(|at| at > 0) { "…" } else { "" };
+        let shown = [
+            dots(start),
+            &before[start.unwrap_or(0)..],
+            words,
+            &after[..end.unwrap_or(after.len())],
+            dots(end),
+        ];
+        Some(shown.concat().split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+}
+
+/// All texts in a message's content: what was said, what calls were given, what they gave back.
+fn texts(content: &Value) -> Vec<String> {
+    match content {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(blocks) => blocks
+            .iter()
+            .flat_map(|block| match block["type"].as_str() {
+                Some("text") => texts(&block["text"]),
+                Some("tool_use") => strings(&block["input"]),
+                Some("tool_result") => texts(&block["content"]),
+                _ => Vec::new(),
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn strings(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) => items.iter().flat_map(strings).collect(),
+        Value::Object(fields) => fields.values().flat_map(strings).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn words_are_found_wherever_they_were_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        let lines = [
+            json!({"type": "user", "uuid": "1", "message": {"content": "Count the CURLEWS, please"}}),
+            json!({"type": "assistant", "uuid": "2", "message": {"content": [{"type": "tool_use", "input": {"command": "grep -c curlews \"a b\""}}]}}),
+            json!({"type": "user", "uuid": "3", "message": {"content": [{"type": "tool_result", "content": [{"type": "text", "text": "2 curlews"}]}]}}),
+            json!({"type": "system", "uuid": "4", "content": "curlews"}),
+            json!({"type": "user", "uuid": "5", "isMeta": true, "message": {"content": "curlews"}}),
+            json!({"type": "assistant", "uuid": "6", "message": {"content": [{"type": "text", "text": "Größe\n und  so"}]}}),
+        ];
+        std::fs::write(&path, lines.map(|line| line.to_string()).join("\n") + "\n{\"torn curlews").unwrap();
+        let found = |words: &str| {
+            let hits = Query::new(words).unwrap().hits(&path, 9).unwrap();
+            hits.into_iter().map(|hit| hit.uuid).collect::<Vec<_>>()
+        };
+        assert_eq!(found("curlews"), ["1", "2", "3"]);
+        assert_eq!(found("\"a B\""), ["2"]);
+        assert_eq!(found("GRÖSSE"), [""; 0]);
+        assert_eq!(found("größe"), ["6"]);
+        assert_eq!(found("[a-z]+"), [""; 0]);
+        let hits = Query::new("größe").unwrap().hits(&path, 1).unwrap();
+        assert_eq!(hits[0].text, "Größe und so");
+        assert_eq!(Query::new("curlews").unwrap().hits(&path, 2).unwrap().len(), 2);
+        assert!(Query::new(" ").is_none());
+    }
+
+    #[test]
+    fn an_excerpt_is_short_and_cut_between_letters() {
+        let text = format!("{}needle{}", "é".repeat(200), "ü".repeat(200));
+        let shown = Query::new("NEEDLE").unwrap().excerpt(&text).unwrap();
+        assert_eq!(shown, format!("…{}needle{}…", "é".repeat(50), "ü".repeat(50)));
+    }
+}

@@ -1,0 +1,211 @@
+//! Transcripts in files, laid out as the official engine does: `<project>/<session>.jsonl`, and below a session
+//! `<project>/<session>/<subpath>.jsonl`.
+
+use std::fs;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::{Component, Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use async_trait::async_trait;
+use whimbrel_wire::RawJson;
+
+use super::{Described, SessionStore, StoreError, StoreKey, Stored, Summary};
+use crate::files;
+use crate::session::appender::Appender;
+use crate::session::durability::Durability;
+use crate::session::lines::{Lines, Step};
+use crate::session::medium;
+
+/// How much of each end of a transcript tells what it is about.
+const END: u64 = 64 * 1024;
+
+/// Transcripts in files.
+#[derive(Debug, Clone)]
+pub struct FileStore {
+    /// The folder of all projects.
+    projects: PathBuf,
+}
+
+impl FileStore {
+    /// A store in a folder, e.g. `~/.claude/projects`.
+    pub fn new(projects: impl Into<PathBuf>) -> Self {
+        Self { projects: projects.into() }
+    }
+
+    fn project(&self, project: &str) -> Result<PathBuf, StoreError> {
+        Ok(self.projects.join(plain(project)?))
+    }
+
+    /// The folder of what lies below a session.
+    fn folder(&self, project: &str, session: &str) -> Result<PathBuf, StoreError> {
+        Ok(self.project(project)?.join(plain(session)?))
+    }
+
+    fn path(&self, key: &StoreKey) -> Result<PathBuf, StoreError> {
+        let mut path = self.folder(&key.project, &key.session)?;
+        if let Some(subpath) = &key.subpath {
+            let parts = Path::new(subpath).components();
+            if subpath.is_empty() || !parts.clone().all(|part| matches!(part, Component::Normal(_))) {
+                return Err(StoreError::BadKey(subpath.clone()));
+            }
+            path.extend(parts);
+        }
+        // Not `set_extension`: a name may have dots.
+        path.as_mut_os_string().push(".jsonl");
+        Ok(path)
+    }
+}
+
+/// A name that is one part of a path.
+fn plain(name: &str) -> Result<&str, StoreError> {
+    let mut parts = Path::new(name).components();
+    match (parts.next(), parts.next()) {
+        (Some(Component::Normal(part)), None) if part == name => Ok(name),
+        _ => Err(StoreError::BadKey(name.to_owned())),
+    }
+}
+
+#[async_trait]
+impl SessionStore for FileStore {
+    async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError> {
+        let path = self.path(key)?;
+        let lines: Vec<Vec<u8>> =
+            entries.iter().map(|entry| format!("{}\n", one_line(entry)).into_bytes()).collect();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        files::aside(move || {
+            let mut file = Appender::new(path, Durability::System);
+            lines.into_iter().try_for_each(|line| file.append(line))
+        })
+        .await??;
+        Ok(())
+    }
+
+    async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError> {
+        let path = self.path(key)?;
+        let read = files::aside(move || medium::read(&path).and_then(all_lines)).await?;
+        match read {
+            Ok(lines) => Ok(Some(lines)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn list(&self, project: &str) -> Result<Vec<Stored>, StoreError> {
+        let folder = self.project(project)?;
+        Ok(files::aside(move || sessions(&folder)).await??)
+    }
+
+    async fn summaries(&self, project: &str) -> Result<Vec<Described>, StoreError> {
+        let folder = self.project(project)?;
+        let described = files::aside(move || {
+            let described = |stored: Stored| {
+                let file = medium::read(&folder.join(format!("{}.jsonl", stored.session)))?;
+                Ok(Described { stored, summary: summary(file)? })
+            };
+            sessions(&folder)?.into_iter().map(described).collect::<io::Result<Vec<_>>>()
+        });
+        Ok(described.await??)
+    }
+
+    async fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {
+        let path = self.path(key)?;
+        let below = key.subpath.is_none().then(|| self.folder(&key.project, &key.session)).transpose()?;
+        files::aside(move || {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            below.map_or(Ok(()), |folder| files::remove_folder(&folder))
+        })
+        .await??;
+        Ok(())
+    }
+
+    async fn subkeys(&self, project: &str, session: &str) -> Result<Vec<String>, StoreError> {
+        let folder = self.folder(project, session)?;
+        Ok(files::aside(move || below(&folder)).await??)
+    }
+}
+
+/// An entry as one line, whatever its spacing was.
+fn one_line(entry: &RawJson) -> String {
+    let text = entry.as_str();
+    if !text.contains(['\n', '\r']) {
+        return text.to_owned();
+    }
+    entry
+        .read::<serde_json::Value>()
+        .map_or_else(|_| text.replace(['\n', '\r'], " "), |value| value.to_string())
+}
+
+/// The lines that can be read.
+fn all_lines(file: impl Read) -> io::Result<Vec<RawJson>> {
+    let mut lines = Lines::new(BufReader::new(file));
+    let mut found = Vec::new();
+    while let Some(step) = lines.next()? {
+        if let Step::Line(_, bytes) | Step::Tail(_, bytes) = step {
+            found.extend(std::str::from_utf8(bytes).ok().and_then(|text| RawJson::parse(text).ok()));
+        }
+    }
+    Ok(found)
+}
+
+/// What a transcript is about, by its two ends.
+fn summary(mut file: fs::File) -> io::Result<Summary> {
+    let length = file.metadata()?.len();
+    let mut summary = Summary::default();
+    summary.take(&all_lines(Read::by_ref(&mut file).take(END))?);
+    if length > END {
+        file.seek(SeekFrom::Start(length.saturating_sub(END).max(END)))?;
+        summary.take(&all_lines(file)?);
+    }
+    Ok(summary)
+}
+
+fn sessions(folder: &Path) -> io::Result<Vec<Stored>> {
+    let mut found = Vec::new();
+    for entry in entries(folder)? {
+        let Some(session) =
+            entry.file_name().to_str().and_then(|name| name.strip_suffix(".jsonl")).map(str::to_owned)
+        else {
+            continue;
+        };
+        let Ok(metadata) = entry.metadata() else { continue };
+        if metadata.is_file() {
+            let age = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+            found.push(Stored { session, modified_ms: u64::try_from(age.as_millis()).unwrap_or(u64::MAX) });
+        }
+    }
+    found.sort_by(|one, other| (other.modified_ms, &other.session).cmp(&(one.modified_ms, &one.session)));
+    Ok(found)
+}
+
+/// The transcripts below a folder, at any depth.
+fn below(folder: &Path) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in entries(&next)? {
+            let (kind, path) = (entry.file_type()?, entry.path());
+            if kind.is_dir() {
+                folders.push(path);
+            } else if kind.is_file()
+                && let Some(name) = path.strip_prefix(folder).ok().and_then(Path::to_str)
+            {
+                found.extend(name.strip_suffix(".jsonl").map(str::to_owned));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// What is in a folder; nothing if there is none.
+fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries?.collect(),
+    }
+}

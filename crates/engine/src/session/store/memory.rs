@@ -1,0 +1,86 @@
+//! Transcripts in memory, for tests and for hosts that keep nothing.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::UNIX_EPOCH;
+
+use async_trait::async_trait;
+use whimbrel_wire::RawJson;
+
+use super::{Described, SessionStore, StoreError, StoreKey, Stored, Summary};
+use crate::clock;
+
+/// Transcripts in memory.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    kept: Mutex<BTreeMap<StoreKey, Transcript>>,
+}
+
+#[derive(Debug, Default)]
+struct Transcript {
+    lines: Vec<RawJson>,
+    modified_ms: u64,
+    summary: Summary,
+}
+
+impl MemoryStore {
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<StoreKey, Transcript>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sessions(&self, project: &str) -> Vec<Described> {
+        let kept = self.kept();
+        let of_project = kept.iter().filter(|(key, _)| key.project == project && key.subpath.is_none());
+        let mut found: Vec<Described> = of_project
+            .map(|(key, transcript)| Described {
+                stored: Stored { session: key.session.clone(), modified_ms: transcript.modified_ms },
+                summary: transcript.summary.clone(),
+            })
+            .collect();
+        found.sort_by_key(|described| std::cmp::Reverse(described.stored.modified_ms));
+        found
+    }
+}
+
+#[async_trait]
+impl SessionStore for MemoryStore {
+    async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let now = clock::wall().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut kept = self.kept();
+        let transcript = kept.entry(key.clone()).or_default();
+        transcript.lines.extend_from_slice(entries);
+        transcript.summary.take(entries);
+        transcript.modified_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        Ok(())
+    }
+
+    async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError> {
+        Ok(self.kept().get(key).map(|transcript| transcript.lines.clone()))
+    }
+
+    async fn list(&self, project: &str) -> Result<Vec<Stored>, StoreError> {
+        Ok(self.sessions(project).into_iter().map(|described| described.stored).collect())
+    }
+
+    async fn summaries(&self, project: &str) -> Result<Vec<Described>, StoreError> {
+        Ok(self.sessions(project))
+    }
+
+    async fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {
+        let goes = |kept: &StoreKey| match &key.subpath {
+            Some(_) => kept == key,
+            None => (&kept.project, &kept.session) == (&key.project, &key.session),
+        };
+        self.kept().retain(|kept, _| !goes(kept));
+        Ok(())
+    }
+
+    async fn subkeys(&self, project: &str, session: &str) -> Result<Vec<String>, StoreError> {
+        let kept = self.kept();
+        let below = kept.keys().filter(|key| key.project == project && key.session == session);
+        Ok(below.filter_map(|key| key.subpath.clone()).collect())
+    }
+}

@@ -1,0 +1,275 @@
+//! What a stored session is about, found at the two ends of its transcript. Pure, except for [`Summary::read`].
+//!
+//! The fields and the way they are found are those of the official SDKs' lists, so that all lists agree: a title that
+//! somebody gave, else one that a model gave, else the last prompt, a summary, the first prompt. Fields are looked for
+//! as text, because at the ends of a long file lines are cut.
+
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::files::{self, Ends};
+
+/// How many bytes are read at each end.
+const END: usize = 64 * 1024;
+/// How many characters of a prompt are shown.
+const SHOWN: usize = 200;
+
+/// A stored session in short.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// The session's id.
+    pub session_id: String,
+    /// The best there is to recognise it by.
+    pub summary: String,
+    /// When it was changed last, in milliseconds since 1970.
+    pub last_modified: u64,
+    /// How many bytes its transcript has.
+    pub file_size: u64,
+    /// A title that somebody, or else a model, gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom_title: Option<String>,
+    /// The first prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_prompt: Option<String>,
+    /// The branch it worked on last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_branch: Option<String>,
+    /// Where it works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// A word to sort it by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// When it began, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<u64>,
+}
+
+impl Summary {
+    /// Reads what a transcript is about. None if there is nothing to recognise it by, or if it is a subagent's.
+    pub fn read(session: &str, path: &Path) -> io::Result<Option<Self>> {
+        let Ends { head, tail, stamp } = files::ends(path, END)?;
+        let found = of_ends(&String::from_utf8_lossy(&head), &String::from_utf8_lossy(&tail));
+        Ok(found.map(|summary| Self {
+            session_id: session.to_owned(),
+            last_modified: milliseconds(stamp.modified),
+            file_size: stamp.size,
+            ..summary
+        }))
+    }
+}
+
+fn milliseconds(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What both ends of a transcript say.
+fn of_ends(head: &str, tail: &str) -> Option<Summary> {
+    if has_flag(head.lines().next()?, "isSidechain") {
+        return None;
+    }
+    let newest = |key| last(tail, key).or_else(|| last(head, key));
+    let custom_title = newest("customTitle").or_else(|| newest("aiTitle"));
+    let first_prompt = first_prompt(head);
+    let summary = custom_title
+        .clone()
+        .or_else(|| last(tail, "lastPrompt"))
+        .or_else(|| last(tail, "summary"))
+        .or_else(|| first_prompt.clone())?;
+    let tag_line = tail.lines().rev().find(|line| line.starts_with("{\"type\":\"tag\""));
+    Some(Summary {
+        summary,
+        custom_title,
+        first_prompt,
+        git_branch: last(tail, "gitBranch").or_else(|| first(head, "gitBranch")),
+        cwd: first(head, "cwd"),
+        tag: tag_line.and_then(|line| last(line, "tag")),
+        created_at: first(head, "timestamp")
+            .and_then(|text| text.parse::<jiff::Timestamp>().ok())
+            .and_then(|time| u64::try_from(time.as_millisecond()).ok()),
+        ..Summary::default()
+    })
+}
+
+/// Whether a line has this switch set.
+fn has_flag(line: &str, key: &str) -> bool {
+    line.contains(&format!("\"{key}\":true")) || line.contains(&format!("\"{key}\": true"))
+}
+
+/// The first value of a field, if it is not empty.
+fn first(text: &str, key: &str) -> Option<String> {
+    let found = |pattern: &str| value(&text[text.find(pattern)? + pattern.len()..]);
+    spellings(key).iter().find_map(|pattern| found(pattern)).filter(|value| !value.is_empty())
+}
+
+/// The last value of a field, if it is not empty.
+fn last(text: &str, key: &str) -> Option<String> {
+    let found = |pattern: &str| {
+        let places: Vec<usize> = text.match_indices(pattern).map(|(at, _)| at + pattern.len()).collect();
+        places.iter().rev().find_map(|at| value(&text[*at..]))
+    };
+    spellings(key).iter().rev().find_map(|pattern| found(pattern)).filter(|value| !value.is_empty())
+}
+
+fn spellings(key: &str) -> [String; 2] {
+    [format!("\"{key}\":\""), format!("\"{key}\": \"")]
+}
+
+/// The JSON string whose opening quote has just been passed; none if it is cut off.
+fn value(text: &str) -> Option<String> {
+    let text = text.lines().next()?;
+    let mut escaped = false;
+    let end = text.bytes().position(|byte| {
+        let is_end = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        is_end
+    })?;
+    let raw = &text[..end];
+    Some(serde_json::from_str(&format!("\"{raw}\"")).unwrap_or_else(|_| raw.to_owned()))
+}
+
+/// The first prompt that a person wrote. A command counts only if there is nothing else.
+fn first_prompt(head: &str) -> Option<String> {
+    let mut command = None;
+    for line in head.lines() {
+        if !line.contains("\"user\"")
+            || line.contains("\"tool_result\"")
+            || has_flag(line, "isMeta")
+            || has_flag(line, "isCompactSummary")
+        {
+            continue;
+        }
+        let Ok(entry) = serde_json::from_str::<Value>(line) else { continue };
+        if entry["type"] != "user" {
+            continue;
+        }
+        for text in texts(&entry["message"]["content"]) {
+            let text = text.replace('\n', " ");
+            let text = text.trim();
+            if let Some(name) = command_name(text) {
+                command.get_or_insert_with(|| name.to_owned());
+            } else if !text.is_empty() && !is_by_a_program(text) {
+                return Some(shortened(text));
+            }
+        }
+    }
+    command.filter(|name| !name.is_empty())
+}
+
+/// The texts in a message's content.
+fn texts(content: &Value) -> Vec<&str> {
+    match content {
+        Value::String(text) => vec![text],
+        Value::Array(blocks) => blocks
+            .iter()
+            .filter(|block| block["type"] == "text")
+            .filter_map(|block| block["text"].as_str())
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn command_name(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("<command-name>")?;
+    rest.split_once("</command-name>").map(|(name, _)| name)
+}
+
+/// Whether a program put this among the prompts.
+fn is_by_a_program(text: &str) -> bool {
+    let enclosed = |tag: &str| text.starts_with(&format!("<{tag}>")) && text.ends_with(&format!("</{tag}>"));
+    ["<local-command-stdout>", "<session-start-hook>", "<tick>", "<goal>"]
+        .iter()
+        .any(|start| text.starts_with(start))
+        || text.strip_prefix("[Request interrupted by user").is_some_and(|rest| rest.contains(']'))
+        || enclosed("ide_opened_file")
+        || enclosed("ide_selection")
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", text[..end].trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROMPT: &str = r#"{"type":"user","message":{"role":"user","content":"First \"thing\""},"cwd":"/w","gitBranch":"main","timestamp":"2026-11-16T03:00:00.123Z"}"#;
+
+    fn recognised(lines: &[&str]) -> Option<String> {
+        let text = lines.join("\n");
+        of_ends(&text, &text).map(|summary| summary.summary)
+    }
+
+    #[test]
+    fn the_best_there_is_stands_for_a_session() {
+        let (custom, ai) = (r#"{"customTitle":"Mine"}"#, r#"{"type":"ai-title","aiTitle": "Its"}"#);
+        let (prompt, summary) = (r#"{"lastPrompt":"And?"}"#, r#"{"summary":"S"}"#);
+        let rows: [(&str, &[&str], Option<&str>); 14] = [
+            ("a title that somebody gave", &[PROMPT, custom, ai, prompt, summary], Some("Mine")),
+            ("one that a model gave", &[PROMPT, ai, prompt, summary], Some("Its")),
+            ("the last prompt", &[PROMPT, prompt, summary], Some("And?")),
+            ("a summary", &[PROMPT, summary], Some("S")),
+            ("the first prompt", &[PROMPT], Some("First \"thing\"")),
+            ("the later title", &[r#"{"customTitle":"Old"}"#, PROMPT, custom], Some("Mine")),
+            ("a title that was taken away", &[PROMPT, r#"{"customTitle":""}"#], Some("First \"thing\"")),
+            ("nothing", &[r#"{"type":"queue-operation"}"#], None),
+            ("an empty file", &[], None),
+            ("a subagent", &[r#"{"isSidechain":true,"customTitle":"x"}"#, PROMPT], None),
+            ("a line that is cut", &[r#"{"customTitle":"Cut"#, PROMPT], Some("First \"thing\"")),
+            (
+                "not what a program said",
+                &[
+                    r#"{"type":"user","isMeta":true,"message":{"content":"meta"}}"#,
+                    r#"{"type":"user","message":{"content":[{"type":"tool_result","content":"r"}]}}"#,
+                    r#"{"type":"user","message":{"content":"[Request interrupted by user]"}}"#,
+                    r#"{"type":"user","message":{"content":"<ide_selection>x\ny</ide_selection> "}}"#,
+                    "not JSON",
+                    r#"{"type":"user","message":{"content":[{"type":"text","text":" two\nlines "}]}}"#,
+                ],
+                Some("two lines"),
+            ),
+            (
+                "a prompt rather than a command",
+                &[r#"{"type":"user","message":{"content":"<command-name>/compact</command-name>"}}"#, PROMPT],
+                Some("First \"thing\""),
+            ),
+            (
+                "a command rather than nothing",
+                &[r#"{"type":"user","message":{"content":"<command-name>/compact</command-name>"}}"#],
+                Some("/compact"),
+            ),
+        ];
+        for (name, lines, expected) in rows {
+            assert_eq!(recognised(lines).as_deref(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_other_fields_are_found_too() {
+        let text = [
+            PROMPT,
+            r#"{"gitBranch":"side"}"#,
+            r#"{"type":"tag","tag":"old"}"#,
+            r#"{"type":"tag","tag":"new"}"#,
+        ]
+        .join("\n");
+        let found = of_ends(&text, &text).unwrap();
+        assert_eq!(
+            (found.cwd.as_deref(), found.git_branch.as_deref(), found.tag.as_deref(), found.created_at),
+            (Some("/w"), Some("side"), Some("new"), Some(1_794_798_000_123))
+        );
+        let cleared = format!("{text}\n{{\"type\":\"tag\",\"tag\":\"\"}}");
+        assert_eq!(of_ends(&cleared, &cleared).unwrap().tag, None);
+        let long = format!("{{\"type\":\"user\",\"message\":{{\"content\":\"{}\"}}}}", "é".repeat(300));
+        assert_eq!(recognised(&[&long]).unwrap().chars().count(), SHOWN + 1);
+    }
+}

@@ -1,0 +1,83 @@
+//! What a session may do at its start, and who is asked for more.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use whimbrel_wire::options::{Options, PermissionPromptTool};
+use whimbrel_wire::permission::PermissionMode;
+
+use super::{SetupError, configure};
+use crate::permission::rights::{Bypass, Granted, Grants};
+use crate::permission::{Rights, paths};
+use crate::settings::Settings;
+use crate::toolbox::Person;
+use crate::workspace::Workspace;
+
+/// What the session may do at its start.
+pub(super) fn rights(
+    options: &Options,
+    env: &BTreeMap<String, String>,
+    settings: Settings,
+    workspace: &Arc<Workspace>,
+    before: Option<PermissionMode>,
+    warnings: &mut Vec<String>,
+) -> Result<Granted, SetupError> {
+    let effective = settings.effective();
+    let switched_off = effective.bypass_disabled;
+    let wanted = options.permission_mode == Some(PermissionMode::BypassPermissions);
+    if wanted && too_mighty(env) {
+        return Err(SetupError::Invalid(
+            "Permissions cannot be bypassed as root: a mistake would have the whole machine. Run as another user, or set IS_SANDBOX=1 where the machine is disposable.".into(),
+        ));
+    }
+    if wanted && switched_off {
+        return Err(SetupError::Invalid(
+            "Permissions cannot be bypassed here: the settings say disableBypassPermissionsMode.".into(),
+        ));
+    }
+    let available = wanted || options.allow_dangerously_skip_permissions && !too_mighty(env) && !switched_off;
+    let bypass = if available { Bypass::Available } else { Bypass::Unavailable };
+    let mode = match (options.permission_mode.or(before), effective.mode) {
+        (Some(mode), _) => mode,
+        (None, Some((PermissionMode::BypassPermissions, _))) if !available => {
+            warnings.push("The settings choose the mode bypassPermissions, but the session was not started with --allow-dangerously-skip-permissions: it begins in the mode default.".into());
+            PermissionMode::Default
+        }
+        (None, Some((mode, _))) => mode,
+        (None, None) => PermissionMode::Default,
+    };
+    let real = |folder: &String| paths::real(&workspace.resolve(folder));
+    let grants = Grants {
+        mode,
+        allow: options.allowed_tools.clone(),
+        deny: options.disallowed_tools.clone(),
+        directories: options.additional_directories.iter().map(real).collect(),
+    };
+    Rights::grant(Arc::clone(workspace), settings, grants, bypass).map_err(SetupError::Invalid)
+}
+
+/// Whether the host answers permission questions.
+pub(super) fn host_answers(options: &Options) -> Result<bool, SetupError> {
+    match &options.permission_prompt_tool {
+        _ if options.permission_prompts.as_deref() == Some("none") => Ok(false),
+        None => Ok(false),
+        Some(PermissionPromptTool::Stdio) => Ok(true),
+        Some(PermissionPromptTool::Mcp(name)) => Err(SetupError::Absent(format!(
+            "--permission-prompt-tool {name}: only \"stdio\" is known in this version."
+        ))),
+    }
+}
+
+/// Whether somebody answers what the model asks: the host does, and the session is not one that never asks.
+pub(super) fn person(host_answers: bool, mode: PermissionMode) -> Person {
+    match mode {
+        PermissionMode::DontAsk => Person::Absent,
+        _ if host_answers => Person::Present,
+        _ => Person::Absent,
+    }
+}
+
+/// Whether a mistake would have the whole machine.
+fn too_mighty(env: &BTreeMap<String, String>) -> bool {
+    nix::unistd::Uid::effective().is_root() && !configure::is_disposable(env)
+}

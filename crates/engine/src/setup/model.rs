@@ -1,0 +1,98 @@
+//! Which model is asked, and how hard it thinks.
+
+use std::collections::BTreeMap;
+
+use whimbrel_models::Thinking;
+use whimbrel_wire::options::{self, Options};
+
+use super::SetupError;
+use crate::cost::no_price;
+use crate::engine::Engine;
+use crate::settings::Known;
+
+pub(super) fn default_model(
+    engine: &Engine,
+    options: &Options,
+    env: &BTreeMap<String, String>,
+    known: &Known,
+) -> String {
+    let by_env = env.get("ANTHROPIC_MODEL").map(String::as_str).filter(|name| !name.is_empty());
+    let named = options.model.as_deref().or(by_env).or(known.model.as_deref());
+    match named {
+        None | Some("" | "default") => engine.catalog().default_model().to_owned(),
+        Some(name) => engine.catalog().resolve_alias(name),
+    }
+}
+
+/// A budget must be an amount, and can only be kept if every model has a price.
+pub(super) fn budget(
+    engine: &Engine,
+    options: &Options,
+    known: &Known,
+    model: &str,
+) -> Result<(), SetupError> {
+    let models = std::iter::once(model.to_owned()).chain(fallback_models(engine, options, known));
+    let no_price_for = models.into_iter().find(|model| engine.catalog().lookup(model).is_none());
+    match options.max_budget_usd {
+        None => Ok(()),
+        Some(dollars) if !(dollars.is_finite() && dollars > 0.0) => Err(SetupError::Invalid(format!(
+            "The budget (--max-budget-usd) must be an amount above 0, but is {dollars}."
+        ))),
+        Some(_) => no_price_for.map_or(Ok(()), |model| Err(SetupError::Invalid(no_price(&model)))),
+    }
+}
+
+/// The models to ask when another is not to be had: names with commas between them, or those of the settings.
+pub(super) fn fallback_models(engine: &Engine, options: &Options, known: &Known) -> Vec<String> {
+    let named = options.fallback_model.as_ref().map(std::slice::from_ref).unwrap_or(&known.fallback_model);
+    let names = named.iter().flat_map(|names| names.split(',')).map(str::trim);
+    let full = |name| match name {
+        "default" => engine.catalog().default_model().to_owned(),
+        name => engine.catalog().resolve_alias(name),
+    };
+    names.filter(|name| !name.is_empty()).map(full).collect()
+}
+
+/// The model for small jobs: the one that is named for them, or the provider's own.
+pub(super) fn small_model(engine: &Engine, main: &str, env: &BTreeMap<String, String>) -> String {
+    match env.get("ANTHROPIC_SMALL_FAST_MODEL") {
+        Some(name) if !name.is_empty() => engine.catalog().resolve_alias(name),
+        // A model of another provider has no small sister that we know of.
+        _ if main.contains(':') => main.to_owned(),
+        _ => engine.catalog().small_fast_model().to_owned(),
+    }
+}
+
+pub(super) fn thinking(options: &Options, known: &Known) -> Option<Thinking> {
+    match (options.max_thinking_tokens, &options.thinking) {
+        (Some(0), _) | (None, Some(options::Thinking::Disabled)) => Some(Thinking::Disabled),
+        (Some(budget), _) => Some(Thinking::Enabled { budget }),
+        (None, Some(options::Thinking::Adaptive { .. })) => Some(Thinking::Adaptive),
+        (None, Some(options::Thinking::Enabled { budget_tokens, .. })) => {
+            Some(budget_tokens.map_or(Thinking::Adaptive, |budget| Thinking::Enabled { budget }))
+        }
+        (None, None) if known.always_thinking_enabled == Some(false) => Some(Thinking::Disabled),
+        (None, None) => None,
+    }
+}
+
+pub(super) fn effort(options: &Options, known: &Known) -> Option<whimbrel_models::Effort> {
+    let by_settings = || known.effort_level.as_deref().and_then(effort_named);
+    options.effort.map(effort_of).or_else(by_settings)
+}
+
+/// The effort that a setting names.
+pub(crate) fn effort_named(name: &str) -> Option<whimbrel_models::Effort> {
+    name.parse().ok().map(effort_of)
+}
+
+fn effort_of(effort: options::Effort) -> whimbrel_models::Effort {
+    use whimbrel_models::Effort;
+    match effort {
+        options::Effort::Low => Effort::Low,
+        options::Effort::Medium => Effort::Medium,
+        options::Effort::High => Effort::High,
+        options::Effort::XHigh => Effort::Xhigh,
+        options::Effort::Max => Effort::Max,
+    }
+}

@@ -1,0 +1,224 @@
+//! Which session it is: a new one, an older one that goes on, or a copy of one.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use whimbrel_policy::mode::survives_resume;
+use whimbrel_wire::options::Options;
+use whimbrel_wire::permission::PermissionMode;
+
+use crate::engine::Engine;
+use crate::files::{self, Kind};
+use crate::ids;
+use crate::session::load::Until;
+use crate::session::lock::{self, Lock};
+use crate::session::past::PastError;
+use crate::session::{Durability, Keeping, Mirror, Past, Place};
+use crate::setup::{Setup, SetupError, Start};
+
+/// How long an engine that still has the session may take to leave.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How a session came to be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// It is new.
+    #[default]
+    Fresh,
+    /// It goes on from where it was left.
+    Resumed,
+    /// It goes on from a copy of another one.
+    Forked,
+}
+
+impl Origin {
+    /// The name that hooks know.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fresh => "startup",
+            Self::Resumed => "resume",
+            Self::Forked => "fork",
+        }
+    }
+}
+
+/// What a session begins with.
+#[derive(Debug)]
+pub(super) struct Beginning {
+    pub(super) session: String,
+    /// Where it is kept; none keeps nothing.
+    pub(super) place: Option<Place>,
+    pub(super) past: Option<Past>,
+    pub(super) origin: Origin,
+    /// What the host should know about the past.
+    pub(super) warning: Option<String>,
+}
+
+/// Resolves what was asked for. Should another engine still have the session, it is given a moment to leave: hosts go on
+/// with a session as soon as they have its last result.
+pub async fn resolve(engine: &Engine, start: Start) -> Result<Setup, SetupError> {
+    match Setup::resolve(engine, start.clone()) {
+        Err(SetupError::Busy { busy, .. }) => {
+            busy.wait(PATIENCE).await;
+            Setup::resolve(engine, start)
+        }
+        done => done,
+    }
+}
+
+/// How transcripts are kept.
+pub(super) fn keeping(options: &Options, env: &BTreeMap<String, String>) -> Result<Keeping, SetupError> {
+    let durability = Durability::read(env.get(Durability::VARIABLE).map(String::as_str));
+    Ok(Keeping {
+        durability: durability.map_err(SetupError::Invalid)?,
+        mirror: if options.session_mirror { Mirror::On } else { Mirror::Off },
+    })
+}
+
+/// The mode of a session that goes on, if it may have it again.
+pub(super) fn mode(past: Option<&Past>) -> Option<PermissionMode> {
+    let name = past?.loaded.facts.mode.clone()?;
+    let mode = serde_json::from_value(serde_json::Value::String(name)).ok();
+    mode.filter(|mode| survives_resume(*mode))
+}
+
+/// Finds out which session it is and, if it goes on, reads it back. `kept` is where sessions of this folder are.
+pub(super) fn begin(
+    options: &Options,
+    kept: Option<&Place>,
+    keeping: Keeping,
+) -> Result<Beginning, SetupError> {
+    check(options)?;
+    let persists = options.persist_session != Some(false);
+    let place = kept.filter(|_| persists).cloned();
+    match wanted(options, kept)? {
+        None => fresh(options, place),
+        Some(found) if options.fork_session => forked(options, &found, place, keeping),
+        Some(Found { session, place: kept }) => {
+            let past = match persists {
+                true => Past::resume(&kept, &session, &until(options)),
+                false => Past::read(&kept, &session, &until(options)),
+            };
+            let past = past.map_err(|error| refused(&session, error))?;
+            let place = persists.then_some(kept);
+            Ok(Beginning {
+                warning: warning(&past),
+                session,
+                place,
+                past: Some(past),
+                origin: Origin::Resumed,
+            })
+        }
+    }
+}
+
+/// A session that is there.
+struct Found {
+    session: String,
+    place: Place,
+}
+
+/// Options that contradict each other.
+fn check(options: &Options) -> Result<(), SetupError> {
+    let resumes = options.resume.is_some() || options.continue_conversation;
+    let cuts = options.resume_session_at.is_some() || options.resume_drops_turn.is_some();
+    let text = match options {
+        Options { session_id: Some(_), fork_session: false, .. } if resumes => {
+            "--session-id goes with --resume or --continue only if --fork-session is given too: a session keeps its id."
+        }
+        Options { resume: None, .. } if cuts => {
+            "--resume-session-at and --resume-drops-turn go with --resume: they say how much of that session counts."
+        }
+        _ => return Ok(()),
+    };
+    Err(SetupError::Invalid(text.into()))
+}
+
+/// The session that is asked for, if one is.
+fn wanted(options: &Options, kept: Option<&Place>) -> Result<Option<Found>, SetupError> {
+    let Some(session) = &options.resume else {
+        let newest = kept.filter(|_| options.continue_conversation).and_then(newest);
+        return Ok(newest);
+    };
+    if uuid::Uuid::try_parse(session).is_err() {
+        return Err(SetupError::Invalid(format!(
+            "--resume must be the id of a session, a UUID, but is {session:?}."
+        )));
+    }
+    match kept.and_then(|place| place.holding(session)) {
+        Some(place) => Ok(Some(Found { session: session.clone(), place })),
+        None => Err(SetupError::Invalid(format!("No conversation found with session ID: {session}"))),
+    }
+}
+
+/// The last session here in which anything was said.
+fn newest(place: &Place) -> Option<Found> {
+    let session = place.sessions().into_iter().find(|session| Past::is_spoken(place, session))?;
+    Some(Found { session, place: place.clone() })
+}
+
+fn until(options: &Options) -> Until {
+    Until { at: options.resume_session_at.clone(), drops: options.resume_drops_turn.clone() }
+}
+
+fn fresh(options: &Options, place: Option<Place>) -> Result<Beginning, SetupError> {
+    let session = new_id(options)?;
+    let past = match (&options.session_id, &place) {
+        (Some(_), Some(place)) => Some(Past { lock: claim(place, &session)?, ..Past::default() }),
+        // Nobody else can know an id that was drawn just now.
+        _ => None,
+    };
+    Ok(Beginning { session, place, past, origin: Origin::Fresh, warning: None })
+}
+
+fn forked(
+    options: &Options,
+    found: &Found,
+    place: Option<Place>,
+    keeping: Keeping,
+) -> Result<Beginning, SetupError> {
+    let session = new_id(options)?;
+    let Found { session: old, place: from } = found;
+    let mut past = Past::read(from, old, &until(options)).map_err(|error| refused(old, error))?;
+    if let Some(place) = &place {
+        let lock = claim(place, &session)?;
+        let copied = past.fork(from, old, place, &session, keeping.mirror);
+        past = Past { lock, ..copied.map_err(|error| refused(old, error))? };
+    }
+    Ok(Beginning { warning: warning(&past), session, place, past: Some(past), origin: Origin::Forked })
+}
+
+fn new_id(options: &Options) -> Result<String, SetupError> {
+    match &options.session_id {
+        None => Ok(ids::uuid()),
+        Some(id) if uuid::Uuid::try_parse(id).is_ok() => Ok(id.clone()),
+        Some(id) => Err(SetupError::Invalid(format!("--session-id must be a UUID, but is {id:?}."))),
+    }
+}
+
+/// Makes an id the new session's own, if it is nobody's.
+fn claim(place: &Place, session: &str) -> Result<Option<Lock>, SetupError> {
+    let path = place.transcript(session);
+    if !matches!(files::kind(&path), Ok(Kind::Missing) | Err(_)) {
+        return Err(SetupError::Invalid(format!(
+            "The session {session} exists already. Choose another --session-id, or go on with it by --resume."
+        )));
+    }
+    let lock = Lock::take(&lock::beside(&path));
+    lock.map_err(|busy| SetupError::Busy { session: session.to_owned(), busy })
+}
+
+fn refused(session: &str, error: PastError) -> SetupError {
+    match error {
+        PastError::Busy(busy) => SetupError::Busy { session: session.to_owned(), busy },
+        PastError::Load(_) | PastError::Copy(..) => SetupError::Invalid(error.to_string()),
+    }
+}
+
+/// What was lost of a past.
+fn warning(past: &Past) -> Option<String> {
+    let count = past.loaded.repairs.unreadable;
+    (count > 0).then(|| {
+        format!("{count} unreadable lines of the transcript were passed over; everything else that was said is there.")
+    })
+}

@@ -1,0 +1,73 @@
+//! What comes of the answers that hosts give.
+
+use std::sync::Arc;
+
+use super::super::example::Bench;
+use super::*;
+
+fn questions() -> Value {
+    let options =
+        json!([{"label": "A", "description": "a"}, {"label": "B", "description": "b", "preview": "p"}]);
+    json!([
+        {"question": "Which colour?", "header": "Colour", "options": options, "multiSelect": false},
+        {"question": "Which sizes?", "header": "Sizes", "options": options, "multiSelect": true},
+    ])
+}
+
+/// Calls the tool with an input of the model that the host has changed.
+async fn answered(by_model: Value, by_host: Value) -> Done {
+    let with = |more: Value| {
+        let mut input = json!({"questions": questions()});
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        input
+    };
+    let call = Call { written: Some(Arc::new(with(by_model))), ..Bench::new(&[]).calling() };
+    AskUserQuestion.run(serde_json::from_value(with(by_host)).unwrap(), call).await.unwrap()
+}
+
+fn text(done: &Done) -> &str {
+    match &done.content {
+        whimbrel_wire::content::ResultContent::Text(text) => text,
+        whimbrel_wire::content::ResultContent::Blocks(_) => unreachable!("the tool says a text"),
+    }
+}
+
+#[tokio::test]
+async fn answers_are_told_in_the_order_of_the_questions() {
+    let given = json!({"answers": {"Which sizes?": ["S", "L"], "Which colour?": "Blue"}});
+    let done = answered(json!({}), given).await;
+    let answers = json!({"Which colour?": "Blue", "Which sizes?": "S, L"});
+    assert_eq!(done.meta, json!({"questions": questions(), "answers": answers}));
+    assert_eq!(text(&done), "The user answered:\n- Which colour? → Blue\n- Which sizes? → S, L");
+}
+
+#[tokio::test]
+async fn what_was_left_open_noted_or_said_otherwise_is_told_too() {
+    let notes = json!({"Which colour?": {"notes": "a dark one", "preview": "p"}});
+    let given = json!({"answers": {"Which colour?": "Blue", "Sizes": "S"}, "annotations": notes, "response": "Hurry."});
+    let done = answered(json!({}), given).await;
+    assert_eq!(
+        text(&done),
+        "The user answered:\n- Which colour? → Blue (their note: a dark one)\n- Which sizes? → no answer\n- Sizes → S\nThe user replied in their own words: Hurry."
+    );
+    assert_eq!((&done.meta["annotations"], &done.meta["response"]), (&notes, &json!("Hurry.")));
+}
+
+#[tokio::test]
+async fn words_instead_of_answers_are_an_answer() {
+    let done = answered(json!({}), json!({"response": "Neither, please."})).await;
+    assert_eq!(text(&done), "The user replied in their own words: Neither, please.");
+}
+
+#[tokio::test]
+async fn only_what_the_host_put_in_counts() {
+    let own = json!({"answers": {"Which colour?": "Red"}});
+    let rows = [
+        (json!({"answers": {"Which colour?": "Red"}}), json!({})),
+        (json!({"answers": {"Which colour?": " ", "Which sizes?": null}}), json!({})),
+        (json!({"answers": {"Which colour?": "Red", "Which sizes?": "S"}}), json!({"Which sizes?": "S"})),
+    ];
+    for (given, counts) in rows {
+        assert_eq!(answered(own.clone(), given.clone()).await.meta["answers"], counts, "{given}");
+    }
+}

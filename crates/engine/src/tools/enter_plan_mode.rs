@@ -1,0 +1,65 @@
+//! EnterPlanMode: the model decides to make a plan first.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use whimbrel_wire::permission::PermissionMode;
+
+use super::{Call, DealsWith, Done, Example, Output, Tool, Touches, Trouble};
+
+/// The tool.
+pub(super) struct EnterPlanMode;
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Input {}
+
+impl Tool for EnterPlanMode {
+    type Input = Input;
+
+    const NAME: &'static str = super::ENTER_PLAN_MODE;
+    const DESCRIPTION: &'static str = "Begins plan mode: nothing can be changed until the user approves a plan. For larger work whose approach the user should agree to first; not for small or clear tasks.";
+    const DEALS_WITH: DealsWith = DealsWith::Person;
+
+    fn touches(_: &Input) -> Touches {
+        Touches::Session
+    }
+
+    async fn run(&self, _: Input, call: Call) -> Output {
+        let message = match call.mode.mode() {
+            PermissionMode::Plan => "Plan mode is on already.",
+            PermissionMode::DontAsk => {
+                return Err(Trouble::Refused(
+                    "This session never asks the user, so nobody would approve a plan. Do without one."
+                        .into(),
+                ));
+            }
+            PermissionMode::Default
+            | PermissionMode::AcceptEdits
+            | PermissionMode::BypassPermissions
+            | PermissionMode::Auto
+            | PermissionMode::Delegate => {
+                call.mode.enter_plan().await;
+                "Plan mode is on."
+            }
+        };
+        Ok(Done::text(message, json!({"message": message})))
+    }
+
+    fn examples() -> Vec<Example> {
+        vec![
+            Example::new("plan mode begins", json!({})).says(&["Plan mode is on."]),
+            Example::new("it begins once", json!({})).after(Self::NAME, json!({})).says(&["already"]),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_without_fields_says_so() {
+        let schema = super::super::AnyTool::spec(&EnterPlanMode).input_schema;
+        assert_eq!(schema.as_str(), r#"{"type":"object","properties":{}}"#);
+    }
+}

@@ -1,0 +1,90 @@
+//! ExitPlanMode: shows the user a plan. The question itself is the gate's; whoever gets here has a yes.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Call, DealsWith, Done, Example, Output, Tool, Touches};
+
+/// The tool.
+pub(super) struct ExitPlanMode;
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Input {
+    /// The whole plan, in Markdown
+    // A model that has told its plan before may leave it out.
+    #[schemars(required)]
+    plan: Option<String>,
+}
+
+impl Tool for ExitPlanMode {
+    type Input = Input;
+
+    const NAME: &'static str = super::EXIT_PLAN_MODE;
+    const DESCRIPTION: &'static str = "In plan mode: shows the user your finished plan and asks for approval. Once it is approved, plan mode is over.";
+    const DEALS_WITH: DealsWith = DealsWith::Person;
+
+    fn touches(_: &Input) -> Touches {
+        Touches::Session
+    }
+
+    async fn run(&self, input: Input, call: Call) -> Output {
+        // The answer may have brought a mode of its own; then that one holds.
+        call.mode.leave_plan().await;
+        let written = call.written.as_deref().map(|written| written.get("plan").and_then(Value::as_str));
+        let edited = written.is_some_and(|written| written != input.plan.as_deref());
+        let mut meta = json!({"plan": input.plan, "isAgent": false});
+        let text = match input.plan {
+            Some(plan) if edited => {
+                meta["planWasEdited"] = true.into();
+                format!(
+                    "The user changed the plan and approved it. Begin with the work now, by this version:\n\n{plan}"
+                )
+            }
+            _ => "The user approved the plan. Begin with the work now.".into(),
+        };
+        Ok(Done::text(text, meta))
+    }
+
+    fn examples() -> Vec<Example> {
+        vec![
+            Example::new("a plan that was approved", json!({"plan": "1. Build it."}))
+                .after(super::ENTER_PLAN_MODE, json!({}))
+                .says(&["approved the plan"]),
+            Example::new("a plan that was told before", json!({})).says(&["approved the plan"]),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::example::Bench;
+    use super::*;
+
+    async fn approved(written: Option<Value>, input: Value) -> Done {
+        let call = Call { written: written.map(Arc::new), ..Bench::new(&[]).calling() };
+        ExitPlanMode.run(serde_json::from_value(input).unwrap(), call).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_model_reads_what_the_user_made_of_its_plan() {
+        let done = approved(Some(json!({"plan": "all"})), json!({"plan": "half"})).await;
+        assert_eq!(done.meta, json!({"plan": "half", "isAgent": false, "planWasEdited": true}));
+        let text =
+            "The user changed the plan and approved it. Begin with the work now, by this version:\n\nhalf";
+        assert_eq!(done, Done::text(text, done.meta.clone()));
+    }
+
+    #[tokio::test]
+    async fn a_plan_that_was_left_alone_is_not_repeated() {
+        let untouched = [None, Some(json!({"plan": "all", "note": "x"}))];
+        for written in untouched {
+            let done = approved(written, json!({"plan": "all"})).await;
+            let meta = json!({"plan": "all", "isAgent": false});
+            assert_eq!(done, Done::text("The user approved the plan. Begin with the work now.", meta));
+        }
+        assert_eq!(approved(None, json!({})).await.meta["plan"], Value::Null);
+    }
+}

@@ -1,0 +1,124 @@
+//! A call and what hooks make of it: they hear how it went, may add to it, and may say something else in its place.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::Block;
+use whimbrel_wire::content::ResultContent;
+use whimbrel_wire::hook::HookEvent;
+
+use super::Made;
+use crate::clock;
+use crate::gate::Halt;
+use crate::hooks::events::Failed;
+use crate::hooks::{Called, Folded, Lookout};
+use crate::toolbox::Offered;
+use crate::tools::Call;
+
+/// Makes a call that is permitted and lets the hooks know.
+pub(super) async fn work(lookout: &Lookout, listed: &Offered, call: Call, input: Value) -> Made {
+    if !lookout.listens(HookEvent::PostToolUse) && !lookout.listens(HookEvent::PostToolUseFailure) {
+        return super::work(listed.tool(), call, input).await;
+    }
+    let began = clock::monotonic();
+    let (id, cancel) = (call.id.clone(), call.cancel.clone());
+    let mut made = super::work(listed.tool(), call, input.clone()).await;
+    let took = clock::monotonic() - began;
+    let called = Called { name: listed.tool().name(), input: &input, id: &id, server: None };
+    let said = tell(lookout, called, &made, took, &cancel).await;
+    replace(&mut made, called.name, &said);
+    let complaints = said.feedback.into_iter().map(|reason| reason.text);
+    made.notes.extend(complaints.chain(said.contexts));
+    made.halt = made.halt.or(said.stop.map(|_| Halt::Hook));
+    made
+}
+
+async fn tell(
+    lookout: &Lookout,
+    call: Called<'_>,
+    made: &Made,
+    took: Duration,
+    cancel: &CancellationToken,
+) -> Folded {
+    if made.failed {
+        let error = match &made.content {
+            ResultContent::Text(text) => text.clone(),
+            ResultContent::Blocks(_) => made.meta.to_string(),
+        };
+        let failure = HookEvent::PostToolUseFailure;
+        let told =
+            |scene: &crate::hooks::Scene| scene.post_tool_use_failure(call, error, Failed::ByItself, took);
+        return lookout.raise(failure, told, cancel).await;
+    }
+    let told = |scene: &crate::hooks::Scene| scene.post_tool_use(call, made.meta.clone(), took);
+    lookout.raise(HookEvent::PostToolUse, told, cancel).await
+}
+
+/// Puts what hooks say in the place of the result. A tool of an MCP server has no fixed shape; what takes the place of
+/// another's result must have the shape of its structure, or be the text for the model.
+fn replace(made: &mut Made, tool: &str, said: &Folded) {
+    let by_server = said.mcp_tool_output.as_ref().filter(|_| tool.starts_with("mcp__"));
+    let Some(output) = by_server.or(said.tool_output.as_ref()) else { return };
+    match output {
+        Value::String(text) => made.content = ResultContent::Text(text.clone()),
+        Value::Array(_) => {
+            let Ok(blocks) = serde_json::from_value::<Vec<Block>>(output.clone()) else { return };
+            made.content = ResultContent::Blocks(blocks);
+        }
+        Value::Object(fields) if same_shape(&made.meta, output) => {
+            let text = |key: &str| fields.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+            let printed: Vec<&str> = ["stdout", "stderr"].into_iter().filter_map(text).collect();
+            let shown = if printed.is_empty() { output.to_string() } else { printed.join("\n") };
+            made.content = ResultContent::Text(shown);
+        }
+        _ => return,
+    }
+    made.meta = output.clone();
+}
+
+/// Whether an object has the fields of another.
+fn same_shape(one: &Value, other: &Value) -> bool {
+    match (one.as_object(), other.as_object()) {
+        (Some(one), Some(other)) => one.keys().all(|key| other.contains_key(key)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use whimbrel_wire::content::ResultContent::Text;
+
+    use super::*;
+
+    #[test]
+    fn what_hooks_say_takes_the_place_of_a_result_only_in_its_shape() {
+        let ran = json!({"stdout": "old", "stderr": ""});
+        let rows = [
+            ("Bash", json!("new"), Some("new")),
+            ("Bash", json!({"stdout": "new", "stderr": "warned"}), Some("new\nwarned")),
+            ("Bash", json!({"out": "new"}), None),
+            ("Bash", json!(5), None),
+            ("Bash", json!(["new"]), None),
+        ];
+        for (tool, output, expected) in rows {
+            let mut made = super::super::result("call", Text("old".into()), ran.clone());
+            replace(&mut made, tool, &Folded { tool_output: Some(output.clone()), ..Folded::default() });
+            let (content, meta) = match expected {
+                Some(text) => (text, &output),
+                None => ("old", &ran),
+            };
+            assert_eq!((&made.content, &made.meta), (&Text(content.into()), meta), "{output}");
+        }
+    }
+
+    #[test]
+    fn only_the_result_of_an_mcp_tool_is_replaced_by_one() {
+        for (tool, expected) in [("mcp__a__b", "new"), ("Bash", "old")] {
+            let mut made = super::super::result("call", Text("old".into()), json!({}));
+            replace(&mut made, tool, &Folded { mcp_tool_output: Some(json!("new")), ..Folded::default() });
+            assert_eq!(made.content, Text(expected.into()), "{tool}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Programs that run code which they are given.
+
+/// The shells that run text after `-c`, or what they read.
+pub(super) const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "rbash", "mksh", "fish"];
+
+/// Programs that run code.
+const INTERPRETERS: &[&str] = &[
+    "python",
+    "python2",
+    "python3",
+    "node",
+    "nodejs",
+    "deno",
+    "bun",
+    "perl",
+    "ruby",
+    "php",
+    "lua",
+    "tclsh",
+    "osascript",
+    "pwsh",
+    "awk",
+    "gawk",
+    "mawk",
+    "nawk",
+    "sed",
+    "ed",
+    "ex",
+    "vim",
+    "vi",
+    "make",
+    "bc",
+    "dc",
+    "irb",
+    "expect",
+];
+
+/// Whether the command runs what it reads.
+pub(super) fn is_interpreter(name: &str) -> bool {
+    SHELLS.contains(&name) || (INTERPRETERS.contains(&name) && name != "make") || name.starts_with("python")
+}

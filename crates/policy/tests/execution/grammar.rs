@@ -1,0 +1,95 @@
+//! Commands: from plain ones to every trick that bash knows, mostly of the sort that has a chance to be allowed.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::pieces::{
+    ASSIGNMENTS, DISGUISED, DUST, EXPANSIONS, GLOBS, PATHS, PLAIN, PREFIXES, PROGRAMS, QUOTED, REDIRECTS,
+    STRANGE, WRAPPINGS,
+};
+
+/// Whether every path in the text is one that we know, so that nothing far away can be meant.
+pub(crate) fn stays_here(command: &str) -> bool {
+    let rest = PATHS.iter().fold(command.to_owned(), |text, path| text.replace(path, ""));
+    !rest.contains('/')
+}
+
+fn one_of(texts: &'static [&'static str]) -> impl Strategy<Value = String> + Clone {
+    select(texts).prop_map(str::to_owned)
+}
+
+fn words() -> impl Strategy<Value = String> + Clone {
+    let word = prop_oneof![
+        30 => one_of(PLAIN),
+        6 => one_of(QUOTED),
+        2 => one_of(GLOBS),
+        1 => one_of(EXPANSIONS),
+    ];
+    let joined = (one_of(PLAIN), one_of(QUOTED)).prop_map(|(a, b)| a + &b);
+    prop_oneof![20 => word, 1 => joined]
+}
+
+fn blanks() -> impl Strategy<Value = String> + Clone {
+    prop_oneof![30 => Just(" ".to_owned()), 2 => Just("  ".to_owned()), 1 => Just("\t".to_owned()), 1 => Just(" \\\n".to_owned())]
+}
+
+/// Some words, with what stands before and among them.
+fn simple() -> impl Strategy<Value = String> {
+    let program = prop_oneof![14 => one_of(PROGRAMS), 1 => one_of(DISGUISED)];
+    let few = |strategy: BoxedStrategy<String>, seldom: u32| prop_oneof![seldom => Just(Vec::new()), 1 => vec(strategy, 1..3)];
+    let assignments = few(one_of(ASSIGNMENTS).boxed(), 6);
+    let prefixes = few(one_of(PREFIXES).boxed(), 3);
+    let redirects = few(one_of(REDIRECTS).boxed(), 4);
+    (assignments, prefixes, program, vec((blanks(), words()), 0..4), redirects, any::<prop::sample::Index>())
+        .prop_map(|(assignments, prefixes, program, words, redirects, place)| {
+            let mut pieces: Vec<String> =
+                words.iter().map(|(blank, word)| format!("{blank}{word}")).collect();
+            for redirect in redirects {
+                let at = place.index(pieces.len() + 1);
+                pieces.insert(at, format!(" {redirect}"));
+            }
+            let assignments: String = assignments.iter().map(|text| format!("{text} ")).collect();
+            format!("{assignments}{}{program}{}", prefixes.concat(), pieces.concat())
+        })
+}
+
+fn wrap(inner: &str, outer: &str) -> String {
+    outer.replace('@', inner)
+}
+
+fn compounds() -> impl Strategy<Value = String> {
+    let outer = prop_oneof![5 => select(WRAPPINGS), 1 => select(STRANGE)];
+    let wrapped = (
+        simple(),
+        prop_oneof![3 => vec(outer.clone(), 0..1), 3 => vec(outer.clone(), 1..2), 1 => vec(outer, 2..4)],
+    )
+        .prop_map(|(inner, outers)| outers.iter().fold(inner, |inner, outer| wrap(&inner, outer)));
+    let joint = select(vec![" && ", "; ", " | ", "\n", " || ", ";", "&&", "|"]);
+    let two = (simple(), joint, simple()).prop_map(|(a, joint, b)| format!("{a}{joint}{b}"));
+    prop_oneof![4 => wrapped, 1 => two]
+}
+
+/// Any command.
+pub(crate) fn commands() -> impl Strategy<Value = String> {
+    let dust = vec((any::<prop::sample::Index>(), select(DUST)), 1..4);
+    let dust = prop_oneof![3 => Just(Vec::new()), 2 => dust];
+    (compounds(), dust).prop_map(|(command, dust)| {
+        let mut text: Vec<char> = command.chars().collect();
+        for (place, piece) in dust {
+            let at = place.index(text.len() + 1);
+            text.splice(at..at, piece.chars());
+        }
+        text.into_iter().collect()
+    })
+}
+
+#[test]
+fn only_known_paths_are_run() {
+    for tame in ["tool src/b.txt > /dev/null", "cat ../outside/data.txt", "tool a"] {
+        assert!(stays_here(tame), "{tame}");
+    }
+    for wild in ["tool > /x", "cat /etc/passwd", "tool > $y/x", "tool ../../x", "/bin/tool"] {
+        assert!(!stays_here(wild), "{wild}");
+    }
+}

@@ -1,0 +1,109 @@
+//! What is allowed is really run, and what it ran is held against the rules.
+//!
+//! Commands from a grammar of tricky bash are judged under some rules. Those that are allowed are given to bash in a
+//! throw-away folder where every program is a stub that only notes how it was called. Nothing may have run, been written
+//! or been read that the rules do not cover.
+//!
+//! `WHIMBREL_FUZZ_CASES=1000000 cargo test -p whimbrel-policy --test execution` looks for longer, each time elsewhere.
+//!
+//! Rooms: `grammar` (commands), `pieces` (what they are made of), `scene` (rules and the judge), `stage` (folder, stubs,
+//! bash), `verdict` (what may have happened).
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and tells how much it has tried"
+)]
+
+mod grammar;
+mod pieces;
+mod scene;
+mod stage;
+mod verdict;
+
+use std::cell::Cell;
+
+use proptest::strategy::Strategy;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+
+use scene::Scene;
+use stage::Stage;
+
+/// How many commands were judged, allowed, and found to run something.
+#[derive(Default)]
+struct Tally {
+    judged: Cell<u32>,
+    allowed: Cell<u32>,
+    ran: Cell<u32>,
+}
+
+fn add_one(count: &Cell<u32>) {
+    count.set(count.get() + 1);
+}
+
+/// A runner of the usual number of cases, the same ones each time; or of as many as are asked for, each time others.
+fn runner(usual: u32) -> TestRunner {
+    let wanted = std::env::var("WHIMBREL_FUZZ_CASES").ok();
+    let cases = wanted.as_deref().map(|cases| cases.parse().expect("WHIMBREL_FUZZ_CASES must be a number"));
+    let config = Config { cases: cases.unwrap_or(usual), failure_persistence: None, ..Config::default() };
+    match cases {
+        Some(_) => TestRunner::new(config),
+        None => TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha)),
+    }
+}
+
+fn check(scene: &Scene, command: &str, stage: &Stage, tally: &Tally) -> Result<(), TestCaseError> {
+    add_one(&tally.judged);
+    if !scene.allows(command, stage.work(), stage) || !grammar::stays_here(command) {
+        return Ok(());
+    }
+    add_one(&tally.allowed);
+    let seen = stage.play(command);
+    if !seen.runs.is_empty() {
+        add_one(&tally.ran);
+    }
+    match verdict::wrong(scene, &seen, stage) {
+        None => Ok(()),
+        Some(wrong) => Err(TestCaseError::fail(format!("{wrong}\nthe command:\n{command}\n"))),
+    }
+}
+
+/// Judges and runs commands in scenes, and fails if anything goes wrong or hardly anything is run.
+fn play_all(usual: u32, scenes: impl Strategy<Value = Scene>) {
+    let stage = Stage::new();
+    let tally = Tally::default();
+    let cases = (scenes, grammar::commands());
+    let result = runner(usual).run(&cases, |(scene, command)| check(&scene, &command, &stage, &tally));
+    println!("{} judged, {} allowed, {} ran", tally.judged.get(), tally.allowed.get(), tally.ran.get());
+    if let Err(failure) = result {
+        panic!("{failure}");
+    }
+    assert!(tally.ran.get() * 20 > tally.judged.get(), "too few commands ran to show anything");
+}
+
+#[test]
+fn only_what_the_rules_cover_runs() {
+    play_all(1_200, scene::scenes());
+}
+
+#[test]
+fn what_is_refused_does_not_run_where_all_else_is_allowed() {
+    play_all(300, scene::open_scenes());
+}
+
+#[test]
+fn what_happens_on_the_stage_is_seen() {
+    let stage = Stage::new();
+    let seen = stage.play("cd src && tool 'a b' < b.txt | timeout 5 npm x > ../made.txt; echo \"$(evil)\"");
+    let names: Vec<&str> = seen.runs.iter().map(|run| run.program.as_str()).collect();
+    for name in ["tool", "timeout", "npm", "evil"] {
+        assert!(names.contains(&name), "{name} is missing in {names:?}");
+    }
+    let tool = seen.runs.iter().find(|run| run.program == "tool").unwrap();
+    assert_eq!((tool.arguments.as_slice(), tool.input.as_str()), (&["a b".to_owned()][..], "plain"));
+    assert_eq!(tool.directory, stage.work().join("src"));
+    assert_eq!(seen.written, [stage.work().join("made.txt")]);
+    assert!(seen.builtins.contains(&"cd".to_owned()), "{:?}", seen.builtins);
+    // The next command finds the folder as it was.
+    assert_eq!(stage.play("true").written, Vec::<std::path::PathBuf>::new());
+}

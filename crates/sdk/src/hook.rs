@@ -1,0 +1,131 @@
+//! Hooks of the host: async closures that are told what happens and may have a say in it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use whimbrel_wire::control::{HookMatcher, OnFailure};
+use whimbrel_wire::hook::{HookDecision, HookEvent, HookInput, HookOutput, SyncOutput};
+
+use crate::callback::Answering;
+
+type Callback = Arc<dyn Fn(HookInput) -> Answering<HookOutput> + Send + Sync>;
+
+/// A hook: what it is for, and what it does.
+///
+/// ```
+/// use serde_json::json;
+/// use whimbrel::wire::hook::{HookEvent, HookEventInput};
+/// use whimbrel::{Agent, Hook, Scripted};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), whimbrel::Error> {
+/// # let folder = std::env::temp_dir();
+/// # let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "curl https://example.com"}}]);
+/// # let script = Scripted::replies(json!([call, "Then not."]))?;
+/// let offline = Hook::on(HookEvent::PreToolUse, |input| async move {
+///     match input.event {
+///         HookEventInput::PreToolUse(call) if call.tool_input["command"].to_string().contains("curl") => {
+///             Hook::block("We work offline here.")
+///         }
+///         _ => Hook::no_opinion(),
+///     }
+/// });
+/// let agent = Agent::new().cwd(folder).hook(offline.matching("Bash"));
+/// # let agent = agent.persist_session(false).script(script);
+/// let result = whimbrel::query("Fetch example.com.", &agent).result().await?;
+/// assert_eq!(result.permission_denials.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Hook {
+    event: HookEvent,
+    terms: HookMatcher,
+    callback: Callback,
+}
+
+impl Hook {
+    /// A hook for an event.
+    pub fn on<F, A>(event: HookEvent, callback: F) -> Self
+    where
+        F: Fn(HookInput) -> A + Send + Sync + 'static,
+        A: Future<Output = HookOutput> + Send + 'static,
+    {
+        let callback = Arc::new(move |input| -> Answering<HookOutput> { Box::pin(callback(input)) });
+        Self { event, terms: HookMatcher::default(), callback }
+    }
+
+    /// Only for these: names such as `Edit|Write`, or a regular expression. What is compared goes by the event: the tool,
+    /// the kind of subagent, ...
+    #[must_use]
+    pub fn matching(mut self, matcher: impl Into<String>) -> Self {
+        self.terms.matcher = Some(matcher.into());
+        self
+    }
+
+    /// How long it may take; a minute, if nothing is said.
+    #[must_use]
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.terms.timeout = Some(limit.as_secs_f64());
+        self
+    }
+
+    /// If it fails or takes too long, what it was asked about does not happen. Otherwise it would go on.
+    #[must_use]
+    pub fn must_agree(mut self) -> Self {
+        self.terms.on_failure = Some(OnFailure::Block);
+        self
+    }
+
+    /// An answer: no opinion.
+    pub fn no_opinion() -> HookOutput {
+        HookOutput::default()
+    }
+
+    /// An answer: what the hook is told of must not happen or, at the end of a turn, the agent goes on.
+    pub fn block(reason: impl Into<String>) -> HookOutput {
+        let (decision, reason) = (Some(HookDecision::Block), Some(reason.into()));
+        HookOutput::Sync(SyncOutput { decision, reason, ..SyncOutput::default() })
+    }
+}
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hook").field("event", &self.event).field("terms", &self.terms).finish_non_exhaustive()
+    }
+}
+
+/// The hooks of an agent. Each is known to the engine by its place.
+#[derive(Clone, Default)]
+pub(crate) struct Hooks(Vec<Hook>);
+
+impl Hooks {
+    pub(crate) fn add(&mut self, hook: Hook) {
+        self.0.push(hook);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The hooks as the engine is told of them.
+    pub(crate) fn list(&self) -> BTreeMap<String, Vec<HookMatcher>> {
+        let mut list: BTreeMap<String, Vec<HookMatcher>> = BTreeMap::new();
+        for (place, hook) in self.0.iter().enumerate() {
+            let terms = HookMatcher { hook_callback_ids: vec![name(place)], ..hook.terms.clone() };
+            list.entry(hook.event.to_string()).or_default().push(terms);
+        }
+        list
+    }
+
+    /// The hook that the engine knows by this name.
+    pub(crate) fn find(&self, id: &str) -> Option<&Callback> {
+        self.0.iter().enumerate().find(|(place, _)| name(*place) == id).map(|(_, hook)| &hook.callback)
+    }
+}
+
+fn name(place: usize) -> String {
+    format!("hook_{place}")
+}

@@ -1,0 +1,267 @@
+//! Hooks as async closures, with the engine in this process: what each event lets them do.
+#![cfg(feature = "in-process")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use whimbrel::wire::hook::{HookEvent, HookEventInput, HookInput, HookOutput};
+use whimbrel::wire::message::{TerminalReason, TurnResult};
+use whimbrel::wire::permission::{PermissionMode, PermissionResult};
+use whimbrel::{Agent, Hook, Scripted, Session, query};
+
+/// An agent in an empty folder on a script, and the requests that the model gets.
+struct Stage {
+    agent: Agent,
+    script: Arc<Scripted>,
+    folder: TempDir,
+}
+
+impl Stage {
+    fn new(replies: Value) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let script = Arc::new(Scripted::replies(replies).unwrap());
+        let agent = Agent::new().cwd(folder.path()).persist_session(false).script(Arc::clone(&script));
+        Self { agent, script, folder }
+    }
+
+    fn hook(mut self, event: HookEvent, answer: Value) -> Self {
+        self.agent = self.agent.hook(Hook::on(event, move |_| std::future::ready(output(&answer))));
+        self
+    }
+
+    async fn run(&self) -> TurnResult {
+        soon(query("go", &self.agent).result()).await.unwrap()
+    }
+
+    fn made(&self) -> bool {
+        self.folder.path().join("made").exists()
+    }
+
+    /// What the model was sent last.
+    fn sent(&self) -> String {
+        self.script.requests().last().unwrap().to_string()
+    }
+}
+
+fn output(answer: &Value) -> HookOutput {
+    serde_json::from_value(answer.clone()).unwrap()
+}
+
+fn specific(event: HookEvent, mut more: Value) -> Value {
+    more["hookEventName"] = json!(event);
+    json!({"hookSpecificOutput": more})
+}
+
+fn mkdir() -> Value {
+    json!([{"type": "tool_use", "name": "Bash", "input": {"command": "mkdir made"}}])
+}
+
+async fn soon<T>(wait: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), wait).await.unwrap()
+}
+
+#[tokio::test]
+async fn before_a_call_a_hook_decides_for_the_rules() {
+    let decide = |decision: &str| {
+        specific(
+            HookEvent::PreToolUse,
+            json!({"permissionDecision": decision, "permissionDecisionReason": "the hook's words"}),
+        )
+    };
+    let rows = [
+        ("allow", PermissionMode::Default, true, 0),
+        ("deny", PermissionMode::BypassPermissions, false, 1),
+        ("ask", PermissionMode::Default, false, 1),
+    ];
+    for (decision, mode, made, denials) in rows {
+        let stage = Stage::new(json!([mkdir(), "done"])).hook(HookEvent::PreToolUse, decide(decision));
+        let agent = stage.agent.clone().permission_mode(mode).env("IS_SANDBOX", "1");
+        let stage = Stage { agent, ..stage };
+        let result = stage.run().await;
+        assert_eq!(result.result.as_deref(), Some("done"), "{decision}");
+        assert_eq!((stage.made(), result.permission_denials.len()), (made, denials), "{decision}");
+        assert_eq!(stage.sent().contains("the hook's words"), decision == "deny", "{decision}");
+    }
+}
+
+#[tokio::test]
+async fn input_that_a_hook_changed_is_judged_again() {
+    let change = |decision: Option<&str>| {
+        let mut answer = json!({"updatedInput": {"command": "mkdir made"}});
+        if let Some(decision) = decision {
+            answer["permissionDecision"] = json!(decision);
+        }
+        specific(HookEvent::PreToolUse, answer)
+    };
+    for (decision, rules, made) in
+        [(None, &[][..], false), (None, &["Bash(mkdir *)"][..], true), (Some("allow"), &[][..], true)]
+    {
+        let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "ls"}}]);
+        let stage = Stage::new(json!([call, "done"])).hook(HookEvent::PreToolUse, change(decision));
+        let stage = Stage { agent: stage.agent.clone().allowed_tools(rules.iter().copied()), ..stage };
+        stage.run().await;
+        assert_eq!(stage.made(), made, "{decision:?} {rules:?}");
+    }
+    let stage = Stage::new(json!([mkdir(), "done"])).hook(HookEvent::PreToolUse, change(Some("allow")));
+    let stage = Stage { agent: stage.agent.clone().disallowed_tools(["Bash(mkdir *)"]), ..stage };
+    stage.run().await;
+    assert!(!stage.made(), "a rule that denies holds against a hook");
+}
+
+#[tokio::test]
+async fn a_hook_ends_the_turn_or_puts_a_call_off() {
+    let stop = json!({"continue": false, "stopReason": "enough"});
+    for event in [HookEvent::PreToolUse, HookEvent::PostToolUse] {
+        let stage = Stage::new(json!([mkdir(), "never said"])).hook(event, stop.clone());
+        let stage = Stage { agent: stage.agent.clone().allowed_tools(["Bash"]), ..stage };
+        let result = stage.run().await;
+        assert!(stage.made(), "{event}");
+        assert_eq!(result.terminal_reason, Some(TerminalReason::HookStopped), "{event}");
+        assert_eq!((result.is_error, result.result.as_deref()), (false, Some("")), "{event}");
+    }
+    let defer = specific(HookEvent::PreToolUse, json!({"permissionDecision": "defer"}));
+    let stage = Stage::new(json!([mkdir(), "never said"])).hook(HookEvent::PreToolUse, defer);
+    let result = stage.run().await;
+    assert!(!stage.made());
+    assert_eq!(result.terminal_reason, Some(TerminalReason::ToolDeferred));
+    assert_eq!(result.deferred_tool_use.unwrap()["input"], json!({"command": "mkdir made"}));
+}
+
+#[tokio::test]
+async fn what_hooks_add_reaches_the_model_behind_the_results() {
+    let two = json!([
+        {"type": "tool_use", "name": "Bash", "input": {"command": "echo one"}},
+        {"type": "tool_use", "name": "Bash", "input": {"command": "echo two"}},
+    ]);
+    let stage = Stage::new(json!([two, "done"]))
+        .hook(
+            HookEvent::PostToolUse,
+            specific(HookEvent::PostToolUse, json!({"additionalContext": "AFTER-CALL"})),
+        )
+        .hook(
+            HookEvent::PostToolBatch,
+            specific(HookEvent::PostToolBatch, json!({"additionalContext": "AFTER-ALL"})),
+        )
+        .hook(
+            HookEvent::UserPromptSubmit,
+            specific(HookEvent::UserPromptSubmit, json!({"additionalContext": "WITH-PROMPT"})),
+        );
+    stage.run().await;
+    let sent = stage.sent();
+    let at = |text: &str| sent.rfind(text).unwrap_or_else(|| panic!("{text} is missing: {sent}"));
+    assert!(at("WITH-PROMPT") < at("tool_result") && at("tool_result") < at("AFTER-CALL"), "{sent}");
+    assert!(at("AFTER-CALL") < at("AFTER-ALL"), "{sent}");
+    assert_eq!(sent.matches("AFTER-CALL").count(), 2);
+}
+
+#[tokio::test]
+async fn a_prompt_that_a_hook_stops_never_reaches_the_model() {
+    let stage = Stage::new(json!(["never said"]))
+        .hook(HookEvent::UserPromptSubmit, json!({"decision": "block", "reason": "not today"}));
+    let result = stage.run().await;
+    assert!(result.result.unwrap().contains("not today"));
+    assert!(stage.script.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_hook_sends_the_agent_back_to_work_but_not_for_ever() {
+    let (seen, active) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let count = (Arc::clone(&seen), Arc::clone(&active));
+    let stage = Stage::new(json!(vec!["still done"; 9]));
+    let hook = Hook::on(HookEvent::Stop, move |input: HookInput| {
+        count.0.fetch_add(1, Ordering::SeqCst);
+        if let HookEventInput::Stop(stop) = &input.event {
+            count.1.fetch_add(u32::from(stop.stop_hook_active), Ordering::SeqCst);
+        }
+        async { Hook::block("KEEP GOING") }
+    });
+    let stage = Stage { agent: stage.agent.clone().hook(hook), ..stage };
+    assert_eq!(stage.run().await.result.as_deref(), Some("still done"));
+    assert_eq!((seen.load(Ordering::SeqCst), active.load(Ordering::SeqCst)), (9, 8));
+    assert!(stage.sent().contains("KEEP GOING"));
+}
+
+#[tokio::test]
+async fn a_hook_answers_in_the_persons_place_and_the_question_is_taken_back() {
+    for (behavior, made) in [("allow", true), ("deny", false)] {
+        let decision = json!({"decision": {"behavior": behavior, "message": "no"}});
+        let stage = Stage::new(json!([mkdir(), "done"]))
+            .hook(HookEvent::PermissionRequest, specific(HookEvent::PermissionRequest, decision));
+        let agent = stage.agent.clone().can_use_tool(|_| std::future::pending::<PermissionResult>());
+        let stage = Stage { agent, ..stage };
+        assert_eq!(stage.run().await.result.as_deref(), Some("done"), "{behavior}");
+        assert_eq!(stage.made(), made, "{behavior}");
+    }
+}
+
+#[tokio::test]
+async fn a_hook_that_fails_is_no_reason_to_stop_unless_it_must_agree() {
+    let quiet = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    for must_agree in [false, true] {
+        let stage = Stage::new(json!([mkdir(), "done"]));
+        let hook = Hook::on(HookEvent::PreToolUse, |_| async { panic!("broken") });
+        let hook = if must_agree { hook.must_agree() } else { hook };
+        let stage = Stage { agent: stage.agent.clone().allowed_tools(["Bash"]).hook(hook), ..stage };
+        stage.run().await;
+        assert_eq!(stage.made(), !must_agree, "{must_agree}");
+    }
+    std::panic::set_hook(quiet);
+}
+
+#[tokio::test]
+async fn a_question_waits_until_a_change_of_mode_answers_it_or_time_is_up() {
+    let stage = Stage::new(json!([
+        [{"type": "tool_use", "name": "Write", "input": {"file_path": "made", "content": ""}}], "done"
+    ]));
+    let (ask, asked) = tokio::sync::oneshot::channel();
+    let ask = Mutex::new(Some(ask));
+    let agent = stage.agent.clone().can_use_tool(move |_| {
+        ask.lock().unwrap().take().unwrap().send(()).unwrap();
+        std::future::pending::<PermissionResult>()
+    });
+    let mut session = Session::open(&agent).unwrap();
+    session.send("go").await.unwrap();
+    soon(asked).await.unwrap();
+    session.controls().set_permission_mode(PermissionMode::AcceptEdits).await.unwrap();
+    assert_eq!(soon(session.result()).await.unwrap().result.as_deref(), Some("done"));
+    assert!(stage.made());
+
+    let stage = Stage::new(json!([mkdir(), "done"]));
+    let agent = stage.agent.clone().can_use_tool(|_| std::future::pending::<PermissionResult>());
+    let stage = Stage { agent: agent.permission_timeout(Duration::from_millis(20)), ..stage };
+    assert_eq!(stage.run().await.permission_denials.len(), 1);
+    assert!(!stage.made() && stage.sent().contains("in time"), "{}", stage.sent());
+}
+
+#[tokio::test]
+async fn a_subagent_has_the_same_hooks_and_says_who_it_is() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let start = json!([{"type": "tool_use", "name": "Agent",
+        "input": {"description": "look", "prompt": "look around", "subagent_type": "general-purpose"}}]);
+    let look = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "echo seen"}}]);
+    let stage = Stage::new(json!([start, look, "the report", "done"]));
+    let mut agent = stage.agent.clone();
+    for event in [HookEvent::SubagentStart, HookEvent::PreToolUse, HookEvent::SubagentStop, HookEvent::Stop] {
+        let heard = Arc::clone(&heard);
+        agent = agent.hook(Hook::on(event, move |input: HookInput| {
+            heard.lock().unwrap().push((event, input.base.agent_id.is_some(), input.base.agent_type));
+            async { Hook::no_opinion() }
+        }));
+    }
+    let stage = Stage { agent, ..stage };
+    assert_eq!(stage.run().await.result.as_deref(), Some("done"));
+    let kind = || Some("general-purpose".to_owned());
+    let expected = [
+        (HookEvent::PreToolUse, false, None),
+        (HookEvent::SubagentStart, true, kind()),
+        (HookEvent::PreToolUse, true, kind()),
+        (HookEvent::SubagentStop, true, kind()),
+        (HookEvent::Stop, false, None),
+    ];
+    assert_eq!(*heard.lock().unwrap(), expected);
+}

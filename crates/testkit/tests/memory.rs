@@ -1,0 +1,102 @@
+//! Instruction files, from the disk to the model.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+
+use serde_json::json;
+use whimbrel_testkit::{Host, Reply, Stage};
+use whimbrel_wire::options::{Options, SettingSource};
+
+/// The texts of the warnings so far.
+fn warnings(host: &Host) -> Vec<String> {
+    let told = host.heard().iter().filter(|heard| heard.json["subtype"] == "informational");
+    told.map(|heard| heard.json["content"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+fn home(files: &[(&str, &str)]) -> Stage {
+    let stage = Stage::new().unwrap();
+    for (path, text) in files {
+        let path = stage.home().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    stage
+}
+
+#[tokio::test]
+async fn they_are_told_once_at_the_start_and_again_after_a_compaction() {
+    let script = ["One.", "Two.", "Summary.", "Three."].map(Reply::text);
+    let mut host = Host::with(script)
+        .stage(home(&[(".claude/CLAUDE.md", "USER-RULE")]))
+        .file("CLAUDE.md", "PROJECT-RULE")
+        .start()
+        .await
+        .unwrap();
+    for prompt in ["Hi.", "Hi again.", "/compact", "And now?"] {
+        host.run(prompt).await.unwrap();
+    }
+    for (asked, at) in host.asked().iter().zip(0..) {
+        let all: String = asked.messages().iter().map(ToString::to_string).collect();
+        let told = |rule: &str| all.matches(rule).count();
+        assert_eq!((told("USER-RULE"), told("PROJECT-RULE")), (1, 1), "request {at}");
+        assert!(!asked.system().contains("RULE"), "request {at}");
+    }
+    assert!(warnings(&host).is_empty());
+}
+
+#[tokio::test]
+async fn only_asked_for_sources_are_read() {
+    let rows = [
+        (Some(vec![]), [false, false]),
+        (Some(vec![SettingSource::User]), [true, false]),
+        (Some(vec![SettingSource::Project]), [false, true]),
+        (None, [true, true]),
+    ];
+    for (setting_sources, expected) in rows {
+        let options = Options { setting_sources, ..Options::default() };
+        let mut host = Host::with([Reply::text("Done.")])
+            .stage(home(&[(".claude/CLAUDE.md", "USER-RULE")]))
+            .file("CLAUDE.md", "PROJECT-RULE")
+            .options(options.clone())
+            .start()
+            .await
+            .unwrap();
+        host.run("Hi.").await.unwrap();
+        let asked = &host.asked()[0];
+        let told = ["USER-RULE", "PROJECT-RULE"].map(|rule| asked.says(rule));
+        assert_eq!(told, expected, "{:?}", options.setting_sources);
+    }
+}
+
+#[tokio::test]
+async fn a_folder_speaks_after_a_file_in_it_was_read_and_subagents_hear_the_same() {
+    let read = || Reply::tool("Read", json!({"file_path": "below/a.txt"}));
+    let errand = json!({"description": "look", "prompt": "Look.", "subagent_type": "general-purpose"});
+    let script = [read(), Reply::tool("Agent", errand), read(), Reply::text("Looked."), Reply::text("Done.")];
+    let mut host = Host::with(script)
+        .file("CLAUDE.md", "TOP-RULE")
+        .file("below/CLAUDE.md", "BELOW-RULE")
+        .file("below/a.txt", "text")
+        .start()
+        .await
+        .unwrap();
+    host.run("Look.").await.unwrap();
+    let asked = host.asked();
+    let says: Vec<(bool, bool)> =
+        asked.iter().map(|asked| (asked.says("TOP-RULE"), asked.says("BELOW-RULE"))).collect();
+    // The main agent, then the subagent before and after it reads the file, then the main agent again.
+    assert_eq!(says, [(true, false), (true, true), (true, false), (true, true), (true, true)]);
+    // Results come first in a message, whatever is told with them.
+    let last = asked[1].messages().last().unwrap()["content"].as_array().unwrap().clone();
+    assert_eq!((&last[0]["type"], &last[1]["type"]), (&json!("tool_result"), &json!("text")));
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_read_is_named_once() {
+    let stage = Stage::new().unwrap();
+    std::fs::create_dir(stage.workspace().join("CLAUDE.md")).unwrap();
+    let mut host = Host::with([Reply::text("One."), Reply::text("Two.")]).stage(stage).start().await.unwrap();
+    host.run("Hi.").await.unwrap();
+    host.run("Hi again.").await.unwrap();
+    let told = warnings(&host);
+    assert!(told.len() == 1 && told[0].contains("CLAUDE.md") && told[0].contains("folder"), "{told:?}");
+}

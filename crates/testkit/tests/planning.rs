@@ -1,0 +1,289 @@
+//! Plan mode and questions to the person: what the model is told and offered, and what becomes of a question that is open
+//! while something else happens.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{Answer, Host, HostBuilder, Reply, Script};
+use whimbrel_wire::control::{ControlResponse, Interrupt, SetPermissionMode};
+use whimbrel_wire::message::Outcome;
+use whimbrel_wire::options::{Options, PermissionPromptTool, SystemPrompt};
+use whimbrel_wire::permission::PermissionMode::{self, AcceptEdits, Default as Usual, DontAsk, Plan};
+
+const FOR_PEOPLE: [&str; 3] = ["AskUserQuestion", "EnterPlanMode", "ExitPlanMode"];
+
+fn plan(text: &str) -> Reply {
+    Reply::tool("ExitPlanMode", json!({"plan": text}))
+}
+
+fn write(file: &str) -> Reply {
+    Reply::tool("Write", json!({"file_path": file, "content": "x"}))
+}
+
+/// A host whose answers the test gives by hand.
+fn host(mode: PermissionMode, script: impl Into<Script>) -> HostBuilder {
+    let options = Options {
+        permission_mode: Some(mode),
+        permission_prompt_tool: Some(PermissionPromptTool::Stdio),
+        ..Options::default()
+    };
+    Host::with(script).options(options).answer(|_| Answer::Silence)
+}
+
+/// Waits for a question about this tool; gives its id.
+async fn question(host: &mut Host, tool: &str) -> String {
+    let asked = json!({"type": "control_request", "request": {"subtype": "can_use_tool", "tool_name": tool}});
+    host.next_like(&asked).await.unwrap()["request_id"].as_str().unwrap().to_owned()
+}
+
+async fn answer(host: &mut Host, id: &str, reply: Value) {
+    host.send(ControlResponse::success(id, &reply)).await.unwrap();
+}
+
+/// The mode that the engine names when its next turn begins.
+async fn mode_of_next_turn(host: &mut Host) -> Value {
+    host.say("And now?").await.unwrap();
+    let init = host.next_like(&json!({"type": "system", "subtype": "init"})).await.unwrap()["permissionMode"]
+        .clone();
+    host.result().await.unwrap();
+    init
+}
+
+/// Every mode that the host was told of by a status.
+fn told_modes(host: &Host) -> Vec<Value> {
+    let lines = host.heard().iter().map(|heard| &heard.json);
+    let told = lines.filter(|line| line["subtype"] == "status" && !line["permissionMode"].is_null());
+    told.map(|line| line["permissionMode"].clone()).collect()
+}
+
+/// How often a text stands in the messages of the last request.
+fn times_said(host: &Host, text: &str) -> usize {
+    json!(host.asked().last().unwrap().messages()).to_string().matches(text).count()
+}
+
+#[tokio::test]
+async fn tools_for_people_are_offered_where_somebody_answers_and_to_the_main_agent_only() {
+    let nobody = Options { permission_prompt_tool: None, ..Options::default() };
+    let errand = Reply::tool("Agent", json!({"description": "look", "prompt": "Look."}));
+    let script = [errand, Reply::text("Looked."), Reply::text("Done.")];
+    let rows = [
+        ("somebody answers", host(Usual, script.clone()), true),
+        ("nobody answers", Host::with(script.clone()).options(nobody), false),
+        ("nobody wants to be asked", host(DontAsk, script), false),
+    ];
+    for (name, builder, expected) in rows {
+        let mut host = builder.start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        let asked = host.asked();
+        for tool in FOR_PEOPLE {
+            assert_eq!(asked[0].tools().contains(&tool), expected, "{name}: {tool}");
+            assert!(!asked[1].tools().contains(&tool), "{name}: the subagent has {tool}");
+        }
+        assert!(asked[1].says("Look.") && asked[1].tools().contains(&"Read"), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_first_request_stays_small_with_everything_in_it() {
+    let mut host = host(Plan, [Reply::text("Hm.")]).start().await.unwrap();
+    host.run("Plan it.").await.unwrap();
+    let first = &host.asked()[0];
+    assert!(first.says("plan mode") && !first.system().contains("plan mode"));
+    let size = first.body.to_string().len();
+    assert!(size <= 14 * 1024, "{size} bytes: {}", first.body);
+}
+
+#[tokio::test]
+async fn the_model_is_told_once_when_it_begins_briefly_while_it_lasts_and_once_when_it_ends() {
+    let script = [Reply::text("One."), Reply::text("Two."), Reply::text("Three."), Reply::text("Four.")];
+    let mut host = host(Plan, script).start().await.unwrap();
+    host.run("First.").await.unwrap();
+    assert_eq!(times_said(&host, "in plan mode"), 1);
+    host.run("Second.").await.unwrap();
+    assert_eq!((times_said(&host, "is in plan mode"), times_said(&host, "still in plan mode")), (1, 1));
+    host.ask(SetPermissionMode { mode: Usual }).await.unwrap();
+    host.run("Third.").await.unwrap();
+    host.run("Fourth.").await.unwrap();
+    assert_eq!((times_said(&host, "still in plan mode"), times_said(&host, "Plan mode is over")), (1, 1));
+}
+
+#[tokio::test]
+async fn a_switch_within_a_turn_is_told_with_the_next_model_call() {
+    let mut host = host(Usual, [write("a.txt"), Reply::text("I see.")]).start().await.unwrap();
+    host.say("Write it.").await.unwrap();
+    let id = question(&mut host, "Write").await;
+    host.ask(SetPermissionMode { mode: Plan }).await.unwrap();
+    answer(&mut host, &id, json!({"behavior": "deny", "message": "Plan first."})).await;
+    host.result().await.unwrap();
+    let asked = host.asked();
+    assert!(!asked[0].says("plan mode") && asked[1].says("is in plan mode"));
+}
+
+#[tokio::test]
+async fn a_compaction_does_not_make_the_model_forget_plan_mode() {
+    let script = [Reply::text("Hm."), Reply::text("The summary."), Reply::text("Still here.")];
+    let mut host = host(Plan, script).start().await.unwrap();
+    host.run("Plan it.").await.unwrap();
+    host.run("/compact").await.unwrap();
+    host.run("Go on.").await.unwrap();
+    assert_eq!(times_said(&host, "The session is in plan mode"), 1);
+}
+
+#[tokio::test]
+async fn instructions_for_plan_mode_replace_our_own_steps() {
+    let options = Options {
+        permission_mode: Some(Plan),
+        permission_prompt_tool: Some(PermissionPromptTool::Stdio),
+        plan_mode_instructions: Some("Ask the cook first.".into()),
+        system_prompt: Some(SystemPrompt::Text("Plain.".into())),
+        ..Options::default()
+    };
+    let mut host = Host::with([Reply::text("Hm.")]).options(options).start().await.unwrap();
+    host.run("Plan it.").await.unwrap();
+    let first = &host.asked()[0];
+    assert_eq!(first.system(), "Plain.");
+    for (text, expected) in [
+        ("is in plan mode", true),
+        ("Ask the cook first.", true),
+        ("call ExitPlanMode", true),
+        ("1. Look", false),
+    ] {
+        assert_eq!(first.says(text), expected, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_subagent_that_plans_is_told_to_look_only() {
+    let errand = Reply::tool("Agent", json!({"description": "look", "prompt": "Look."}));
+    let mut host = host(Plan, [errand, Reply::text("Looked."), Reply::text("Done.")]).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let below = &host.asked()[1];
+    assert!(below.says("Look.") && below.says("is in plan mode") && !below.says("ExitPlanMode"));
+}
+
+#[tokio::test]
+async fn an_interrupt_takes_the_question_back_and_the_plan_mode_stays() {
+    let mut host = host(Plan, [plan("1. Build."), Reply::text("Next.")]).start().await.unwrap();
+    host.say("Plan it.").await.unwrap();
+    let id = question(&mut host, "ExitPlanMode").await;
+    host.ask(Interrupt::default()).await.unwrap();
+    assert_eq!(host.result().await.unwrap().subtype, Outcome::ErrorDuringExecution);
+    let cancelled = json!({"type": "control_cancel_request", "request_id": id});
+    assert!(host.heard().iter().any(|heard| heard.json == cancelled));
+    // An answer that comes too late changes nothing.
+    answer(&mut host, &id, json!({"behavior": "allow"})).await;
+    assert_eq!(mode_of_next_turn(&mut host).await, "plan");
+    assert!(host.asked()[1].says("still in plan mode"));
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_and_the_plan_mode_stays() {
+    let mut host =
+        host(Plan, [plan("1. Build."), Reply::text("Better?"), Reply::text("Next.")]).start().await.unwrap();
+    host.say("Plan it.").await.unwrap();
+    let id = question(&mut host, "ExitPlanMode").await;
+    answer(&mut host, &id, json!({"behavior": "deny", "message": "Too much."})).await;
+    let result = host.result().await.unwrap();
+    assert_eq!((result.subtype, result.permission_denials.len()), (Outcome::Success, 1));
+    assert!(host.asked()[1].says("Too much.") && !host.asked()[1].says("Plan mode is over"));
+    assert_eq!(mode_of_next_turn(&mut host).await, "plan");
+}
+
+#[tokio::test]
+async fn a_refusal_may_end_the_turn() {
+    let mut host = host(Plan, [plan("1. Build."), Reply::text("Next.")]).start().await.unwrap();
+    host.say("Plan it.").await.unwrap();
+    let id = question(&mut host, "ExitPlanMode").await;
+    answer(&mut host, &id, json!({"behavior": "deny", "message": "Stop.", "interrupt": true})).await;
+    assert_eq!(host.result().await.unwrap().subtype, Outcome::ErrorDuringExecution);
+    assert_eq!(host.asked().len(), 1);
+    assert_eq!(mode_of_next_turn(&mut host).await, "plan");
+}
+
+#[tokio::test]
+async fn a_host_that_goes_has_not_approved() {
+    let mut host = host(Plan, [plan("1. Build."), write("a.txt"), Reply::text("Nobody is there.")])
+        .start()
+        .await
+        .unwrap();
+    host.say("Plan it.").await.unwrap();
+    question(&mut host, "ExitPlanMode").await;
+    assert_eq!(host.finish().await.unwrap().code, 0);
+    assert!(host.asked()[2].says("can no longer be asked") && !host.asked()[2].says("Plan mode is over"));
+    assert!(host.stage().files().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn an_approval_may_change_the_plan_and_name_the_mode() {
+    let mut host =
+        host(Plan, [plan("1. Build."), write("a.txt"), Reply::text("Done.")]).start().await.unwrap();
+    host.say("Plan it.").await.unwrap();
+    let id = question(&mut host, "ExitPlanMode").await;
+    let mode = json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"});
+    let reply = json!({"behavior": "allow", "updatedInput": {"plan": "1. Build less."}, "updatedPermissions": [mode]});
+    answer(&mut host, &id, reply).await;
+    // Nobody is asked about the edit.
+    assert_eq!(host.result().await.unwrap().subtype, Outcome::Success);
+    let asked = &host.asked()[1];
+    assert!(asked.says("1. Build less.") && asked.says("Plan mode is over"), "{}", asked.last_text());
+    assert_eq!(told_modes(&host), ["acceptEdits"]);
+    assert!(host.stage().files().unwrap().contains_key("a.txt"));
+}
+
+#[tokio::test]
+async fn a_mode_that_the_host_sets_while_the_question_is_open_stays() {
+    let rows = [
+        ("and approves", json!({"behavior": "allow"}), "approved the plan"),
+        (
+            "and approves another plan",
+            json!({"behavior": "allow", "updatedInput": {"plan": "2."}}),
+            "by this version",
+        ),
+        ("and refuses", json!({"behavior": "deny", "message": "Just do it."}), "Just do it."),
+    ];
+    for (name, reply, heard) in rows {
+        let script = [plan("1. Build."), Reply::text("Go."), Reply::text("Next.")];
+        let mut host = host(Usual, script).start().await.unwrap();
+        host.ask(SetPermissionMode { mode: Plan }).await.unwrap();
+        host.say("Plan it.").await.unwrap();
+        let id = question(&mut host, "ExitPlanMode").await;
+        host.ask(SetPermissionMode { mode: AcceptEdits }).await.unwrap();
+        answer(&mut host, &id, reply).await;
+        host.result().await.unwrap();
+        let asked = &host.asked()[1];
+        assert!(asked.says(heard) && asked.says("Plan mode is over"), "{name}: {}", asked.last_text());
+        assert_eq!(mode_of_next_turn(&mut host).await, "acceptEdits", "{name}");
+        assert_eq!(told_modes(&host), ["plan", "acceptEdits"], "{name}");
+    }
+}
+
+#[tokio::test]
+async fn there_is_no_plan_to_leave_outside_plan_mode() {
+    let mut host = host(Usual, [plan("1. Build."), Reply::text("Oh.")]).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert!(host.asked()[1].says("not in plan mode"));
+    assert!(!host.heard().iter().any(|heard| heard.json["type"] == "control_request"));
+}
+
+#[tokio::test]
+async fn no_mode_and_no_rule_answers_a_question_to_the_person() {
+    let options = json!([{"label": "Red", "description": "r"}, {"label": "Blue", "description": "b"}]);
+    let colour = json!({"question": "Which colour?", "header": "Colour", "options": options});
+    let ask =
+        Reply::tool("AskUserQuestion", json!({"questions": [colour], "answers": {"Which colour?": "Red"}}));
+    for mode in [PermissionMode::BypassPermissions, AcceptEdits, Plan] {
+        let options = Options {
+            permission_mode: Some(mode),
+            permission_prompt_tool: Some(PermissionPromptTool::Stdio),
+            allowed_tools: vec!["AskUserQuestion".into()],
+            ..Options::default()
+        };
+        let builder = Host::with([ask.clone(), Reply::text("Oh.")]).options(options).env("IS_SANDBOX", "1");
+        let mut host = builder.answer(|_| Answer::Silence).start().await.unwrap();
+        host.say("Go.").await.unwrap();
+        let id = question(&mut host, "AskUserQuestion").await;
+        answer(&mut host, &id, json!({"behavior": "allow"})).await;
+        host.result().await.unwrap();
+        assert!(host.asked()[1].says("The user gave no answer"), "{mode}");
+    }
+}

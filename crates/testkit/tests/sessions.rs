@@ -1,0 +1,274 @@
+//! Sessions that go on: resumed, continued, forked, cut, mirrored, and not to be had.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use whimbrel_testkit::{Host, HostBuilder, Reply};
+use whimbrel_wire::options::Options;
+use whimbrel_wire::permission::PermissionMode;
+
+/// Folders that outlive a host.
+struct Home {
+    root: TempDir,
+}
+
+impl Home {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("work")).unwrap();
+        Self { root }
+    }
+
+    /// A host of a session here.
+    fn host(&self, replies: impl IntoIterator<Item = &'static str>, options: Options) -> HostBuilder {
+        let script: Vec<Reply> = replies.into_iter().map(Reply::text).collect();
+        let work = self.root.path().join("work").canonicalize().unwrap();
+        let options = Options { cwd: Some(work.to_string_lossy().into_owned()), ..options };
+        let config = self.root.path().join("config");
+        Host::with(script).options(options).env("CLAUDE_CONFIG_DIR", config.to_string_lossy())
+    }
+
+    /// Says things in a session, and gives the session and what the model was asked last.
+    async fn talk(&self, options: Options, prompts: &[&str]) -> (String, Value) {
+        let mut host = self.host(["1", "2", "3", "4"], options).start().await.unwrap();
+        let mut session = String::new();
+        for prompt in prompts {
+            session = host.run(*prompt).await.unwrap().session_id;
+        }
+        let asked = host.asked().last().unwrap().body.clone();
+        host.finish().await.unwrap();
+        (session, asked)
+    }
+
+    /// How a session that cannot be had is refused.
+    async fn refused(&self, options: Options) -> String {
+        let mut host = self.host(["1"], options).start().await.unwrap();
+        let result = host.result().await.unwrap();
+        assert!(result.is_error && result.num_turns == 0);
+        assert_eq!(host.finish().await.unwrap().code, 1);
+        result.errors.unwrap().join("\n")
+    }
+
+    fn transcripts(&self) -> Vec<PathBuf> {
+        let projects = self.root.path().join("config/projects");
+        let folders = std::fs::read_dir(projects)
+            .unwrap()
+            .flat_map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap());
+        folders
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
+            .collect()
+    }
+
+    fn lines(&self, session: &str) -> Vec<Value> {
+        let path =
+            self.transcripts().into_iter().find(|path| path.to_string_lossy().contains(session)).unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// What was said, without where and when, and without marks for the cache.
+fn said(asked: &Value) -> Vec<(String, String)> {
+    let messages = asked["messages"].as_array().unwrap().iter();
+    let texts = |message: &Value| {
+        let blocks = message["content"].as_array().unwrap().iter().filter_map(|block| block["text"].as_str());
+        blocks.filter(|text| !text.starts_with('<')).collect::<Vec<_>>().join("+")
+    };
+    messages.map(|message| (message["role"].as_str().unwrap().to_owned(), texts(message))).collect()
+}
+
+fn story(asked: &Value) -> String {
+    said(asked).into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ")
+}
+
+fn resume(session: &str) -> Options {
+    Options { resume: Some(session.into()), ..Options::default() }
+}
+
+/// A request without marks for the cache, which move on.
+fn bare(asked: &Value) -> String {
+    asked["messages"].to_string().replace(r#","cache_control":{"type":"ephemeral"}"#, "")
+}
+
+#[tokio::test]
+async fn a_session_goes_on_as_if_it_had_never_stopped() {
+    let home = Home::new();
+    let (session, before) = home.talk(Options::default(), &["a", "b"]).await;
+    let (same, after) = home.talk(resume(&session), &["c"]).await;
+    assert_eq!((same.as_str(), story(&after).as_str()), (session.as_str(), "a 1 b 2 c"));
+    let before = bare(&before);
+    let before = before.strip_suffix("]}]").unwrap();
+    assert!(bare(&after).starts_with(before), "the cache of the provider is of no use:\n{before}\n{after}");
+    let (same, last) = home.talk(Options { continue_conversation: true, ..Options::default() }, &["d"]).await;
+    assert_eq!((same.as_str(), story(&last).as_str()), (session.as_str(), "a 1 b 2 c 1 d"));
+    assert_eq!(home.transcripts().len(), 1);
+    let lines = home.lines(&session);
+    let chain: Vec<&Value> = lines.iter().filter(|line| line["uuid"].is_string()).collect();
+    assert_eq!(chain[0]["parentUuid"], Value::Null);
+    assert!(chain.windows(2).all(|pair| pair[1]["parentUuid"] == pair[0]["uuid"]));
+    assert!(!home.transcripts()[0].with_extension("lock").exists());
+}
+
+#[tokio::test]
+async fn a_copy_goes_on_and_leaves_the_original_as_it_is() {
+    let home = Home::new();
+    let (session, _) = home.talk(Options::default(), &["a", "b"]).await;
+    let before = home.lines(&session);
+    let fork = Options { fork_session: true, ..resume(&session) };
+    let (copy, asked) = home.talk(fork.clone(), &["c"]).await;
+    assert_ne!(copy, session);
+    assert_eq!(story(&asked), "a 1 b 2 c");
+    assert_eq!(home.lines(&session), before);
+    let copied = home.lines(&copy);
+    assert!(copied.iter().all(|line| line["sessionId"] == copy.as_str()));
+    assert_eq!(copied.iter().filter(|line| line["forkedFrom"]["sessionId"] == session.as_str()).count(), 4);
+    let (_, again) = home.talk(resume(&copy), &["d"]).await;
+    assert_eq!(story(&again), "a 1 b 2 c 1 d");
+    let reply = before.iter().find(|line| line["type"] == "assistant").unwrap()["uuid"].as_str().unwrap();
+    let named = "12345678-2222-4333-8444-555555555555";
+    let at = Options { resume_session_at: Some(reply.into()), session_id: Some(named.into()), ..fork };
+    let (copy, asked) = home.talk(at, &["e"]).await;
+    assert_eq!((copy.as_str(), story(&asked).as_str()), (named, "a 1 e"));
+}
+
+#[tokio::test]
+async fn a_session_goes_on_from_an_earlier_message_and_drops_only_what_is_meant() {
+    let home = Home::new();
+    let (session, _) = home.talk(Options::default(), &["a", "b", "c"]).await;
+    let lines = home.lines(&session);
+    let uuid = |kind: &str, number: usize| {
+        let found = lines.iter().filter(|line| line["type"] == kind).nth(number).unwrap();
+        found["uuid"].as_str().unwrap().to_owned()
+    };
+    let back = |at: String, drops: String| Options {
+        resume_session_at: Some(at),
+        resume_drops_turn: Some(drops),
+        ..resume(&session)
+    };
+    let error = home.refused(back(uuid("assistant", 0), uuid("user", 2))).await;
+    assert!(error.starts_with("Resume rejected by --resume-drops-turn:"), "{error}");
+    let (_, asked) = home.talk(back(uuid("assistant", 1), uuid("user", 2)), &["d"]).await;
+    assert_eq!(story(&asked), "a 1 b 2 d");
+    let (_, asked) = home.talk(resume(&session), &["e"]).await;
+    assert_eq!(story(&asked), "a 1 b 2 d 1 e");
+}
+
+#[tokio::test]
+async fn what_cannot_be_had_is_refused_with_the_reason() {
+    let home = Home::new();
+    let unknown = "99999999-2222-4333-8444-555555555555";
+    let (session, _) = home.talk(Options::default(), &["a"]).await;
+    let id = Some(session.clone());
+    let rows = [
+        (resume(unknown), format!("No conversation found with session ID: {unknown}")),
+        (resume("../x"), "must be the id of a session".to_owned()),
+        (Options { session_id: id.clone(), ..Options::default() }, "exists already".to_owned()),
+        (Options { session_id: id, ..resume(&session) }, "--fork-session".to_owned()),
+        (Options { resume_session_at: Some("x".into()), ..Options::default() }, "--resume".to_owned()),
+        (Options { resume_session_at: Some("x".into()), ..resume(&session) }, "No message found".to_owned()),
+    ];
+    for (options, expected) in rows {
+        let error = home.refused(options).await;
+        assert!(error.contains(&expected), "{expected}: {error}");
+    }
+    let fresh = Options { continue_conversation: true, ..Options::default() };
+    assert_eq!(story(&Home::new().talk(fresh, &["a"]).await.1), "a");
+}
+
+#[tokio::test]
+async fn a_session_has_one_engine_at_a_time_and_the_other_learns_which() {
+    let home = Home::new();
+    let mut first = home.host(["1", "2"], Options::default()).start().await.unwrap();
+    let session = first.run("a").await.unwrap().session_id;
+    let error = home.refused(resume(&session)).await;
+    let owner = format!("in use by process {} since 2", std::process::id());
+    assert!(error.contains(&owner) && error.contains("--fork-session"), "{error}");
+    let (_, asked) = home.talk(Options { fork_session: true, ..resume(&session) }, &["b"]).await;
+    assert_eq!(story(&asked), "a 1 b");
+    assert_eq!(first.run("c").await.unwrap().result.as_deref(), Some("2"));
+    first.finish().await.unwrap();
+    assert_eq!(story(&home.talk(resume(&session), &["d"]).await.1), "a 1 c 2 d");
+}
+
+#[tokio::test]
+async fn a_mode_is_kept_if_it_may_be() {
+    let rows = [
+        (PermissionMode::AcceptEdits, None, "acceptEdits"),
+        (PermissionMode::AcceptEdits, Some(PermissionMode::Default), "default"),
+        (PermissionMode::Plan, None, "default"),
+        (PermissionMode::BypassPermissions, None, "default"),
+    ];
+    for (before, given, expected) in rows {
+        let home = Home::new();
+        let (session, _) =
+            home.talk(Options { permission_mode: Some(before), ..Options::default() }, &["a"]).await;
+        let options = Options { permission_mode: given, ..resume(&session) };
+        let mut host = home.host(["1"], options).start().await.unwrap();
+        host.say("b").await.unwrap();
+        let init = host.next_like(&json!({"subtype": "init"})).await.unwrap();
+        assert_eq!(init["permissionMode"], expected, "{before:?} {given:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_leaves_nothing_can_go_on_from_one_that_did() {
+    let home = Home::new();
+    let (session, _) = home.talk(Options::default(), &["a"]).await;
+    let before = home.lines(&session);
+    let (_, asked) = home.talk(Options { persist_session: Some(false), ..resume(&session) }, &["b"]).await;
+    assert_eq!(story(&asked), "a 1 b");
+    assert_eq!(home.lines(&session), before);
+}
+
+#[tokio::test]
+async fn the_host_gets_a_copy_of_every_line_before_the_result() {
+    let home = Home::new();
+    let (session, _) = home.talk(Options::default(), &["a"]).await;
+    for fork in [false, true] {
+        let options = Options { session_mirror: true, fork_session: fork, ..resume(&session) };
+        let kept = if fork { 0 } else { home.lines(&session).len() };
+        let mut host = home.host(["1"], options).start().await.unwrap();
+        let session = host.run("b").await.unwrap().session_id;
+        let copies: Vec<Value> = host
+            .heard()
+            .iter()
+            .filter(|heard| heard.json["type"] == "transcript_mirror")
+            .map(|heard| heard.json.clone())
+            .collect();
+        host.finish().await.unwrap();
+        let lines: Vec<Value> =
+            copies.iter().flat_map(|copy| copy["entries"].as_array().unwrap().clone()).collect();
+        assert_eq!(lines, home.lines(&session)[kept..], "fork: {fork}");
+        assert!(
+            copies
+                .iter()
+                .all(|copy| copy["filePath"].as_str().unwrap().ends_with(&format!("{session}.jsonl")))
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_spoilt_transcript_goes_on_without_what_is_spoilt_and_says_so() {
+    let home = Home::new();
+    let (session, _) = home.talk(Options::default(), &["a", "b"]).await;
+    let path = &home.transcripts()[0];
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.insert(2, "\0\0\0");
+    let last = lines.pop().unwrap();
+    std::fs::write(path, format!("{}\n{}", lines.join("\n"), &last[..40])).unwrap();
+    let mut host = home.host(["1"], resume(&session)).start().await.unwrap();
+    host.run("c").await.unwrap();
+    assert_eq!(story(&host.asked()[0].body), "a 1 b+c");
+    let warned =
+        |json: &Value| json["content"].as_str().is_some_and(|text| text.starts_with("2 unreadable lines"));
+    assert!(host.heard().iter().any(|heard| warned(&heard.json)));
+    host.finish().await.unwrap();
+    let text = std::fs::read_to_string(path).unwrap();
+    let readable = |line: &str| serde_json::from_str::<Value>(line).is_ok();
+    assert_eq!(text.lines().filter(|line| !readable(line)).collect::<Vec<_>>(), ["\0\0\0"]);
+}

@@ -1,0 +1,131 @@
+"""Hooks: callbacks of the PyPI and npm SDKs, and commands of the settings."""
+
+import json
+
+import pytest
+from claude_agent_sdk import HookMatcher
+
+from caller import ask, the_result, tool_results
+from node import Node
+from stage import call
+
+TOUCH = call("Bash", command="touch made.txt")
+DENY = {
+    "hookSpecificOutput": {
+        "hookEventName": "PreToolUse",
+        "permissionDecision": "deny",
+        "permissionDecisionReason": "not with me",
+    }
+}
+
+
+class Hook:
+    """A hook that gives one answer and keeps what it was told."""
+
+    def __init__(self, answer=None):
+        self.answer, self.told = answer or {}, []
+
+    async def __call__(self, told, tool_use_id, context):
+        self.told.append((told, tool_use_id))
+        return self.answer
+
+
+def settings(stage, **values):
+    """Settings of the person."""
+    folder = stage.home / ".claude"
+    folder.mkdir(exist_ok=True)
+    (folder / "settings.json").write_text(json.dumps(values))
+
+
+def command(shell, **more):
+    return [{"hooks": [{"type": "command", "command": shell, **more}]}]
+
+
+def test_a_python_hook_refuses_a_call(stage):
+    hook = Hook(DENY)
+    options = stage.options(
+        TOUCH, "Done.", allowed_tools=["Bash"], hooks={"PreToolUse": [HookMatcher(matcher="Bash", hooks=[hook])]}
+    )
+    messages = ask("go", options)
+    (made,) = tool_results(messages)
+    assert made.failed and "not with me" in made.content
+    assert not (stage.workspace / "made.txt").exists()
+    ((told, tool_use_id),) = hook.told
+    assert (told["tool_name"], told["tool_input"], tool_use_id) == ("Bash", {"command": "touch made.txt"}, made.id)
+    assert [denial["tool_name"] for denial in the_result(messages).permission_denials] == ["Bash"]
+
+
+def test_python_hooks_hear_of_a_turn_in_its_order(stage):
+    events = ["UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop"]
+    hook = Hook()
+    options = stage.options(
+        TOUCH,
+        call("Bash", command="false"),
+        "Done.",
+        allowed_tools=["Bash"],
+        hooks={event: [HookMatcher(hooks=[hook])] for event in events},
+    )
+    ask("go", options)
+    assert [told["hook_event_name"] for told, _ in hook.told] == [
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "PreToolUse",
+        "PostToolUseFailure",
+        "Stop",
+    ]
+    assert hook.told[0][0]["prompt"] == "go"
+    assert hook.told[-1][0]["last_assistant_message"] == "Done."
+
+
+@pytest.mark.parametrize("version", ["0.2.50", "0.3.325"])
+def test_typescript_hooks_refuse_and_add(installed, stage, version):
+    played = Node(version, installed, stage).play(
+        "hooks",
+        TOUCH,
+        {"expect": "MIND THE GAP", "content": ["Done."]},
+        hooks={
+            "PreToolUse": [{"matcher": "Write", "answer": DENY}, {"matcher": "Bash"}],
+            "PostToolUse": [
+                {
+                    "answer": {
+                        "hookSpecificOutput": {
+                            "hookEventName": "PostToolUse",
+                            "additionalContext": "MIND THE GAP",
+                        }
+                    }
+                }
+            ],
+            "Stop": [{}],
+        },
+        options={"allowedTools": ["Bash"]},
+    )
+    assert played.the_result["result"] == "Done."
+    assert [note["event"] for note in played.notes["hook"]] == ["PreToolUse", "PostToolUse", "Stop"]
+    assert (stage.workspace / "made.txt").exists()
+
+
+def test_a_command_blocks_by_its_exit_code_and_sees_the_event(stage):
+    settings(stage, hooks={"PreToolUse": command('cat > "$CLAUDE_PROJECT_DIR/seen.json"; echo because >&2; exit 2')})
+    messages = ask("go", stage.options(TOUCH, "Done.", allowed_tools=["Bash"]))
+    (made,) = tool_results(messages)
+    assert made.failed and "because" in made.content
+    seen = json.loads((stage.workspace / "seen.json").read_text())
+    assert (seen["hook_event_name"], seen["tool_name"], seen["cwd"]) == ("PreToolUse", "Bash", str(stage.workspace))
+
+
+def test_a_command_that_must_agree_and_fails_blocks(stage):
+    for on_failure, made in (({}, True), ({"onFailure": "block"}, False)):
+        settings(stage, hooks={"PreToolUse": command("exit 1", **on_failure)})
+        ask("go", stage.options(TOUCH, "Done.", allowed_tools=["Bash"]))
+        assert (stage.workspace / "made.txt").exists() == made
+        (stage.workspace / "made.txt").unlink(missing_ok=True)
+
+
+def test_what_a_command_says_late_reaches_the_model_with_its_next_call(stage):
+    answer = json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": "LATER"}})
+    later = f"echo '{{\"async\": true}}'; echo '{answer}'; touch said"
+    settings(stage, hooks={"PreToolUse": command(later)})
+    wait = call("Bash", command="until [ -e said ]; do sleep 0.01; done; sleep 0.3")
+    options = stage.options(wait, {"expect": "LATER", "content": ["Done."]}, allowed_tools=["Bash"])
+    assert the_result(ask("go", options)).result == "Done."

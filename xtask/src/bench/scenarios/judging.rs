@@ -1,0 +1,89 @@
+//! How long it takes to decide whether a command may run, with no engine around: the median of many decisions.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+use whimbrel_policy::fs::RealFs;
+use whimbrel_policy::{Call, Facts, Layer, RuleSet, Source, ToolFacts, WorkDirs, decide};
+use whimbrel_wire::permission::PermissionMode;
+
+use crate::bench::clock::{ms, now};
+use crate::bench::engine::Engine;
+use crate::bench::figures::{Beside, Figures, median};
+use crate::bench::lab::Lab;
+
+const ALLOW: [&str; 12] = [
+    "Bash(cargo test *)",
+    "Bash(cargo build *)",
+    "Bash(cargo clippy *)",
+    "Bash(npm run test:*)",
+    "Bash(npm run build)",
+    "Bash(git log *)",
+    "Bash(git diff *)",
+    "Bash(make *)",
+    "Bash(* --version)",
+    "Read(//usr/include/**)",
+    "Edit(src/**)",
+    "WebFetch(domain:*.example.com)",
+];
+
+const LIMITS: [&str; 8] = [
+    "Bash(curl *)",
+    "Bash(git push *)",
+    "Bash(rm *)",
+    "Bash(* --force)",
+    "Read(secrets/**)",
+    "Read(.env)",
+    "Edit(//etc/**)",
+    "Edit(docs/**)",
+];
+
+const COMPOUND: &str = "cd src && CI=1 timeout 60 cargo test -p x --all-features 2>&1 | tail -n 40 | grep -v 'warning: a' > /dev/null; \
+     if git diff --stat | grep -q x; then npm run build && echo \"built: done\"; else npm run lint; fi";
+
+/// Engines have no part in this.
+#[expect(clippy::unnecessary_wraps, reason = "other scenarios can fail")]
+pub(super) fn play(_: &Lab, _: &Engine) -> Result<Option<Figures>> {
+    Ok(None)
+}
+
+/// Decisions about plain, compound and huge commands under twenty rules.
+pub(super) fn alone(lab: &Lab) -> Result<Beside> {
+    let folder = lab.folder("judged")?.canonicalize()?;
+    for part in [".git/objects", ".git/refs", "src"] {
+        fs::create_dir_all(folder.join(part))?;
+    }
+    fs::write(folder.join(".git/HEAD"), "ref: refs/heads/main\n")?;
+    let huge = "cargo test -p x && ls -la src; ".repeat(100_000 / 31);
+    let us = |command: &str| judging(&folder, command, 1_000).map(|time| time * 1000.0);
+    let figures = vec![
+        ("git status, us", us("git status")?),
+        ("cargo test -p x, us", us("cargo test -p x")?),
+        ("compound, us", us(COMPOUND)?),
+        ("100 KB, ms", judging(&folder, &huge, 5)?),
+    ];
+    Ok(vec![("a decision".into(), figures)])
+}
+
+/// The median time of a decision in milliseconds.
+fn judging(folder: &Path, command: &str, times: usize) -> Result<f64> {
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    let layer =
+        Layer { allow: texts(&ALLOW), deny: texts(&LIMITS), ..Layer::new(Source::ProjectSettings, folder) };
+    let home = Path::new("/home/me");
+    let mut rules = RuleSet::new(home, folder);
+    let loaded = rules.add_layer(&layer, &RealFs);
+    ensure!(loaded.errors.is_empty(), "rules that cannot be read: {:?}", loaded.errors);
+    let dirs = WorkDirs::new(folder, &RealFs);
+    let facts = Facts::new(folder, home, &RealFs, ToolFacts::named("Bash", &["command"]));
+    let input = json!({ "command": command });
+    let call = Call { tool: "Bash", input: &input };
+    let decision = || {
+        let began = now();
+        std::hint::black_box(decide(&call, &rules, PermissionMode::Default, &dirs, &facts));
+        ms(began.elapsed())
+    };
+    Ok(median(&(0..times).map(|_| decision()).collect::<Vec<_>>()))
+}
