@@ -24,17 +24,16 @@ AT_ONCE = {
         "MCP servers",
     ),
     "an unknown session": ({"resume": "0b5e6c1e-7d8b-4a52-9f3b-3f5f6f0a7a11"}, "No conversation found"),
-    "structured output": (
-        {"output_format": {"type": "json_schema", "schema": {"type": "object"}}},
-        "structured output",
+    "a budget for a model without a price": ({"max_budget_usd": 1.0}, "price"),
+    "a shape that is none": (
+        {"output_format": {"type": "json_schema", "schema": {"type": "strange"}}},
+        "schema",
     ),
-    "a budget": ({"max_budget_usd": 1.0}, "a budget"),
     "a sandbox": ({"sandbox": {"enabled": True}}, "sandbox"),
     "a plugin": ({"plugins": [{"type": "local", "path": "/nowhere"}]}, "plugins"),
     "a deny rule that cannot be read": ({"disallowed_tools": ["Bash(rm"]}, "Bash(rm"),
     "another prompt tool": ({"permission_prompt_tool_name": "mcp__auth__ask"}, "mcp__auth__ask"),
     "a session id that is none": ({"session_id": "tuesday"}, "tuesday"),
-    "a fallback model": ({"fallback_model": "claude-haiku-4-5"}, "fallback"),
 }
 ROWS = [
     pytest.param(*row, id=name) for rows in (BY_ANSWER, AT_ONCE) for name, row in rows.items()

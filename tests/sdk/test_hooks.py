@@ -48,7 +48,7 @@ def test_a_python_hook_refuses_a_call(stage):
     )
     messages = ask("go", options)
     (made,) = tool_results(messages)
-    assert made.failed and "not with me" in made.content
+    assert made.failed and "not with me" in made.text
     assert not (stage.workspace / "made.txt").exists()
     ((told, tool_use_id),) = hook.told
     assert (told["tool_name"], told["tool_input"], tool_use_id) == ("Bash", {"command": "touch made.txt"}, made.id)
@@ -109,7 +109,7 @@ def test_a_command_blocks_by_its_exit_code_and_sees_the_event(stage):
     settings(stage, hooks={"PreToolUse": command('cat > "$CLAUDE_PROJECT_DIR/seen.json"; echo because >&2; exit 2')})
     messages = ask("go", stage.options(TOUCH, "Done.", allowed_tools=["Bash"]))
     (made,) = tool_results(messages)
-    assert made.failed and "because" in made.content
+    assert made.failed and "because" in made.text
     seen = json.loads((stage.workspace / "seen.json").read_text())
     assert (seen["hook_event_name"], seen["tool_name"], seen["cwd"]) == ("PreToolUse", "Bash", str(stage.workspace))
 

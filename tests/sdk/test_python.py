@@ -197,7 +197,7 @@ def test_the_tool_loop_writes_reads_edits_and_runs_and_says_what_each_did(stage)
         "interrupted": False,
         "isImage": False,
     }
-    assert ran.meta["stdout"] == "one\nzwei\noops\n"
+    assert ran.meta["stdout"] == "one\nzwei\noops"
     assert ran.text == "one\nzwei\noops"
     assert not any(one.failed for one in (written, read, edited, ran))
     assert the_result(messages).num_turns == 5

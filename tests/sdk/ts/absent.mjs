@@ -7,6 +7,5 @@ const features = {
   'an MCP server in process': { mcpServers: { sums: sdk.createSdkMcpServer({ name: 'sums', tools: [add] }) } },
   agents: { agents: { reviewer: { description: 'd', prompt: 'p' } } },
   'an unknown session': { resume: '0b5e6c1e-7d8b-4a52-9f3b-3f5f6f0a7a11' },
-  'structured output': { outputFormat: { type: 'json_schema', schema: { type: 'object' } } },
 }
 await follow(sdk.query({ prompt: asked.prompts[0], options: { ...options, ...features[asked.feature] } }))
