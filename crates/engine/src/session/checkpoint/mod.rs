@@ -4,7 +4,7 @@
 //! Only files that the file tools change are watched, from their first change on. When a prompt comes, each of them that
 //! looks changed is kept again, whoever changed it. What a command does to other files is not seen.
 //!
-//! Rooms: [`history`] (what is known, pure), [`journal`] (the same on disk), [`copies`] (the bytes), [`rewind`] (putting
+//! Rooms: `history` (what is known, pure), `journal` (the same on disk), `copies` (the bytes), `rewind` (putting
 //! them back). All of it is disk work: callers run it beside the async threads.
 
 mod copies;
