@@ -375,6 +375,9 @@ impl Conversation {
     pub fn clear(&mut self) {
         self.history = History::new();
         self.thoughts.clear();
+        self.unanswered.clear();
+        self.task.clear();
+        (self.counted, self.added, self.thinker) = (0, 0, None);
         self.told.clear();
         self.gauge.reset();
         self.begun = false;

@@ -196,7 +196,8 @@ impl Gate {
     ) -> Result<Permit, Trouble> {
         let name = listed.tool().name();
         let mode = self.rights.mode();
-        let Judged { decision, place } = self.rights.judge(name, listed.facts(), &input, hook.clone());
+        let judged = self.rights.judge_in(mode, name, listed.facts(), &input, hook.clone());
+        let Judged { decision, place } = judged;
         match decision {
             Decision::Allow(_) => Ok(Permit::go(input, place)),
             Decision::Deny(reason) => self.refuse(listed, id, &input, &reason, cancel).await,

@@ -1,14 +1,14 @@
 //! Where a session finds the files that the person and the project wrote for it (instructions, commands), which of them
 //! were asked for, and how far the project is trusted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use whimbrel_wire::options::{Options, SettingSource};
+use whimbrel_wire::options::SettingSource;
 
 use crate::files::{self, Kind};
 use crate::settings::tracked::is_tracked;
-use crate::settings::{Scope, Trust, vouched};
+use crate::settings::{Scope, Trust};
 
 /// The ground that a session stands on.
 #[derive(Debug, Clone, Default)]
@@ -26,25 +26,6 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// The ground as options and environment say. Touches the disk.
-    pub fn of(
-        options: &Options,
-        env: &BTreeMap<String, String>,
-        config: Option<PathBuf>,
-        root: &Path,
-    ) -> Self {
-        let project =
-            options.project_config_root.as_ref().map_or_else(|| root.into(), |folder| root.join(folder));
-        let sources: BTreeSet<SettingSource> = match &options.setting_sources {
-            Some(sources) => sources.iter().copied().collect(),
-            None => [SettingSource::User, SettingSource::Project, SettingSource::Local].into(),
-        };
-        // Whoever asks for the project's files by name vouches for them.
-        let asked_for = options.setting_sources.is_some() && sources.contains(&SettingSource::Project);
-        let trust = Trust::from(asked_for || vouched::is_trusted(env, &project));
-        Self { config, root: root.into(), project, sources, trust }
-    }
-
     /// Whether files of this source are read.
     pub fn asks(&self, source: SettingSource) -> bool {
         self.sources.contains(&source)

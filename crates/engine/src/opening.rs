@@ -54,6 +54,7 @@ pub(crate) async fn open(agent: &mut Agent, opening: Opening, cancel: &Cancellat
         }
     }
     if cancel.is_cancelled() {
+        agent.conversation.note(turn::INTERRUPTED).await;
         return Some(Ending::new(End::AbortedStreaming));
     }
     if stopped {
@@ -124,6 +125,10 @@ pub(crate) async fn submit(
     agent.bench.gate.lookout.set_prompt(uuid);
     let told = |scene: &Scene| scene.user_prompt_submit(text, Some("sdk"));
     let said = agent.bench.gate.lookout.raise(HookEvent::UserPromptSubmit, told, cancel).await;
+    // Nobody has agreed to a prompt whose hooks were stopped half way.
+    if said.interrupted {
+        return Err(Ending::new(End::AbortedStreaming));
+    }
     if said.blocked.is_empty() {
         return Ok(said);
     }

@@ -43,6 +43,7 @@ use crate::setup::{Setup, SetupError, Start, resume};
 use crate::state::StateSign;
 use crate::tasks::{TaskEvent, Tasks};
 use crate::turn::{self, Ending};
+use crate::verdict::End;
 use crate::{clock, control, files, ids, rewind, task_news};
 
 /// How long an interrupted turn may take to wind up when the session is stopped.
@@ -68,9 +69,10 @@ pub struct Farewell {
 
 /// Serves a session until it is over.
 pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
-    let setup = match resume::resolve(&engine, start).await {
-        Ok(setup) => setup,
-        Err(error) => return refuse(&mut link, error, ids::uuid()).await,
+    let setup = match link.stop.run_until_cancelled(resume::resolve(&engine, start)).await {
+        Some(Ok(setup)) => setup,
+        Some(Err(error)) => return refuse(&mut link, error, ids::uuid()).await,
+        None => return Farewell::default(),
     };
     let (news_sender, mut news) = mpsc::unbounded_channel();
     let mut session = Session::new(engine, setup, &link, news_sender);
@@ -119,7 +121,7 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
                 }
                 session.end_turn(*ended).await;
             }
-            Wake::GraceOver => session.tasks.shutdown().await,
+            Wake::GraceOver => break,
             Wake::Stop => {
                 session.stop().await;
                 break;
@@ -396,13 +398,16 @@ impl Session {
         let turn = Box::pin(async move {
             let ending = match work {
                 Work::Turn(opening) => match opening::open(&mut agent, *opening, &token).await {
-                    Some(ending) => ending,
+                    Some(ending) => {
+                        agent.conversation.settle().await;
+                        ending
+                    }
                     None => turn::run(&mut agent, &token).await,
                 },
-                Work::Command(job, first) => {
-                    opening::begin(&mut agent, first, &token).await;
-                    commands::run(&mut agent, job, &token).await
-                }
+                Work::Command(job, first) => match opening::begin(&mut agent, first, &token).await {
+                    true => Ending::new(End::HookStopped),
+                    false => commands::run(&mut agent, job, &token).await,
+                },
             };
             (agent, ending)
         });
@@ -542,6 +547,8 @@ impl Session {
 
     /// The hooks that a host brings along come to those of the settings.
     pub(crate) fn add_hooks(&mut self, more: HookSet) {
+        let warnings = self.setup.warning.take().into_iter().chain(more.warnings().iter().cloned());
+        self.setup.warning = warnings.reduce(|one, other| format!("{one}\n{other}"));
         self.setup.hooks.append(more);
         self.lookout = lookout(&self.setup, &self.ask, &self.tasks, &self.outbox);
     }

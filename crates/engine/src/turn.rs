@@ -27,6 +27,9 @@ use crate::verdict::{self, End, Happened, Next, Nudge, Situation};
 use crate::workshop::{Made, Wanted, Workshop};
 use crate::{shape, understudy};
 
+/// What the model is told of a turn that was interrupted while it spoke.
+pub(crate) const INTERRUPTED: &str = "[Request interrupted by user]";
+
 /// How a turn went.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ending {
@@ -305,7 +308,7 @@ async fn act(
 ) -> Option<Halt> {
     let mut settled = Settled::default();
     workshop.reply_complete();
-    while settled.halt.is_none() {
+    while settled.halt != Some(Halt::Refused) {
         let made = tokio::select! {
             biased;
             () = cancel.cancelled() => break,
@@ -313,6 +316,10 @@ async fn act(
         };
         let Some(made) = made else { break };
         settle(agent, made, ending, &mut settled).await;
+        if settled.halt.is_some() {
+            // What is under way ends; nothing else begins.
+            workshop.close();
+        }
     }
     brief(agent, &settled.notes);
     if settled.halt.is_none() && !cancel.is_cancelled() {
@@ -353,7 +360,10 @@ async fn settle(agent: &mut Agent, mut made: Made, ending: &mut Ending, settled:
 /// Leaves the conversation in order: every call has a result, and an abort or a failure is on record.
 async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
     let why = match ending.end {
-        End::Broke => "the budget is used up",
+        End::Broke => "the budget was used up",
+        End::HookStopped => "a hook ended the turn",
+        End::Deferred => "a call was put off",
+        End::ApiFailure | End::TooLong => "the model failed",
         _ => "the turn was interrupted by the user",
     };
     let mut settled = Settled::default();
@@ -366,7 +376,7 @@ async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
     }
     brief(agent, &settled.notes);
     match ending.end {
-        End::AbortedStreaming => agent.conversation.note("[Request interrupted by user]").await,
+        End::AbortedStreaming => agent.conversation.note(INTERRUPTED).await,
         End::AbortedTools => agent.conversation.note("[Request interrupted by user for tool use]").await,
         End::ApiFailure => {
             let fault =

@@ -104,6 +104,7 @@ pub struct Workshop {
     batch: Vec<BatchedCall>,
     alone: bool,
     streaming: bool,
+    closed: bool,
 }
 
 /// Set when a call has passed the gate: from then on it may have done something.
@@ -129,6 +130,7 @@ impl Workshop {
             batch: Vec::new(),
             alone: false,
             streaming: true,
+            closed: false,
         }
     }
 
@@ -144,6 +146,11 @@ impl Workshop {
     pub fn reply_complete(&mut self) {
         self.streaming = false;
         self.begin();
+    }
+
+    /// Nothing begins any more; what runs goes on.
+    pub fn close(&mut self) {
+        self.closed = true;
     }
 
     /// How many calls the reply has, whatever became of them.
@@ -175,7 +182,7 @@ impl Workshop {
     pub fn abandon(mut self, why: &str) -> Vec<Made> {
         self.running.clear();
         let begun = self.begun.iter().map(|(wanted, permitted)| match permitted.load(Ordering::Relaxed) {
-            true => interrupted(wanted),
+            true => interrupted(wanted, why),
             false => not_started(wanted, why),
         });
         let waiting = self.waiting.iter().map(|(wanted, _)| not_started(wanted, why));
@@ -208,10 +215,11 @@ impl Workshop {
     /// Begins calls from the front of the queue as long as they may run beside what runs already.
     fn begin(&mut self) {
         while let Some((_, pace)) = self.waiting.front() {
-            let may = match pace {
-                Pace::Together => !self.alone,
-                Pace::Alone => self.running.is_empty() && !self.streaming,
-            };
+            let may = !self.closed
+                && match pace {
+                    Pace::Together => !self.alone,
+                    Pace::Alone => self.running.is_empty() && !self.streaming,
+                };
             if !may {
                 return;
             }
@@ -311,9 +319,7 @@ fn not_started(wanted: &Wanted, why: &str) -> Made {
 }
 
 /// The result of a call that was stopped before it had one.
-fn interrupted(wanted: &Wanted) -> Made {
-    failed(
-        &wanted.id,
-        &Trouble::Failed("Interrupted by the user before it finished; what it did so far stays done.".into()),
-    )
+fn interrupted(wanted: &Wanted, why: &str) -> Made {
+    let text = format!("Stopped: {why} before it finished; what it did so far stays done.");
+    failed(&wanted.id, &Trouble::Failed(text))
 }

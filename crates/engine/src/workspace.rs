@@ -119,6 +119,14 @@ impl Workspace {
         open(&self.env).extend(variables);
     }
 
+    /// Takes variables away from later commands.
+    pub fn unset_variables<'a>(&self, names: impl Iterator<Item = &'a String>) {
+        let mut env = open(&self.env);
+        for name in names {
+            env.remove(name);
+        }
+    }
+
     /// Notes that the model has seen a file as it is now.
     pub fn note_seen(&self, path: &Path, seen: Seen) {
         open(&self.seen).insert(path.to_path_buf(), seen);

@@ -249,6 +249,7 @@ async fn a_subagent_has_the_same_hooks_and_says_who_it_is() {
     for event in [HookEvent::SubagentStart, HookEvent::PreToolUse, HookEvent::SubagentStop, HookEvent::Stop] {
         let heard = Arc::clone(&heard);
         agent = agent.hook(Hook::on(event, move |input: HookInput| {
+            assert!(input.base.prompt_id.is_some(), "{event}");
             heard.lock().unwrap().push((event, input.base.agent_id.is_some(), input.base.agent_type));
             async { Hook::no_opinion() }
         }));
@@ -264,4 +265,27 @@ async fn a_subagent_has_the_same_hooks_and_says_who_it_is() {
         (HookEvent::Stop, false, None),
     ];
     assert_eq!(*heard.lock().unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_hook_for_an_event_that_is_not_known_is_told() {
+    use whimbrel::Frame;
+    let stage = Stage::new(json!(["done"]));
+    let mut session = Session::open(&stage.agent).unwrap();
+    let hooks = json!({"NoSuchEvent": [{"hookCallbackIds": ["x"]}]});
+    session
+        .controls()
+        .call(serde_json::from_value::<whimbrel::wire::control::Initialize>(json!({"hooks": hooks})).unwrap())
+        .await
+        .unwrap();
+    session.send("go").await.unwrap();
+    let mut told = false;
+    while let Some(frame) = soon(session.next()).await {
+        let frame = frame.unwrap();
+        told |= serde_json::to_string(&frame).unwrap().contains("NoSuchEvent");
+        if matches!(frame, Frame::Result(_)) {
+            break;
+        }
+    }
+    assert!(told);
 }

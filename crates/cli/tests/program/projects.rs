@@ -207,3 +207,15 @@ fn a_judgement_is_explained_with_its_rule_file_and_line() {
         assert!(out.stderr.contains("'Bash(git push)'"), "{}", out.stderr);
     }
 }
+
+#[test]
+fn hooks_hear_of_the_end_although_background_work_had_to_be_stopped() {
+    let rig = Rig::new();
+    let trace = rig.work().join("ended");
+    settings(&rig, &json!({"hooks": {"SessionEnd": hook(&format!("touch {}", trace.display()))}}));
+    let call = call("Bash", &json!({"command": "sleep 600", "run_in_background": true}));
+    let model = rig.script(&json!([call, "done"]));
+    let args = ["-p", "--setting-sources", "project", "--allowedTools", "Bash", "--model", &model, "go"];
+    assert_eq!(rig.run(&args, "").code, Some(0));
+    assert!(trace.exists());
+}

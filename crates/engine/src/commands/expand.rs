@@ -67,6 +67,12 @@ pub async fn run(agent: &mut Agent, expansion: Expansion, cancel: &CancellationT
         Ok(submitted) => submitted,
         Err(ending) => return ending,
     };
+    if expanded.interrupted {
+        return Ending::new(End::AbortedStreaming);
+    }
+    if expanded.stop.is_some() || submitted.stop.is_some() {
+        return Ending::new(End::HookStopped);
+    }
     attach::mentioned(agent, &said).await;
     let content = content(&file.name, &arguments, text, prompt.message.content);
     agent.conversation.prompt(uuid.as_deref().unwrap_or_default(), &content, &mode);

@@ -174,7 +174,7 @@ pub async fn run(agent: &mut Agent, job: Job, cancel: &CancellationToken) -> End
 /// Answers without a model.
 async fn answer(agent: &mut Agent, prompt: &User, text: String) -> Ending {
     agent.conversation.answer(prompt, &text).await;
-    agent.conversation.report_losses().await;
+    agent.conversation.settle().await;
     Ending { text, ..Ending::new(End::Done) }
 }
 

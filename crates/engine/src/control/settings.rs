@@ -1,12 +1,9 @@
 //! Requests about settings: show them, lay others over them, keep one.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value, json};
 use whimbrel_wire::control::{ControlResponse, UpdateSettings};
 
 use crate::serve::Session;
-use crate::settings::Source;
 use crate::setup::model::effort_named;
 
 /// Shows what is in force, what each source says, and what the session makes of it.
@@ -33,16 +30,13 @@ fn try_lay_over(session: &mut Session, changes: Map<String, Value>) -> Result<()
     if changes.contains_key("hooks") {
         return Err("Hooks cannot be changed while a session runs. Give them at its start.".into());
     }
-    let named: Vec<String> = changes.keys().cloned().collect();
-    let rights = session.setup.rights.clone();
-    let before = rights.settings().clone();
-    let changed: BTreeSet<Source> =
-        rights.settings().apply_flag(changes).map_err(|error| error.to_string())?;
-    if let Err(error) = rights.take_settings(&Vec::from_iter(changed)) {
-        *rights.settings() = before;
-        return Err(error);
+    if changes.get("permissions").is_some_and(|permissions| permissions.get("defaultMode").is_some()) {
+        return Err("permissions.defaultMode is for the start of a session. Use set_permission_mode.".into());
     }
-    let effective = rights.settings().effective().clone();
+    let named: Vec<String> = changes.keys().cloned().collect();
+    let (before, effective) = session.setup.rights.lay_over(changes)?;
+    let gone = before.env.keys().filter(|name| !effective.env.contains_key(*name));
+    session.setup.workspace.unset_variables(gone);
     session.setup.workspace.set_variables(effective.env.clone());
     let is_named = |key: &str| named.iter().any(|name| name == key);
     if is_named("model") {

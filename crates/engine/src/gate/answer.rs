@@ -111,11 +111,11 @@ impl Gate {
         let name = asked.listed.tool().name();
         let mut changes = self.rights.changes();
         loop {
-            changes.next().await;
             let judged = self.rights.judge(name, asked.listed.facts(), asked.input, asked.hook.clone());
             if !matches!(judged.decision, Decision::Ask(_)) {
                 return judged;
             }
+            changes.next().await;
         }
     }
 

@@ -120,6 +120,7 @@ impl Job<'_> {
     /// Lets the command go on by itself. What it says later waits for the next model call.
     fn leave(&self, mut run: Run, mut limit: Duration) {
         let (hook, event, late) = (Arc::clone(&self.hook), self.event, Arc::clone(self.late));
+        let agent_id = self.occasion.input.base.agent_id.clone();
         let spill = self.desk.workspace.spill().to_path_buf();
         tokio::spawn(async move {
             // Only the end of the session stops it.
@@ -132,7 +133,7 @@ impl Job<'_> {
             };
             let mut said = run.conclude(over, event, late_answer).await;
             long::shorten(&mut said, &spill);
-            late.put(&hook, event, said);
+            late.put(&hook, event, agent_id, said);
         });
     }
 }

@@ -14,6 +14,8 @@ pub struct LateAnswer {
     pub hook: Arc<str>,
     /// The event that it was told of.
     pub event: HookEvent,
+    /// The subagent in which that happened.
+    pub agent_id: Option<String>,
     /// What the model is told.
     pub context: Option<String>,
     /// What the person is told.
@@ -30,9 +32,11 @@ pub struct Late {
 }
 
 impl Late {
-    /// Takes all answers that have come so far, in order of arrival.
-    pub fn take(&self) -> Vec<LateAnswer> {
-        std::mem::take(&mut *self.answers.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Takes the answers that have come so far, in order of arrival: a subagent its own, the main agent all.
+    pub fn take(&self, agent_id: Option<&str>) -> Vec<LateAnswer> {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_for = |answer: &mut LateAnswer| agent_id.is_none() || answer.agent_id.as_deref() == agent_id;
+        answers.extract_if(.., is_for).collect()
     }
 
     /// Waits until there is an answer that nobody has taken yet.
@@ -47,7 +51,7 @@ impl Late {
     }
 
     /// Keeps what a hook said, if it said anything that can still matter. What it wanted to decide is decided.
-    pub(super) fn put(&self, hook: &Arc<str>, event: HookEvent, said: Said) {
+    pub(super) fn put(&self, hook: &Arc<str>, event: HookEvent, agent_id: Option<String>, said: Said) {
         let fault = said.fault();
         let (mut context, mut system_message) = (None, None);
         if let Said::Answer(mut output) = said {
@@ -57,7 +61,7 @@ impl Late {
         if fault.is_none() && context.is_none() && system_message.is_none() {
             return;
         }
-        let answer = LateAnswer { hook: Arc::clone(hook), event, context, system_message, fault };
+        let answer = LateAnswer { hook: Arc::clone(hook), event, agent_id, context, system_message, fault };
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
         self.arrived.notify_one();
     }

@@ -1,6 +1,6 @@
 //! An agent's lookout: tells the hooks what happens around it, and the host what hooks say to the person.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::hook::{HookBase, HookEvent};
@@ -22,6 +22,8 @@ pub struct Lookout {
     outbox: Outbox,
     /// What stays the same; mode and working directory are looked up each time.
     base: HookBase,
+    /// The prompt that is being answered, by whichever agent.
+    prompt: Arc<Mutex<Option<String>>>,
 }
 
 impl Lookout {
@@ -33,7 +35,7 @@ impl Lookout {
         outbox: Outbox,
         base: HookBase,
     ) -> Self {
-        Self { hooks, rights, workspace, outbox, base }
+        Self { hooks, rights, workspace, outbox, base, prompt: Arc::default() }
     }
 
     /// The lookout of a subagent.
@@ -50,8 +52,8 @@ impl Lookout {
     }
 
     /// The prompt that is being answered from now on.
-    pub fn set_prompt(&mut self, id: Option<&str>) {
-        self.base.prompt_id = id.map(Into::into);
+    pub fn set_prompt(&self, id: Option<&str>) {
+        *self.prompt.lock().unwrap_or_else(PoisonError::into_inner) = id.map(Into::into);
     }
 
     /// Whether an event has hooks.
@@ -78,7 +80,7 @@ impl Lookout {
     /// What the model is told of answers that nobody waited for.
     pub async fn late(&self) -> Vec<String> {
         let mut contexts = Vec::new();
-        for answer in self.hooks.take_late() {
+        for answer in self.hooks.take_late(self.agent_id()) {
             if let Some(fault) = answer.fault {
                 self.warn(format!("{} hook ({}): {fault}", answer.event, answer.hook)).await;
             }
@@ -94,6 +96,7 @@ impl Lookout {
         Scene(HookBase {
             cwd: self.workspace.cwd().display().to_string(),
             permission_mode: Some(self.rights.mode()),
+            prompt_id: self.prompt.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             ..self.base.clone()
         })
     }

@@ -73,9 +73,9 @@ impl Hooks {
         fold(event, join_all(runs).await)
     }
 
-    /// What hooks have said meanwhile that nobody waited for.
-    pub fn take_late(&self) -> Vec<LateAnswer> {
-        self.0.as_ref().map(|staff| staff.late.take()).unwrap_or_default()
+    /// What hooks have said meanwhile that nobody waited for: a subagent takes its own, the main agent all.
+    pub fn take_late(&self, agent_id: Option<&str>) -> Vec<LateAnswer> {
+        self.0.as_ref().map(|staff| staff.late.take(agent_id)).unwrap_or_default()
     }
 
     /// Where late answers arrive; none without hooks.

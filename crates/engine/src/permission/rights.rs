@@ -5,7 +5,7 @@ mod loan;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::{
@@ -15,7 +15,7 @@ use whimbrel_policy::{
 use whimbrel_wire::permission::{Destination, PermissionMode, PermissionUpdate};
 
 use crate::permission::{Sight, from_settings};
-use crate::settings::{self, Settings};
+use crate::settings::{self, Effective, Settings};
 use crate::workspace::Workspace;
 
 /// The rights of a session. Cheap to clone; a change is seen by all at once.
@@ -89,7 +89,8 @@ impl Rights {
             home: home.into(),
             bypass,
         };
-        warnings.extend(rights.take_settings(settings::Source::ALL)?);
+        let effective = rights.settings().effective().clone();
+        warnings.extend(rights.take(&effective, settings::Source::ALL)?);
         Ok(Granted { rights, warnings })
     }
 
@@ -100,13 +101,35 @@ impl Rights {
 
     /// Takes rules and directories of these sources from the settings, in place of those that were taken before. Tells
     /// what rules do not do although they seem to; if one that should deny or ask cannot be read, nothing is changed.
-    pub fn take_settings(&self, sources: &[settings::Source]) -> Result<Vec<String>, String> {
-        let effective = self.settings().effective().clone();
-        let mut standing = Standing::clone(&self.standing.borrow());
-        let warnings = from_settings::replace(&mut standing, &effective, sources, &self.workspace)?;
-        self.standing.send_replace(Arc::new(standing));
+    fn take(&self, effective: &Effective, sources: &[settings::Source]) -> Result<Vec<String>, String> {
+        let mut taken = Ok(Vec::new());
+        // In one step: somebody else may change the rights meanwhile.
+        self.standing.send_if_modified(|standing| {
+            let mut next = Standing::clone(standing);
+            taken = from_settings::replace(&mut next, effective, sources, &self.workspace);
+            if taken.is_ok() {
+                *standing = Arc::new(next);
+            }
+            taken.is_ok()
+        });
         self.tell_workspace();
-        Ok(warnings)
+        taken
+    }
+
+    /// Lays settings of the host over all others, and gives what was and what is in force. If something in them cannot be
+    /// taken, nothing changes.
+    pub fn lay_over(&self, changes: Map<String, Value>) -> Result<(Effective, Effective), String> {
+        let mut settings = self.settings();
+        let before = settings.clone();
+        let changed = settings.apply_flag(changes).map_err(|error| error.to_string())?;
+        let effective = settings.effective().clone();
+        match self.take(&effective, &Vec::from_iter(changed)) {
+            Ok(_) => Ok((before.effective().clone(), effective)),
+            Err(error) => {
+                *settings = before;
+                Err(error)
+            }
+        }
     }
 
     /// The mode.
@@ -116,13 +139,17 @@ impl Rights {
 
     /// Switches the mode. False if the session may not be switched to it.
     pub fn set_mode(&self, mode: PermissionMode) -> bool {
-        if mode == PermissionMode::BypassPermissions && self.bypass == Bypass::Unavailable {
+        if mode == PermissionMode::BypassPermissions && !self.may_bypass() {
             return false;
         }
         let from = self.mode();
         self.standing.send_modify(|standing| Arc::make_mut(standing).mode = mode);
         self.moved(from);
         true
+    }
+
+    fn may_bypass(&self) -> bool {
+        self.bypass == Bypass::Available && !self.settings().effective().bypass_disabled
     }
 
     /// Ends plan mode: the mode is what it was before. Another mode stays.
@@ -183,7 +210,7 @@ impl Rights {
     /// Makes changes as a host says: at once, and in the file that each names. What cannot be done is left out and told;
     /// the rest is done. Touches the disk.
     pub fn change(&self, updates: &[PermissionUpdate]) -> Vec<String> {
-        let bounds = Bounds { bypass_available: self.bypass == Bypass::Available, fs: &RealFs };
+        let bounds = Bounds { bypass_available: self.may_bypass(), fs: &RealFs };
         let (mut problems, from) = (Vec::new(), self.mode());
         for update in updates {
             let mut found = Vec::new();

@@ -99,6 +99,11 @@ impl Settings {
         &self.effective
     }
 
+    /// How far the project is trusted.
+    pub fn trust(&self) -> Trust {
+        self.request.trust
+    }
+
     /// What the host should know: values that do not count, and what is held back from a project.
     pub fn warnings(&self) -> &[String] {
         &self.gathered.warnings

@@ -36,7 +36,7 @@ pub enum Readers {
 }
 
 /// How long another writer may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often a change is made again because someone else changed the file.
 const TRIES: usize = 100;

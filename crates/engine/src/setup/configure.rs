@@ -80,10 +80,9 @@ fn managed(options: &Options) -> Result<Option<Map<String, Value>>, SetupError> 
 }
 
 /// The ground that the session stands on.
-pub(super) fn ground(options: &Options, env: &Env, config: Option<PathBuf>, root: &Path) -> Ground {
-    let project = project(options, root);
-    let (sources, trust) = (sources(options), trust(options, env, &project));
-    Ground { sources, trust, config, root: root.into(), project }
+pub(super) fn ground(options: &Options, settings: &Settings, config: Option<PathBuf>, root: &Path) -> Ground {
+    let (project, sources) = (project(options, root), sources(options));
+    Ground { sources, trust: settings.trust(), config, root: root.into(), project }
 }
 
 /// The slash commands, and what is wrong with their files.

@@ -178,7 +178,7 @@ impl Setup {
         let (hooks, about_hooks) = configure::hooks(settings.effective())?;
         warnings.extend(about_hooks);
         let known = settings.effective().known.clone();
-        let ground = Arc::new(configure::ground(options, env, config, workspace.root()));
+        let ground = Arc::new(configure::ground(options, &settings, config, workspace.root()));
         let (commands, about_commands) = configure::commands(options, &ground);
         warnings.extend(about_commands);
         let before = resume::mode(past.as_ref());

@@ -11,9 +11,9 @@ const CONTEXT: &str = r#"echo '{"systemMessage": "m", "decision": "block", "hook
 async fn only_late(stage: &Stage) -> LateAnswer {
     let arrived = stage.hooks.late().unwrap().arrived();
     tokio::time::timeout(std::time::Duration::from_secs(60), arrived).await.unwrap();
-    let mut late = stage.hooks.take_late();
+    let mut late = stage.hooks.take_late(None);
     assert_eq!(late.len(), 1, "{late:?}");
-    assert_eq!(stage.hooks.take_late(), []);
+    assert_eq!(stage.hooks.take_late(None), []);
     late.remove(0)
 }
 
@@ -43,7 +43,7 @@ async fn the_turn_goes_on_and_the_answer_comes_later() {
     ] {
         let stage = waiting(hook);
         assert_eq!(stage.before_bash().await, Folded::default(), "{name}");
-        assert_eq!(stage.hooks.take_late(), [], "{name}");
+        assert_eq!(stage.hooks.take_late(None), [], "{name}");
         stage.let_go("pipe").await;
         let late = only_late(&stage).await;
         assert_eq!(late.event, HookEvent::PreToolUse, "{name}");
@@ -101,7 +101,7 @@ async fn the_end_of_the_session_ends_them() {
     let pid = pid_from(&stage.path("pid")).await;
     stage.desk.tasks.shutdown().await;
     assert!(gone(pid).await);
-    assert_eq!(stage.hooks.take_late(), []);
+    assert_eq!(stage.hooks.take_late(None), []);
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ async fn without_hooks_nothing_happens() {
     assert!(HookEvent::ALL.iter().all(|event| !hooks.listens(*event)));
     let folded = hooks.raise(before("Bash", &().into()), &CancellationToken::new()).await;
     assert_eq!(folded, Folded::default());
-    assert_eq!(hooks.take_late(), []);
+    assert_eq!(hooks.take_late(None), []);
     assert_eq!(size_of_val(&hooks), size_of::<usize>());
 }
 
