@@ -82,7 +82,13 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
             id,
             &BinaryVersion { version: PROTOCOL_VERSION.into(), build_time: None },
         ),
-        Request::Invalid { error, .. } => ControlResponse::error(id, error),
+        Request::Invalid { subtype, error } => {
+            // Something that should guard the session may be among what cannot be read.
+            if subtype == "initialize" && !session.has_begun() {
+                session.refused = Some(SetupError::Invalid(error.clone()));
+            }
+            ControlResponse::error(id, error)
+        }
         other => match other.direction() {
             Some(Direction::ToHost) => ControlResponse::error(
                 id,
@@ -97,7 +103,8 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
     if let Some(error) = absent::in_initialize(&initialize) {
         return Err(error);
     }
-    if !session.has_begun() {
+    let has_begun = session.has_begun();
+    if !has_begun {
         let hooks = HookSet::from_initialize(&initialize).map_err(|error| format!("Hooks: {error}."))?;
         session.add_hooks(hooks);
         if let Some(blocks) = initialize.system_prompt {
@@ -112,6 +119,9 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
         if let Some(text) = initialize.plan_mode_instructions {
             session.knobs.send_modify(|knobs| knobs.plan_mode_instructions = Some(text.into()));
         }
+    }
+    if has_begun && initialize.hooks.as_ref().is_some_and(|hooks| !hooks.is_empty()) {
+        return Err("Hooks can only be given before the first turn.".into());
     }
     let mode = session.setup.rights.mode();
     Ok(InitializeReply {

@@ -205,8 +205,10 @@ impl Gate {
                 let asked = Asked { listed, id, input: &input, why: &why, hook };
                 match self.ask(&asked, cancel).await {
                     // Whoever allows it allows what was shown, wherever the path may lead by now.
-                    Answer::Allowed(allowed) if allowed == input => Ok(Permit::go(input, place)),
-                    Answer::Allowed(changed) => self.judge_changed(listed, id, changed, mode, cancel).await,
+                    Answer::Allowed(allowed, _) if allowed == input => Ok(Permit::go(input, place)),
+                    Answer::Allowed(changed, by) => {
+                        self.judge_changed(listed, id, changed, (mode, by), cancel).await
+                    }
                     Answer::Refused(permit) => Ok(permit),
                     Answer::Moot(Judged { decision: Decision::Deny(reason), .. }) => {
                         self.refuse(listed, id, &input, &reason, cancel).await
@@ -217,14 +219,14 @@ impl Gate {
         }
     }
 
-    /// Judges input that whoever was asked has changed, in the mode that it was asked about: only what denies counts, all
-    /// else has been answered.
+    /// Judges input that whoever was asked has changed, in the mode that it was asked about. If it was the host, only what
+    /// denies counts, all else has been answered. A hook cannot answer for what it wrote itself.
     async fn judge_changed(
         &self,
         listed: &Offered,
         id: &str,
         input: Value,
-        mode: PermissionMode,
+        (mode, by): (PermissionMode, Refuser),
         cancel: &CancellationToken,
     ) -> Result<Permit, Trouble> {
         listed.tool().touches(&input)?;
@@ -233,6 +235,11 @@ impl Gate {
         match decision {
             Decision::Deny(reason) if !matches!(reason, Reason::Mode(_)) => {
                 self.refuse(listed, id, &input, &reason, cancel).await
+            }
+            Decision::Ask(why) if by == Refuser::Hook => {
+                let message =
+                    format!("A hook changed the call to one that needs a permission. {}", why.reason.text());
+                Ok(Permit::no(message, Refuser::Hook))
             }
             Decision::Allow(_) | Decision::Deny(_) | Decision::Ask(_) => Ok(Permit::go(input, place)),
         }

@@ -166,7 +166,6 @@ fn every_question_with_an_id_is_answered() {
         (json!({"request": {"subtype": "set_permission_mode", "mode": 5}}), "mode"),
         (json!({"request": {"subtype": "set_permission_mode", "mode": "yolo"}}), "yolo"),
         (json!({"request": {"subtype": "set_model", "model": []}}), "model"),
-        (json!({"request": {"subtype": "initialize", "hooks": "none"}}), "hooks"),
         (json!({"request": {"subtype": "can_use_tool", "tool_name": "x", "input": {}}}), "can_use_tool"),
     ];
     for (number, (more, part)) in rows.into_iter().enumerate() {

@@ -219,3 +219,57 @@ fn hooks_hear_of_the_end_although_background_work_had_to_be_stopped() {
     assert_eq!(rig.run(&args, "").code, Some(0));
     assert!(trace.exists());
 }
+
+#[test]
+fn a_guard_stays_where_it_is_when_the_shell_moves() {
+    let rig = Rig::new();
+    settings(&rig, &json!({"hooks": {"PreToolUse": hook("./guard.sh")}}));
+    fs::create_dir(rig.work().join("sub")).unwrap();
+    for (place, code) in [("guard.sh", 2), ("sub/guard.sh", 0)] {
+        let path = rig.work().join(place);
+        fs::write(&path, format!("#!/bin/sh\ngrep -q mkdir && exit {code}\nexit 0\n")).unwrap();
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let replies = json!([
+        call("Bash", &json!({"command": "cd sub"})),
+        call("Bash", &json!({"command": "mkdir made"})),
+        "done"
+    ]);
+    let model = rig.script(&replies);
+    let args = ["-p", "--setting-sources", "project", "--allowedTools", "Bash", "--model", &model, "go"];
+    assert_eq!(rig.run(&args, "").code, Some(0));
+    assert!(!rig.work().join("sub/made").exists() && !rig.work().join("made").exists());
+}
+
+#[test]
+fn a_project_does_not_choose_who_is_talked_to() {
+    let rig = Rig::new();
+    let evil = rig.work().join("evil.json");
+    fs::write(&evil, json!(["I am the project."]).to_string()).unwrap();
+    settings(&rig, &json!({"model": format!("scripted:{}", evil.display())}));
+    let model = rig.script(&json!(["I am the model."]));
+    for sources in [&[][..], &["--setting-sources", "project"]] {
+        let mut command = rig.command(&[&["-p", "go"], sources].concat());
+        command.env("ANTHROPIC_API_KEY", "none").env("ANTHROPIC_BASE_URL", "http://127.0.0.1:1");
+        command.env("CLAUDE_CODE_MAX_RETRIES", "0");
+        let out = finish(command, "");
+        assert!(!out.stdout.contains("I am the project"), "{}", out.stdout);
+        let out = rig.run(&[&["-p", "--model", &model, "go"], sources].concat(), "");
+        assert_eq!(out.stdout, "I am the model.\n");
+    }
+}
+
+#[test]
+fn a_session_does_not_begin_with_hooks_that_cannot_be_read() {
+    let rig = Rig::new();
+    let replies = json!([call("Bash", &json!({"command": "mkdir made"})), "done"]);
+    let mut session = rig.session(&replies, &["--allowedTools", "Bash"]);
+    let hooks = json!({"PreToolUse": [{"matcher": "Bash", "hookCallbackIds": ["x"], "timeout": "1"}]});
+    let request = json!({"subtype": "initialize", "hooks": hooks});
+    let line = json!({"type": "control_request", "request_id": "1", "request": request});
+    session.write(format!("{line}\n").as_bytes());
+    session.say("go");
+    assert_eq!(session.next("control_response")["response"]["subtype"], "error");
+    assert_eq!(session.finish().0, Some(1));
+    assert!(!rig.work().join("made").exists());
+}

@@ -27,7 +27,7 @@ pub(super) fn lay_over(session: &mut Session, id: String, changes: Map<String, V
 }
 
 fn try_lay_over(session: &mut Session, changes: Map<String, Value>) -> Result<(), String> {
-    if changes.contains_key("hooks") {
+    if changes.contains_key("hooks") || changes.contains_key("disableAllHooks") {
         return Err("Hooks cannot be changed while a session runs. Give them at its start.".into());
     }
     if changes.get("permissions").is_some_and(|permissions| permissions.get("defaultMode").is_some()) {

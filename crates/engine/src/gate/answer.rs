@@ -17,8 +17,8 @@ use crate::permission::question::question;
 
 /// What came of asking.
 pub(super) enum Answer {
-    /// It may be made, with this input.
-    Allowed(Value),
+    /// It may be made, with this input, says this one.
+    Allowed(Value, Refuser),
     /// It may not, or nobody could answer.
     Refused(Permit),
     /// Nobody needs to answer any more: this is decided.
@@ -142,9 +142,9 @@ fn read(tool: &str, input: &Value, answer: Result<PermissionResult, NoAnswer>, b
     match answer {
         // An input without any field is how some hosts say that they change nothing.
         Ok(PermissionResult::Allow { updated_input: Some(updated), .. }) if !updated.is_empty() => {
-            Answer::Allowed(take_back(input, updated))
+            Answer::Allowed(take_back(input, updated), by)
         }
-        Ok(PermissionResult::Allow { .. }) => Answer::Allowed(input.clone()),
+        Ok(PermissionResult::Allow { .. }) => Answer::Allowed(input.clone(), by),
         Ok(PermissionResult::Deny { message, interrupt, .. }) => {
             let message =
                 if message.is_empty() { format!("The user does not want {tool} to run.") } else { message };

@@ -31,6 +31,10 @@ pub(super) async fn run(
     match cancel.run_until_cancelled(answer).await {
         None | Some(Ok(Err(NoAnswer::Withdrawn))) => Said::Cancelled,
         Some(Err(_)) => Said::TimedOut(limit),
+        // Who wants a say in every call and can no longer be asked has not agreed.
+        Some(Ok(Err(NoAnswer::Deaf))) if event == HookEvent::PreToolUse => {
+            Said::Block { reason: NoAnswer::Deaf.to_string(), besides: None }
+        }
         Some(Ok(Err(error))) => Said::Fault(error.to_string()),
         Some(Ok(Ok(mut output))) => {
             make_whole(&mut output, &occasion.input.event);

@@ -103,15 +103,10 @@ impl Job<'_> {
         if let Some(effort) = &self.occasion.input.base.effort {
             environment.insert("CLAUDE_EFFORT".into(), effort.level.clone());
         }
-        let mut order = Order { command: self.command.to_owned(), cwd: workspace.cwd(), environment };
-        let exchange = match Exchange::start(&self.desk.tasks, &order, self.input.clone()) {
-            // A guard does not fall silent because somebody removed the folder that the shell stood in.
-            Err(StartFault::NoFolder(_)) => {
-                order.cwd = workspace.root().to_path_buf();
-                Exchange::start(&self.desk.tasks, &order, self.input.clone())
-            }
-            started => started,
-        }?;
+        // Not where the shell stands: a path in a hook means the same file all along.
+        let cwd = workspace.root().to_path_buf();
+        let order = Order { command: self.command.to_owned(), cwd, environment };
+        let exchange = Exchange::start(&self.desk.tasks, &order, self.input.clone())?;
         let herald = Herald::new(&self.desk.outbox, self.desk.announce, self.event, self.occasion);
         herald.began().await;
         Ok(Run { exchange, herald, may_ask: true })

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use whimbrel_policy::{Decision, Reason, RuleRef, ToolFacts, ToolKind};
+use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode, PermissionUpdate};
 
 use crate::engine::Engine;
@@ -85,7 +86,8 @@ pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation,
     let listed = setup.toolbox.find(name);
     let facts = match &listed {
         Some(listed) => listed.facts().clone(),
-        None => ToolFacts::named(name, &[]),
+        None if name.starts_with("mcp__") => ToolFacts::named(name, &[]),
+        None => ToolFacts { known: false, ..ToolFacts::named(name, &[]) },
     };
     let input = input(name, facts.kind, detail)?;
     let decision = rights.judge(name, &facts, &input, None).decision;
@@ -93,13 +95,17 @@ pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation,
         Decision::Ask(question) => question.suggestions.clone(),
         Decision::Allow(_) | Decision::Deny(_) => Vec::new(),
     };
+    let hooks = setup
+        .hooks
+        .listens(HookEvent::PreToolUse)
+        .then(|| "There are PreToolUse hooks, which may decide otherwise.".to_owned());
     Ok(Explanation {
         tool: name.to_owned(),
         input,
         mode: rights.mode(),
         judged: judged(rights, &decision),
         suggestions,
-        warnings: setup.warning.into_iter().collect(),
+        warnings: setup.warning.into_iter().chain(hooks).collect(),
     })
 }
 
@@ -116,7 +122,14 @@ fn read(call: &str) -> Result<(&str, Option<&str>), SetupError> {
 }
 
 fn input(name: &str, kind: ToolKind, detail: Option<&str>) -> Result<Value, SetupError> {
-    let Some(detail) = detail else { return Ok(Value::Object(Map::new())) };
+    let Some(detail) = detail else {
+        return match kind.primary_field(name) {
+            Some(field) => Err(SetupError::Invalid(format!(
+                "Say with which {field} {name} would be called: '{name}(...)', as in 'Bash(git push)'."
+            ))),
+            None => Ok(Value::Object(Map::new())),
+        };
+    };
     let field = match kind {
         ToolKind::Agent => Some("subagent_type"),
         ToolKind::Skill => Some("skill"),

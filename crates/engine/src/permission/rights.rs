@@ -215,7 +215,14 @@ impl Rights {
         for update in updates {
             let mut found = Vec::new();
             self.standing.send_modify(|standing| found = apply(Arc::make_mut(standing), update, &bounds));
-            let refused = found.iter().any(|problem| matches!(problem, UpdateProblem::ManagedOnly(_)));
+            let refused = found.iter().any(|problem| {
+                matches!(
+                    problem,
+                    UpdateProblem::ManagedOnly(_)
+                        | UpdateProblem::BypassUnavailable
+                        | UpdateProblem::RelativeDirectory(_)
+                )
+            });
             problems.extend(found.iter().map(ToString::to_string));
             if !refused && !matches!(update.destination(), Destination::Session | Destination::CliArg) {
                 problems.extend(self.keep(update));

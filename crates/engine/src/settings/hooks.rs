@@ -133,9 +133,16 @@ fn group_of(
 fn handler(hook: &Value) -> Result<Handler, String> {
     let fields = hook.as_object().ok_or("must be an object")?;
     match fields.get("type").and_then(Value::as_str) {
-        Some("command") => serde_path_to_error::deserialize(hook)
-            .map(Handler::Command)
-            .map_err(|error| format!("is not a command hook: {}: {}", error.path(), error.inner())),
+        Some("command") => {
+            let hook: CommandHook = serde_path_to_error::deserialize(hook)
+                .map_err(|error| format!("is not a command hook: {}: {}", error.path(), error.inner()))?;
+            match &hook.on_failure {
+                Some(OnFailure::Other(word)) => {
+                    Err(format!("has onFailure {word:?}; the only choice is \"block\""))
+                }
+                Some(OnFailure::Block) | None => Ok(Handler::Command(hook)),
+            }
+        }
         Some(kind @ ("prompt" | "agent" | "http" | "mcp_tool")) => {
             Ok(Handler::Other { kind: kind.into(), fields: fields.clone() })
         }

@@ -63,10 +63,7 @@ pub fn merge(layers: &[Layer]) -> Effective {
         rules: unique(layers.iter().rev().flat_map(|layer| &layer.rules)),
         managed_rules_only: managed_switch(&layers, "allowManagedPermissionRulesOnly"),
         directories: directories(&layers),
-        mode: layers.iter().rev().find_map(|layer| {
-            let name = permission(layer, "defaultMode")?.as_str()?;
-            Some((name.parse().ok()?, layer.origin.source))
-        }),
+        mode: mode(&layers),
         bypass_disabled: layers
             .iter()
             .any(|layer| permission(layer, "disableBypassPermissionsMode").is_some()),
@@ -76,6 +73,24 @@ pub fn merge(layers: &[Layer]) -> Effective {
         known: serde_json::from_value(Value::Object(values.clone())).unwrap_or_default(),
         values,
     }
+}
+
+/// The mode of the strongest source; but a project cannot lift a mode by which the person wants less to happen.
+fn mode(layers: &[Layer]) -> Option<(PermissionMode, Source)> {
+    let chosen = |layer: &Layer| -> Option<PermissionMode> {
+        permission(layer, "defaultMode")?.as_str()?.parse().ok()
+    };
+    let is_strict = |mode: PermissionMode| matches!(mode, PermissionMode::Plan | PermissionMode::DontAsk);
+    let strict_person = layers.iter().any(|layer| {
+        layer.origin.scope == Scope::Person
+            && layer.origin.source == Source::User
+            && chosen(layer).is_some_and(is_strict)
+    });
+    layers.iter().rev().find_map(|layer| {
+        let mode = chosen(layer)?;
+        let lifts = layer.origin.scope == Scope::Project && strict_person && !is_strict(mode);
+        (!lifts).then_some((mode, layer.origin.source))
+    })
 }
 
 fn permission<'a>(layer: &'a Layer, key: &str) -> Option<&'a Value> {

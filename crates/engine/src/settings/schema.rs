@@ -47,7 +47,7 @@ const KEYS: &[(&[&str], Shape, Loss)] = &[
     (&["permissions", "ask"], Shape::Texts, Guard),
     (&["permissions", "deny"], Shape::Texts, Guard),
     (&["permissions", "additionalDirectories"], Shape::Texts, Wish),
-    (&["permissions", "defaultMode"], Shape::Mode, Wish),
+    (&["permissions", "defaultMode"], Shape::Mode, Guard),
     (&["permissions", "disableBypassPermissionsMode"], Shape::Disable, Guard),
     (&["permissions", "disableAutoMode"], Shape::Disable, Guard),
     (&["permissions", "allowManagedPermissionRulesOnly"], Shape::Switch, Guard),

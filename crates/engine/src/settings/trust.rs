@@ -51,7 +51,6 @@ pub enum Reason {
 /// Keys that an untrusted project may set: they please or restrict, and grant nothing.
 const HARMLESS: &[&str] = &[
     "$schema",
-    "model",
     "effortLevel",
     "alwaysThinkingEnabled",
     "outputStyle",
@@ -119,7 +118,11 @@ pub fn filter(values: Map<String, Value>, scope: Scope, trust: Trust) -> (Map<St
             }
             "env" => environment(&mut value, trust, &mut held),
             "hooks" if trust == Trust::Unknown => hold_names("hooks", &value, &mut held),
-            "hooks" => true,
+            "hooks" => {
+                hooks(&mut value, trust, &mut held);
+                true
+            }
+            "model" => may_name_model(&value, trust, &mut held),
             key if PERSONAL.contains(&key) => hold(key, Reason::Never, &mut held),
             key if HARMLESS.contains(&key) || trust == Trust::Full => true,
             key => hold(key, Reason::Untrusted, &mut held),
@@ -129,6 +132,25 @@ pub fn filter(values: Map<String, Value>, scope: Scope, trust: Trust) -> (Map<St
         }
     }
     (kept, held)
+}
+
+/// On a disposable machine a project's hooks run, but they do not answer in the person's place.
+fn hooks(value: &mut Value, trust: Trust, held: &mut Vec<Held>) {
+    if trust != Trust::Full
+        && let Some(events) = value.as_object_mut()
+        && events.remove("PermissionRequest").is_some()
+    {
+        hold("hooks (PermissionRequest)", Reason::Untrusted, held);
+    }
+}
+
+/// A project may prefer a model, but not choose who is talked to: that is what a prefix does.
+fn may_name_model(value: &Value, trust: Trust, held: &mut Vec<Held>) -> bool {
+    match value.as_str().and_then(|model| model.split_once(':')) {
+        Some(("scripted", _)) => hold("model", Reason::Never, held),
+        Some(_) if trust != Trust::Full => hold("model", Reason::Untrusted, held),
+        Some(_) | None => true,
+    }
 }
 
 /// Notes what is held back. False, as it does not stay.

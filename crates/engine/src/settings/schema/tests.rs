@@ -38,7 +38,7 @@ fn a_wrong_shape_is_named_and_does_not_count() {
             "an unknown mode",
             json!({"permissions": {"defaultMode": "yolo"}}),
             "/permissions/defaultMode",
-            false,
+            true,
         ),
         ("a sandbox that is a text", json!({"sandbox": {"enabled": "yes"}}), "/sandbox/enabled", true),
         ("hooks that are a list", json!({"hooks": []}), "/hooks", true),
