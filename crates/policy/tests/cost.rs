@@ -1,13 +1,9 @@
-//! What judging costs: no look at the disk without a path, and no command that takes long.
-//!
-//! Counted is the time of the processor, which does not depend on how busy the machine is.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+//! What judging costs: no look at the disk without a path, and no command that never ends. How long it takes is for the
+//! benchmark `judging` to say.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use nix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use whimbrel_policy::fs::{EntryKind, FakeFs, FsView};
 use whimbrel_policy::{Call, Decision, Facts, Layer, RuleSet, Source, ToolFacts, WorkDirs, decide};
@@ -27,11 +23,6 @@ impl FsView for Untouchable {
     fn readdir(&self, path: &Path, _: usize) -> Option<Vec<OsString>> {
         panic!("{} was looked at", path.display())
     }
-}
-
-/// How long this thread has worked so far.
-fn worked() -> Duration {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap().into()
 }
 
 fn rules() -> RuleSet {
@@ -67,7 +58,7 @@ fn a_command_without_paths_never_looks_at_the_disk() {
 }
 
 #[test]
-fn a_huge_command_is_judged_in_time() {
+fn a_huge_command_is_judged_and_not_allowed() {
     let repeated = |piece: &str| piece.repeat(100_000 / piece.len());
     let commands = [
         repeated("true && ") + "curl x",
@@ -98,33 +89,9 @@ fn a_huge_command_is_judged_in_time() {
         repeated("xargs sh -c 'a' "),
     ];
     let rules = rules();
-    // Unoptimized code is about ten times slower than what is shipped.
-    let limit = Duration::from_millis(if cfg!(debug_assertions) { 4_000 } else { 200 });
-    let mut slow = Vec::new();
     for command in &commands {
-        let began = worked();
         let decision = judge(&rules, command, &FakeFs::with_files(["/w/src/a.txt"]));
-        let taken = worked() - began;
         let shown: String = command.chars().take(20).collect();
-        println!("{taken:?} {shown:?}");
         assert!(!matches!(decision, Decision::Allow(_)), "{shown}");
-        if taken > limit {
-            slow.push(format!("{shown:?} took {taken:?}"));
-        }
     }
-    assert!(slow.is_empty(), "{slow:#?}");
-}
-
-#[test]
-fn a_plain_command_costs_little() {
-    let rules = rules();
-    let rounds = 2_000;
-    let began = worked();
-    for _ in 0..rounds {
-        judge(&rules, "make all", &Untouchable);
-    }
-    let each = (worked() - began) / rounds;
-    println!("{each:?} each");
-    let limit = Duration::from_micros(if cfg!(debug_assertions) { 2_000 } else { 50 });
-    assert!(each < limit, "{each:?}");
 }
