@@ -22,6 +22,8 @@ use super::{Call, Example, Output, Tool, Touches, Trouble, lenient};
 use crate::files::{self, Kind, Stamp};
 use crate::workspace::Workspace;
 
+pub(crate) use self::image::picture;
+
 /// The tool.
 pub(super) struct Read;
 
