@@ -100,7 +100,12 @@ impl Server {
     /// The connection. One that is being made, or looked for again, is waited for.
     pub(super) async fn connection(&self) -> Result<Arc<Connection>, Fault> {
         let mut state = self.state.clone();
-        let settled = state.wait_for(|state| matches!(state.phase, Phase::Connected(_) | Phase::Failed(_)));
+        let settled = state.wait_for(|state| match &state.phase {
+            // It may be lost before its keeper knows.
+            Phase::Connected(connection) => !connection.fate.is_lost(),
+            Phase::Failed(_) => true,
+            Phase::Starting | Phase::Lost(_) => false,
+        });
         let _ = timeout(self.connect_limit, settled).await;
         match self.state().phase {
             Phase::Connected(connection) => Ok(connection),
@@ -225,8 +230,14 @@ impl Keeper {
             tokio::select! {
                 biased;
                 () = self.end.cancelled() => return Turn::End,
-                () = connection.fate.lost() => return Turn::Lost(connection.fate.reason()),
-                Some(order) = self.orders.recv() => return Turn::Order(order),
+                () = connection.fate.lost() => {
+                    self.show(Phase::Lost(connection.fate.reason()));
+                    return Turn::Lost(connection.fate.reason());
+                }
+                Some(order) = self.orders.recv() => {
+                    self.show(Phase::Starting);
+                    return Turn::Order(order);
+                }
                 Some(offer) = changed_offer(&mut offers, connection, limit) => {
                     self.state.send_modify(|state| state.offer = Arc::new(offer));
                 }

@@ -34,6 +34,11 @@ impl Fate {
         self.lost.cancelled().await;
     }
 
+    /// Whether it is over.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.is_cancelled()
+    }
+
     /// Why it is over.
     pub(crate) fn reason(&self) -> Fault {
         self.fault().unwrap_or_else(|| Fault::Gone("it has closed the connection.".into()))
