@@ -91,10 +91,18 @@ impl Roster {
     fn start_in(servers: Servers, surroundings: Surroundings, pool: Option<Pool>) -> Self {
         let inner = Inner { surroundings, pool, slots: Mutex::default(), version: watch::Sender::default() };
         let roster = Self(Arc::new(inner));
-        for (name, entry) in servers.entries {
-            roster.put(name, entry);
-        }
+        roster.add(servers);
         roster
+    }
+
+    /// Starts further servers, and waits for none. A name that is there already keeps its server, so that a host may
+    /// declare one in two ways.
+    pub fn add(&self, servers: Servers) {
+        for (name, entry) in servers.entries {
+            if !self.slots().contains_key(&name) {
+                self.put(name, entry);
+            }
+        }
     }
 
     /// Waits until every server has been tried to connect to, but not longer than `limit`.

@@ -91,9 +91,12 @@ async fn a_session_that_the_server_has_forgotten_is_begun_again_once() {
             let session = count.fetch_add(1, Ordering::SeqCst) + 1;
             return Reply::json(&answer).with("mcp-session-id", session.to_string());
         }
-        // The first session is lost with the first call.
+        // Each session is lost with its first call, and that is told in two ways.
         match (heard.asks(), heard.headers["mcp-session-id"].as_str()) {
             ("tools/call", "1") => Reply::status(404),
+            ("tools/call", "2") if heard.body["params"]["arguments"]["second"] == true => {
+                Reply::json(&nameless("Bad Request: No valid session ID provided")).but(400)
+            }
             _ => Reply::json(&answer),
         }
     })
@@ -101,6 +104,41 @@ async fn a_session_that_the_server_has_forgotten_is_begun_again_once() {
     let stage = at(&web).await;
     assert_eq!(stage.says("mcp__web__go", json!({})).await, "did {}");
     assert_eq!(sessions.load(Ordering::SeqCst), 2);
+    assert_eq!(stage.says("mcp__web__go", json!({"second": true})).await, r#"did {"second":true}"#);
+    assert_eq!(sessions.load(Ordering::SeqCst), 3);
+    stage.roster.close().await;
+}
+
+/// An error that does not say what it is about.
+fn nameless(message: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": message}})
+}
+
+#[tokio::test]
+async fn an_error_that_names_no_request_ends_the_call_all_the_same() {
+    for status in [200, 400, 500] {
+        let web = Web::new(move |heard| match heard.asks() {
+            "tools/call" => Reply::json(&nameless("not today")).but(status),
+            _ => usual(heard),
+        })
+        .await;
+        let stage = at(&web).await;
+        let said = tokio::time::timeout(LONG, stage.says("mcp__web__go", json!({}))).await.unwrap();
+        assert_eq!(said, "error: not today", "{status}");
+        stage.roster.close().await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_is_an_error() {
+    let web = Web::new(|heard| match heard.asks() {
+        "tools/call" => Reply::json(&json!({})).saying(&" ".repeat(40 << 20)),
+        _ => usual(heard),
+    })
+    .await;
+    let stage = at(&web).await;
+    let said = stage.says("mcp__web__go", json!({})).await;
+    assert!(said.starts_with("error: MCP server web: "), "{said}");
     stage.roster.close().await;
 }
 

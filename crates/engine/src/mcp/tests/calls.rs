@@ -110,22 +110,12 @@ async fn a_call_that_nobody_wants_any_more_is_cancelled_there_too() {
         } else {
             call.set(Box::pin(std::future::pending()));
         }
-        written(&stage.folder().join("cancelled")).await;
+        stage.written("cancelled").await;
         if way == "drop" {
             assert_eq!(stage.says("mcp__play__echo", json!({"word": "still"})).await, "echo:still");
         }
         stage.roster.close().await;
     }
-}
-
-/// Waits until a file is there.
-async fn written(path: &std::path::Path) {
-    let looking = async {
-        while !path.exists() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(super::stage::LONG, looking).await.unwrap();
 }
 
 #[tokio::test]
@@ -135,7 +125,7 @@ async fn a_call_that_takes_too_long_is_given_up_and_cancelled() {
     let stage = Stage::of(json!({"play": entry})).await;
     let said = stage.says("mcp__play__wait", json!({})).await;
     assert_eq!(said, "error: MCP server play: it did not answer within 300 ms.");
-    written(&stage.folder().join("cancelled")).await;
+    stage.written("cancelled").await;
     assert_eq!(stage.says("mcp__play__echo", json!({"word": "x"})).await, "echo:x");
     stage.roster.close().await;
 }

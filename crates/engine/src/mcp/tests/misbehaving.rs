@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::player;
 use super::scripts::{ONE, bare, says, server};
 use super::stage::{LONG, Stage};
 use crate::mcp::{Limits, Surroundings};
 use crate::tasks::tests::{gone, pid_from};
+use crate::tools::Call;
 
 #[tokio::test]
 async fn one_that_ends_at_once_is_tried_a_few_times_and_the_others_do_not_mind() {
@@ -93,6 +95,28 @@ async fn answers_that_nobody_asked_for_are_ignored() {
     for _ in 0..3 {
         assert_eq!(stage.says("mcp__s__go", json!({})).await, "right");
     }
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_after_the_call_was_cancelled_is_ignored() {
+    // The first call is answered once its cancellation is heard.
+    let call = format!(
+        "if test -e begun; then {}; else echo > begun; read -r cancellation; {}; echo > answered; fi",
+        says("in time"),
+        says("too late")
+    );
+    let stage = Stage::of(json!({"s": server(ONE, &call)})).await;
+    let tool = stage.tool("mcp__s__go");
+    let (ended, ()) = tokio::join!(tool.run(json!({}), stage.call()), async {
+        stage.written("begun").await;
+        stage.cancel.cancel();
+    });
+    assert_eq!(ended.unwrap_err().reason(), "MCP server s: the call was cancelled.");
+    stage.written("answered").await;
+    let again = Call { cancel: CancellationToken::new(), ..stage.call() };
+    let done = tokio::time::timeout(LONG, tool.run(json!({}), again)).await.unwrap().unwrap();
+    assert_eq!(done.meta[0]["text"], "in time");
     stage.roster.close().await;
 }
 

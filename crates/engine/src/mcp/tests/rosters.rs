@@ -111,6 +111,18 @@ async fn the_host_replaces_the_servers_that_it_has_set() {
 }
 
 #[tokio::test]
+async fn servers_that_are_named_twice_are_started_once() {
+    let stage = Stage::of(json!({"s": noted("pid")})).await;
+    let pid = pid_from(&stage.folder().join("pid")).await;
+    stage.roster.add(servers(&json!({"s": bare("exit 3"), "t": server(ONE, &says("t"))})));
+    stage.roster.ready(LONG).await;
+    assert_eq!(stage.names(), ["mcp__s__go", "mcp__t__go"]);
+    assert_eq!(stage.says("mcp__s__go", json!({})).await, "ok");
+    assert_eq!(pid_from(&stage.folder().join("pid")).await, pid);
+    stage.roster.close().await;
+}
+
+#[tokio::test]
 async fn servers_and_tools_that_look_alike_are_told_apart() {
     let entry = |text: &str| server(ONE, &says(text));
     let stage =

@@ -106,6 +106,17 @@ impl Stage {
         tokio::time::timeout(LONG, waiting).await.unwrap_or_else(|_| panic!("{states:?}"));
     }
 
+    /// Waits until a server has written a file.
+    pub(super) async fn written(&self, name: &str) {
+        let path = self.folder().join(name);
+        let looking = async {
+            while !path.exists() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(LONG, looking).await.unwrap();
+    }
+
     pub(super) fn names(&self) -> Vec<String> {
         self.roster.tools().iter().map(|tool| tool.name().to_owned()).collect()
     }

@@ -64,6 +64,10 @@ impl Reply {
         self
     }
 
+    pub(super) fn but(self, status: u16) -> Self {
+        Self { status, ..self }
+    }
+
     pub(super) fn saying(self, text: &str) -> Self {
         Self { body: Body::Whole(text.into()), ..self }
     }

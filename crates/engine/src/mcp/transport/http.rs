@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::stream::{BoxStream, StreamExt};
 use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, Method};
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpClientTransportConfig,
@@ -105,7 +105,10 @@ impl HttpClient {
         headers: HashMap<HeaderName, HeaderValue>,
         event_limit: usize,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
+        let asked = match &message {
+            ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
         let answer =
             self.send(Method::POST, headers, session.as_deref(), serde_json::to_vec(&message)?).await?;
         let session_now = answer.header(SESSION.as_str()).map(str::to_owned);
@@ -115,18 +118,23 @@ impl HttpClient {
             (200..300, Some(EVENTS)) => {
                 Ok(StreamableHttpPostResponse::Sse(events(answer, event_limit), session_now))
             }
-            (200..300, _) if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
+            (200..300, _) if asked.is_none() => Ok(StreamableHttpPostResponse::Accepted),
             (200..300, Some(JSON)) => {
                 let body = answer.whole(limits::MESSAGE).await.map_err(StreamableHttpError::Client)?;
-                Ok(StreamableHttpPostResponse::Json(single(&body)?, session_now))
+                Ok(StreamableHttpPostResponse::Json(single(&body, asked)?, session_now))
             }
             (200..300, other) => {
                 Err(self.failed(StreamableHttpError::UnexpectedContentType(other.map(str::to_owned))))
             }
             // An error of the protocol may come with an error of HTTP.
-            (400.., Some(JSON)) if wants_answer => {
+            (400.., Some(JSON)) if asked.is_some() => {
                 let (status, body) = (answer.status, answer.beginning(limits::DESCRIPTION).await);
-                match single(&body) {
+                match single(&body, asked) {
+                    Ok(ServerJsonRpcMessage::Error(error))
+                        if status == 400 && session.is_some() && has_forgotten_us(&error.error.message) =>
+                    {
+                        Err(StreamableHttpError::SessionExpired)
+                    }
                     Ok(error @ ServerJsonRpcMessage::Error(_)) => {
                         Ok(StreamableHttpPostResponse::Json(error, session_now))
                     }
@@ -224,14 +232,27 @@ fn events(answer: Response, limit: usize) -> Events {
     SseStream::from_bytes_stream(Bounded::new(answer.chunks(), limit)).boxed()
 }
 
-/// A body that is one message.
-fn single(body: &[u8]) -> Result<ServerJsonRpcMessage, Failure> {
+/// Whether an error is about the session. Servers should say so by HTTP 404, but some of the most copied examples do it
+/// by 400 and words.
+fn has_forgotten_us(error: &str) -> bool {
+    error.to_ascii_lowercase().contains("session")
+}
+
+/// A body that is one message. An error that does not say what it is about is the answer to what was asked.
+fn single(body: &[u8], asked: Option<RequestId>) -> Result<ServerJsonRpcMessage, Failure> {
     let message = match read(body) {
         Heard::Messages(messages) => messages.into_iter().next(),
         Heard::Noise => None,
     };
     let unreadable = || format!("its answer is no JSON-RPC message: {}", shown(body));
-    message.ok_or_else(|| StreamableHttpError::UnexpectedServerResponse(unreadable().into()))
+    match message {
+        Some(ServerJsonRpcMessage::Error(mut error)) => {
+            error.id = error.id.or(asked);
+            Ok(ServerJsonRpcMessage::Error(error))
+        }
+        Some(message) => Ok(message),
+        None => Err(StreamableHttpError::UnexpectedServerResponse(unreadable().into())),
+    }
 }
 
 fn shown(body: &[u8]) -> String {
