@@ -1,6 +1,6 @@
 //! The tools by which a model finds and reads resources of servers.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Weak;
 
 use base64::Engine;
@@ -113,7 +113,7 @@ fn shelf(call: &Call, roster: &Roster) -> Shelf {
 }
 
 /// A part of a resource as the model reads it: bytes are put into a file.
-fn told(part: McpResourceContents, spill: &PathBuf) -> Value {
+fn told(part: McpResourceContents, spill: &Path) -> Value {
     let McpResourceContents { uri, mime_type, text, blob, .. } = part;
     let mut told = json!({"uri": uri});
     if let Some(kind) = &mime_type {

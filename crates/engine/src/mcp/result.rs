@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, CustomResult, Resource, ResourceContents, ServerResult};
+use serde::Deserialize;
 use serde_json::Value;
 use whimbrel_wire::content::{Block, ResultContent};
 
@@ -89,7 +90,7 @@ impl Answer {
     fn lenient(mut value: Value) -> Result<Self, String> {
         let is_error = value.get("isError").and_then(Value::as_bool).unwrap_or(false);
         let content = match value.get_mut("content").map(Value::take) {
-            Some(Value::Array(blocks)) => blocks.into_iter().map(block).collect(),
+            Some(Value::Array(blocks)) => blocks.iter().map(block).collect(),
             Some(Value::String(text)) => vec![ContentBlock::text(text)],
             _ => {
                 return Err(format!(
@@ -125,8 +126,8 @@ impl Answer {
     }
 }
 
-fn block(value: Value) -> ContentBlock {
-    serde_json::from_value(value.clone()).unwrap_or_else(|_| {
+fn block(value: &Value) -> ContentBlock {
+    ContentBlock::deserialize(value).unwrap_or_else(|_| {
         ContentBlock::text(format!("[content of an unknown kind] {}", beginning(&value.to_string())))
     })
 }

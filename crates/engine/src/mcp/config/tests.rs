@@ -11,7 +11,7 @@ fn unset(_: &str) -> Option<String> {
 fn words(servers: &Servers) -> Vec<(&str, String)> {
     let word = |entry: &Entry| match &entry.config {
         Ok(McpServerConfig::Stdio(server)) => {
-            [&[server.command.clone()], server.args.as_slice()].concat().join(" ")
+            [std::slice::from_ref(&server.command), server.args.as_slice()].concat().join(" ")
         }
         Ok(McpServerConfig::Sse(server)) => format!("sse {}", server.url),
         Ok(McpServerConfig::Http(server)) => format!("http {}", server.url),

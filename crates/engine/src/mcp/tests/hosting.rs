@@ -74,7 +74,7 @@ impl Host {
     }
 }
 
-fn reply(message: &McpMessage, result: Value) -> Answer {
+fn reply(message: &McpMessage, result: &Value) -> Answer {
     let asked: Value = message.message.read().unwrap();
     Some(Ok(json!({"jsonrpc": "2.0", "id": asked["id"], "result": result})))
 }
@@ -88,15 +88,15 @@ fn calculator(message: &McpMessage) -> Answer {
             assert_eq!(asked["params"]["protocolVersion"], "2025-11-25");
             reply(
                 message,
-                json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "calc", "version": "1"}}),
+                &json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "calc", "version": "1"}}),
             )
         }
         "tools/list" => {
-            reply(message, json!({"tools": [{"name": "add", "inputSchema": {"type": "object"}}]}))
+            reply(message, &json!({"tools": [{"name": "add", "inputSchema": {"type": "object"}}]}))
         }
         "tools/call" => match asked["params"]["arguments"]["a"].as_i64() {
             Some(a) => {
-                reply(message, json!({"content": [{"type": "text", "text": format!("sum={}", a + 3)}]}))
+                reply(message, &json!({"content": [{"type": "text", "text": format!("sum={}", a + 3)}]}))
             }
             None => None,
         },
@@ -216,7 +216,7 @@ async fn with_server(server: impl ServerHandler) -> Stage {
     });
     let entries = json!({"play": {"type": "sdk", "name": "play"}});
     let answers = ask.clone();
-    let stage = Stage::beginning(entries, |surroundings| Surroundings { ask: Some(ask), ..surroundings });
+    let stage = Stage::beginning(&entries, |surroundings| Surroundings { ask: Some(ask), ..surroundings });
     let roster = stage.roster.clone();
     tokio::spawn(async move {
         let mut open = std::collections::HashMap::new();

@@ -71,7 +71,7 @@ async fn all_programs_are_gone_when_the_roster_is_closed_or_dropped() {
             bare("trap '' TERM; sleep 300 & echo $! > child; echo $$ > starting; while :; do sleep 1; done");
         let mut good = server(ONE, &says("ok"));
         good["args"][1] = format!("echo $$ > running; {}", good["args"][1].as_str().unwrap()).into();
-        let stage = Stage::beginning(json!({"good": good, "stubborn": stubborn}), |it| it);
+        let stage = Stage::beginning(&json!({"good": good, "stubborn": stubborn}), |it| it);
         stage.becomes("good", "connected").await;
         let mut pids = Vec::new();
         for name in ["running", "starting", "child"] {

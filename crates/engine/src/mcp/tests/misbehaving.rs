@@ -46,7 +46,7 @@ async fn what_cannot_be_started_is_not_tried_again() {
 #[tokio::test]
 async fn one_that_never_answers_is_given_up_and_ended() {
     let silent = bare("echo $$ > pid; exec sleep 300");
-    let stage = Stage::beginning(json!({"silent": silent}), |surroundings| Surroundings {
+    let stage = Stage::beginning(&json!({"silent": silent}), |surroundings| Surroundings {
         limits: Limits { connect: Duration::from_millis(500), ..surroundings.limits },
         ..surroundings
     });
@@ -59,7 +59,7 @@ async fn one_that_never_answers_is_given_up_and_ended() {
 
 #[tokio::test]
 async fn one_that_is_slow_keeps_nobody_waiting() {
-    let stage = Stage::beginning(json!({"silent": bare("sleep 300"), "play": player::entry()}), |it| it);
+    let stage = Stage::beginning(&json!({"silent": bare("sleep 300"), "play": player::entry()}), |it| it);
     stage.becomes("play", "connected").await;
     assert_eq!(stage.state("silent").0, "pending");
     stage.roster.ready(Duration::from_millis(10)).await;

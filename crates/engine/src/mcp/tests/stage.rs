@@ -56,15 +56,15 @@ impl Stage {
 
     /// The same, in other surroundings.
     pub(super) async fn with(entries: Value, change: impl FnOnce(Surroundings) -> Surroundings) -> Self {
-        let stage = Self::beginning(entries, change);
+        let stage = Self::beginning(&entries, change);
         stage.roster.ready(LONG).await;
         stage
     }
 
     /// The same, without waiting.
-    pub(super) fn beginning(entries: Value, change: impl FnOnce(Surroundings) -> Surroundings) -> Self {
+    pub(super) fn beginning(entries: &Value, change: impl FnOnce(Surroundings) -> Surroundings) -> Self {
         let folder = Arc::new(tempfile::tempdir().unwrap());
-        let roster = Roster::start(servers(&entries), change(surroundings(folder.path())));
+        let roster = Roster::start(servers(entries), change(surroundings(folder.path())));
         Self { roster, cancel: CancellationToken::new(), folder }
     }
 
