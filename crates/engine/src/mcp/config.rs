@@ -109,23 +109,31 @@ impl Servers {
 
     /// Adds the text of a file or flag: `{"mcpServers": {...}}`. `what` names it in a complaint.
     pub fn add_text(&mut self, origin: Origin, what: &str, text: &str, variables: Variables<'_>) {
-        match read(text) {
-            Ok(servers) => {
-                for (name, entry) in servers {
-                    let config = serde_json::from_value(entry).map_err(|error| format!("{error}"));
-                    self.put(&name, origin, config, variables);
-                }
-            }
-            Err(problem) => self.problems.push(format!("{what}: {problem}")),
-        }
+        self.add_some(origin, what, text, variables, |_| true);
     }
 
-    /// Adds the text of a project's `.mcp.json`, as far as the person approves of its servers.
+    /// Adds the text of a project's `.mcp.json`, as far as the person approves of its servers. The others are not looked
+    /// at.
     pub fn add_project(&mut self, what: &str, text: &str, approval: &Approval, variables: Variables<'_>) {
-        let mut project = Self::default();
-        project.add_text(Origin::Project, what, text, variables);
-        self.entries.extend(project.entries.into_iter().filter(|(name, _)| approval.covers(name)));
-        self.problems.extend(project.problems);
+        self.add_some(Origin::Project, what, text, variables, |name| approval.covers(name));
+    }
+
+    fn add_some(
+        &mut self,
+        origin: Origin,
+        what: &str,
+        text: &str,
+        variables: Variables<'_>,
+        wanted: impl Fn(&str) -> bool,
+    ) {
+        let servers = match read(text) {
+            Ok(servers) => servers,
+            Err(problem) => return self.problems.push(format!("{what}: {problem}")),
+        };
+        for (name, entry) in servers.into_iter().filter(|(name, _)| wanted(name)) {
+            let config = serde_json::from_value(entry).map_err(|error| format!("{error}"));
+            self.put(&name, origin, config, variables);
+        }
     }
 
     /// Only what the host or a flag named counts.

@@ -127,7 +127,7 @@ fn variables_are_replaced_everywhere_and_a_missing_one_is_told() {
 
 #[test]
 fn servers_of_a_project_need_approval() {
-    let text = json!({"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}).to_string();
+    let text = json!({"mcpServers": {"a": {"command": "a"}, "b": {"command": "${GONE}"}}}).to_string();
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     for (title, approval, started) in [
         ("nobody has spoken", Approval::default(), &[][..]),
@@ -143,5 +143,6 @@ fn servers_of_a_project_need_approval() {
         let mut servers = Servers::default();
         servers.add_project(".mcp.json", &text, &approval, &unset);
         assert_eq!(servers.entries.keys().collect::<Vec<_>>(), started, "{title}");
+        assert_eq!(servers.problems.len(), usize::from(started.contains(&"b")), "{title}");
     }
 }

@@ -1,20 +1,26 @@
 //! Servers in the host's own process.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage, serve_server};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServerHandler};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::{ControlResponse, McpMessage, Request};
+use whimbrel_wire::options::{McpServerConfig, SdkServer};
 use whimbrel_wire::{Frame, RawJson};
 
 use super::player::Player;
-use super::stage::{LONG, Stage};
+use super::stage::{LONG, Stage, surroundings};
 use crate::ask::Ask;
-use crate::mcp::Surroundings;
+use crate::mcp::connection::{Connection, Patience};
+use crate::mcp::tool::call_tool;
+use crate::mcp::transport::Letterbox;
+use crate::mcp::{Fault, Surroundings};
 use crate::outbox::Outbox;
 
 /// What an answering host does with a message: answers it, refuses it, or stays silent.
@@ -134,6 +140,40 @@ async fn a_cancelled_call_takes_its_question_back_and_tells_the_server() {
         tokio::task::yield_now().await;
     }
     stage.roster.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_may_go_on_as_long_as_there_is_progress() {
+    let token = Arc::new(Mutex::new(Value::Null));
+    let noted = Arc::clone(&token);
+    let host = Host::new(move |message| {
+        let asked: Value = message.message.read().unwrap();
+        if asked["method"] != "tools/call" {
+            return calculator(message);
+        }
+        *noted.lock().unwrap() = asked["params"]["_meta"]["progressToken"].clone();
+        None
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let surroundings = Surroundings { ask: Some(host.ask.clone()), ..surroundings(folder.path()) };
+    let (config, letterbox) = (McpServerConfig::Sdk(SdkServer::default()), Letterbox::default());
+    let connection = Connection::open(&"calc".into(), &config, &surroundings, &letterbox).await.unwrap();
+    let (silence, step) = (Duration::from_secs(1), Duration::from_millis(800));
+    let patience = Patience { total: LONG, silence: Some(silence) };
+    let (began, never) = (Instant::now(), CancellationToken::new());
+    let call = call_tool(&connection, "add", Map::new(), patience, "", &never);
+    let (ended, ()) = tokio::join!(call, async {
+        for progress in 1..=5 {
+            tokio::time::sleep(step).await;
+            let params = json!({"progressToken": *token.lock().unwrap(), "progress": progress});
+            let news = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+            assert!(letterbox.put(&RawJson::of(&news).unwrap()));
+        }
+    });
+    assert_eq!(ended.unwrap_err(), Fault::Late(silence));
+    let (took, least) = (began.elapsed(), step * 5 + silence);
+    assert!((least..least + step).contains(&took), "{took:?}");
+    connection.close().await;
 }
 
 #[tokio::test]
