@@ -16,6 +16,7 @@
 //! - [`setup`]: options to meaning; [`knobs`]: what can be turned while it runs; [`toolbox`]: which tools there are
 //! - [`hooks`]: code that is told what happens and may have a say
 //! - [`agents`]: subagents, the same turn on a branch of its own
+//! - [`mcp`]: tools, resources and prompts of MCP servers
 //! - [`tools`] (one leaf each), [`tasks`] (background work), [`workspace`] (what the calls of a session share)
 //! - effects: [`clock`], [`ids`], [`files`]: only these touch time, randomness and disk
 
@@ -39,6 +40,7 @@ pub mod hooks;
 pub mod ids;
 pub mod knobs;
 pub mod link;
+pub mod mcp;
 mod opening;
 pub mod outbox;
 pub mod permission;

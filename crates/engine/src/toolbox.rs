@@ -40,7 +40,11 @@ impl Offered {
             let fields = schema.get("properties").and_then(Value::as_object);
             let fields: Vec<&str> =
                 fields.into_iter().flat_map(|fields| fields.keys()).map(String::as_str).collect();
-            ToolFacts::named(self.tool.name(), &fields)
+            let mut facts = ToolFacts::named(self.tool.name(), &fields);
+            // Where a server's name ends cannot be seen from the name of its tool.
+            facts.mcp_server = self.tool.server().map(str::to_owned).or(facts.mcp_server);
+            facts.requires_interaction |= self.tool.needs_person();
+            facts
         })
     }
 

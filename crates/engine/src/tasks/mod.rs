@@ -1,7 +1,7 @@
 //! Commands of a session: those that a call waits for, and those that run in the background.
 //!
 //! - `process`: one command, from its start to its end; `script`: how the shell gets it; `exchange`: one that is told
-//!   something and answers;
+//!   something and answers; `dialogue`: one that we talk with as long as it lives;
 //! - `pipe`: where its output comes in; `output`: what it prints, in bounded memory; `readable`: the same for the eyes
 //!   of a model;
 //! - `task`: background work as others see it;
@@ -9,6 +9,7 @@
 //! - `roster`: what runs now; `mark`: by what it is known, `procfs`: finds what has wandered off; `reaper`: for the day
 //!   when we are killed.
 
+mod dialogue;
 mod exchange;
 mod mark;
 mod output;
@@ -31,15 +32,17 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use self::output::Capture;
 use self::process::Process;
 use self::roster::{GRACE, Roster};
 use crate::ids;
 
+pub(crate) use self::dialogue::{Dialogue, Leash, Program};
 pub(crate) use self::exchange::{Exchange, Heard, Step};
 pub use self::mark::follow_daemons;
+pub(crate) use self::output::Capture;
 pub use self::output::Captured;
 pub use self::process::{Ending, Leftover, Order, StartFault};
+pub(crate) use self::readable::size;
 pub use self::task::{
     NoTask, Start, TaskEvent, TaskFacts, TaskInfo, TaskKind, TaskReport, TaskState, TaskStatus,
 };

@@ -48,6 +48,7 @@ use crate::tasks::Tasks;
 use crate::workspace::Workspace;
 
 pub use example::Example;
+pub(crate) use read::picture;
 pub use touches::Touches;
 
 /// The name of the tool that starts subagents.
@@ -188,6 +189,14 @@ pub trait AnyTool: Send + Sync {
     fn run<'a>(&'a self, input: Value, call: Call) -> Pin<Box<dyn Future<Output = Output> + Send + 'a>>;
     /// Calls that show what the tool does.
     fn examples(&self) -> Vec<Example>;
+    /// The MCP server that it belongs to, as it stands in the tool's name.
+    fn server(&self) -> Option<&str> {
+        None
+    }
+    /// Whether only a person can answer it.
+    fn needs_person(&self) -> bool {
+        false
+    }
 }
 
 impl<T: Tool> AnyTool for T {

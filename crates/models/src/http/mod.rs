@@ -13,8 +13,8 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use ::http::HeaderMap;
 use ::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderValue};
+use ::http::{HeaderMap, Method};
 use bytes::{Bytes, BytesMut};
 use futures::stream::{Stream, StreamExt};
 use http_body::Body as _;
@@ -88,17 +88,30 @@ impl Door {
     pub async fn post(
         &self,
         url: &str,
-        mut headers: HeaderMap,
+        headers: HeaderMap,
         body: impl Into<Pieces>,
     ) -> Result<Response, Fault> {
         let url = Url::parse(url).map_err(|error| {
             Fault::new(FaultKind::InvalidRequest, format!("{url:?} is no address: {error}."))
         })?;
+        self.request(Method::POST, url, headers, body).await
+    }
+
+    /// Sends a request of any kind to an address that the user named, and waits for the head of the answer, whatever
+    /// its status. Redirects are not followed.
+    pub async fn request(
+        &self,
+        method: Method,
+        url: Url,
+        mut headers: HeaderMap,
+        body: impl Into<Pieces>,
+    ) -> Result<Response, Fault> {
         let host = url.host_str().unwrap_or_default().to_owned();
         // Compressed events would only arrive later and cost more; what comes compressed all the same is read.
         headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         let (body, progress) = body.into().sending();
-        let request = self.client(&url)?.post(url).headers(headers).body(reqwest::Body::wrap(body));
+        let request =
+            self.client(&url)?.request(method, url).headers(headers).body(reqwest::Body::wrap(body));
         let answer = tokio::select! {
             answer = request.send() => answer.map_err(|error| trouble::sending(&host, &error))?,
             () = progress.stuck(self.inner.limits.write) => {

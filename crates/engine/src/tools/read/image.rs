@@ -52,6 +52,12 @@ fn media_type(format: ImageFormat) -> Option<&'static str> {
     }
 }
 
+/// A picture as a piece of a message, wherever its bytes come from.
+pub(crate) fn picture(bytes: &[u8]) -> Result<Block, String> {
+    let format = format(bytes).ok_or("it is no PNG, JPEG, GIF or WebP")?;
+    fit(bytes, format, LARGEST).map(Picture::into_block).map_err(|error| error.to_string())
+}
+
 /// Shows a picture.
 pub(super) fn show(path: &Path, bytes: &[u8], format: ImageFormat) -> Result<Done, Trouble> {
     let picture = fit(bytes, format, LARGEST).map_err(|error| {

@@ -21,6 +21,8 @@ use super::{Call, Example, Output, Tool, Touches, Trouble, lenient};
 use crate::files::{self, Kind, Spot, Stamp};
 use crate::workspace::Workspace;
 
+pub(crate) use self::image::picture;
+
 /// The tool.
 pub(super) struct Read;
 

@@ -1,0 +1,221 @@
+//! Which MCP servers a session has: entries from flags, options and files, one by one. A bad entry is kept with what is
+//! wrong with it, so that it can be shown; it never spoils the others.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use http::{HeaderName, HeaderValue};
+use serde_json::{Map, Value};
+use whimbrel_models::http::Url;
+use whimbrel_wire::options::{McpServerConfig, RemoteServer, StdioServer};
+
+use super::expand::{Expansion, Variables};
+use crate::files;
+
+/// The largest configuration file that is read.
+const LARGEST_FILE: u64 = 4 << 20;
+
+/// Where an entry comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The person's own settings.
+    User,
+    /// The project's `.mcp.json`.
+    Project,
+    /// The person's settings for this project.
+    Local,
+    /// A flag, the options of the host, or a request of it.
+    Dynamic,
+}
+
+impl Origin {
+    /// The word that hosts know it by.
+    pub fn scope(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Local => "local",
+            Self::Dynamic => "dynamic",
+        }
+    }
+}
+
+/// One server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// How to reach it, or what is wrong with the entry.
+    pub config: Result<McpServerConfig, String>,
+}
+
+/// Which servers of a project the person has approved of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Approval {
+    /// All of them.
+    pub all: bool,
+    /// These.
+    pub enabled: Vec<String>,
+    /// Never these.
+    pub disabled: Vec<String>,
+}
+
+impl Approval {
+    /// Whether a server may be started.
+    pub fn covers(&self, name: &str) -> bool {
+        let named = |names: &[String]| names.iter().any(|other| other == name);
+        !named(&self.disabled) && (self.all || named(&self.enabled))
+    }
+}
+
+/// The servers of a session, by name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Servers {
+    /// The entries.
+    pub entries: BTreeMap<String, Entry>,
+    /// What the user should be told: sources that could not be read, variables that are not set.
+    pub problems: Vec<String>,
+}
+
+impl Servers {
+    /// Adds the servers of a map. Like all sources, it wins over what was added before.
+    pub fn add(
+        &mut self,
+        origin: Origin,
+        servers: &BTreeMap<String, McpServerConfig>,
+        variables: Variables<'_>,
+    ) {
+        for (name, config) in servers {
+            self.put(name, origin, Ok(config.clone()), variables);
+        }
+    }
+
+    /// Adds a value of `--mcp-config`: JSON, or the name of a file, relative to `cwd`.
+    pub fn add_value(&mut self, value: &str, cwd: &Path, variables: Variables<'_>) {
+        if value.trim_start().starts_with('{') {
+            return self.add_text(Origin::Dynamic, "--mcp-config", value, variables);
+        }
+        let path = cwd.join(value);
+        match files::read(&path, LARGEST_FILE) {
+            Ok((bytes, _)) => {
+                self.add_text(Origin::Dynamic, value, &String::from_utf8_lossy(&bytes), variables);
+            }
+            Err(error) => self.problems.push(format!("--mcp-config: {value} cannot be read: {error}.")),
+        }
+    }
+
+    /// Adds the text of a file or flag: `{"mcpServers": {...}}`. `what` names it in a complaint.
+    pub fn add_text(&mut self, origin: Origin, what: &str, text: &str, variables: Variables<'_>) {
+        self.add_some(origin, what, text, variables, |_| true);
+    }
+
+    /// Adds the text of a project's `.mcp.json`, as far as the person approves of its servers. The others are not looked
+    /// at.
+    pub fn add_project(&mut self, what: &str, text: &str, approval: &Approval, variables: Variables<'_>) {
+        self.add_some(Origin::Project, what, text, variables, |name| approval.covers(name));
+    }
+
+    fn add_some(
+        &mut self,
+        origin: Origin,
+        what: &str,
+        text: &str,
+        variables: Variables<'_>,
+        wanted: impl Fn(&str) -> bool,
+    ) {
+        let servers = match read(text) {
+            Ok(servers) => servers,
+            Err(problem) => return self.problems.push(format!("{what}: {problem}")),
+        };
+        for (name, entry) in servers.into_iter().filter(|(name, _)| wanted(name)) {
+            let config = serde_json::from_value(entry).map_err(|error| format!("{error}"));
+            self.put(&name, origin, config, variables);
+        }
+    }
+
+    /// Only what the host or a flag named counts.
+    pub fn strict(mut self) -> Self {
+        self.entries.retain(|_, entry| entry.origin == Origin::Dynamic);
+        self
+    }
+
+    fn put(
+        &mut self,
+        name: &str,
+        origin: Origin,
+        config: Result<McpServerConfig, String>,
+        variables: Variables<'_>,
+    ) {
+        if name.trim().is_empty() {
+            return self.problems.push("An MCP server has no name. Give it one.".into());
+        }
+        let mut expansion = Expansion::new(variables);
+        let config = config.and_then(|config| checked(config, &mut expansion));
+        for variable in &expansion.missing {
+            self.problems.push(format!(
+                "MCP server {name}: the variable {variable} is not set. Set it, or write ${{{variable}:-default}}."
+            ));
+        }
+        self.entries.insert(name.to_owned(), Entry { origin, config });
+    }
+}
+
+fn read(text: &str) -> Result<Map<String, Value>, String> {
+    let whole: Value =
+        serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| format!("{error}."))?;
+    match whole {
+        Value::Object(mut whole) => match whole.remove("mcpServers") {
+            Some(Value::Object(servers)) => Ok(servers),
+            _ => Err("`mcpServers` is missing. Write {\"mcpServers\": {\"name\": {...}}}.".into()),
+        },
+        _ => Err("this is not an object. Write {\"mcpServers\": {\"name\": {...}}}.".into()),
+    }
+}
+
+/// Checks an entry for what can be wrong with it without trying it, and replaces its variables.
+pub(super) fn checked(
+    mut config: McpServerConfig,
+    expansion: &mut Expansion<'_>,
+) -> Result<McpServerConfig, String> {
+    match &mut config {
+        McpServerConfig::Stdio(server) => check_program(server, expansion)?,
+        McpServerConfig::Sse(server) | McpServerConfig::Http(server) => check_address(server, expansion)?,
+        McpServerConfig::Sdk(_) => {}
+    }
+    Ok(config)
+}
+
+fn check_program(server: &mut StdioServer, expansion: &mut Expansion<'_>) -> Result<(), String> {
+    expansion.of(&mut server.command);
+    server.args.iter_mut().chain(server.env.values_mut()).for_each(|text| expansion.of(text));
+    if server.command.trim().is_empty() {
+        return Err("`command` is empty. Name the program.".into());
+    }
+    let texts = server.args.iter().chain(server.env.keys()).chain(server.env.values());
+    if texts.chain([&server.command]).any(|text| text.contains('\0')) {
+        return Err("a NUL byte stands in the command, its arguments or its environment.".into());
+    }
+    if let Some(name) = server.env.keys().find(|name| name.is_empty() || name.contains('=')) {
+        return Err(format!("`env`: {name:?} is no name of a variable."));
+    }
+    Ok(())
+}
+
+fn check_address(server: &mut RemoteServer, expansion: &mut Expansion<'_>) -> Result<(), String> {
+    expansion.of(&mut server.url);
+    server.headers.values_mut().for_each(|value| expansion.of(value));
+    let url = Url::parse(&server.url).map_err(|error| format!("`url`: {error}."))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("`url`: {}: is neither http: nor https:.", url.scheme()));
+    }
+    for (name, value) in &server.headers {
+        let named = name.parse::<HeaderName>().is_ok();
+        if !named || HeaderValue::from_str(value).is_err() {
+            return Err(format!("`headers`: {name:?} cannot be sent: its name or value has a wrong sign."));
+        }
+    }
+    Ok(())
+}

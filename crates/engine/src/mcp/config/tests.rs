@@ -1,0 +1,148 @@
+//! What the entries of servers may look like.
+
+use serde_json::json;
+
+use super::*;
+
+fn unset(_: &str) -> Option<String> {
+    None
+}
+
+fn words(servers: &Servers) -> Vec<(&str, String)> {
+    let word = |entry: &Entry| match &entry.config {
+        Ok(McpServerConfig::Stdio(server)) => {
+            [std::slice::from_ref(&server.command), server.args.as_slice()].concat().join(" ")
+        }
+        Ok(McpServerConfig::Sse(server)) => format!("sse {}", server.url),
+        Ok(McpServerConfig::Http(server)) => format!("http {}", server.url),
+        Ok(McpServerConfig::Sdk(server)) => format!("sdk {}", server.name),
+        Err(problem) => format!("bad: {problem}"),
+    };
+    servers.entries.iter().map(|(name, entry)| (name.as_str(), word(entry))).collect()
+}
+
+#[test]
+fn a_bad_entry_is_named_and_the_others_count() {
+    let mut servers = Servers::default();
+    let text = json!({"mcpServers": {
+        "plain": {"command": "server", "args": ["-x"]},
+        "typed": {"type": "stdio", "command": "s", "args": null, "env": {"A": "b"}},
+        "web": {"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer x"}},
+        "old": {"type": "sse", "url": "http://127.0.0.1:1/sse"},
+        "ours": {"type": "sdk", "name": "calc"},
+        "no command": {"args": []},
+        "empty command": {"command": " "},
+        "number": {"command": 3},
+        "pigeon": {"type": "carrier-pigeon"},
+        "list": [],
+        "nul": {"command": "a", "args": ["b\0"]},
+        "variable": {"command": "a", "env": {"A=B": "c"}},
+        "address": {"type": "http", "url": "not an address"},
+        "file": {"type": "http", "url": "file:///etc/passwd"},
+        "header": {"type": "http", "url": "http://h/", "headers": {"a b": "c"}},
+        "value": {"type": "sse", "url": "http://h/", "headers": {"a": "b\nc"}},
+    }});
+    servers.add_text(Origin::Dynamic, "--mcp-config", &text.to_string(), &unset);
+    assert_eq!(servers.problems, Vec::<String>::new());
+    let (bad, good): (Vec<_>, Vec<_>) =
+        words(&servers).into_iter().partition(|(_, word)| word.starts_with("bad: "));
+    assert_eq!(
+        good,
+        [
+            ("old", "sse http://127.0.0.1:1/sse".to_owned()),
+            ("ours", "sdk calc".into()),
+            ("plain", "server -x".into()),
+            ("typed", "s".into()),
+            ("web", "http https://example.com/mcp".into()),
+        ]
+    );
+    let bad: BTreeMap<_, _> = bad.into_iter().collect();
+    for (name, says) in [
+        ("no command", "command"),
+        ("empty command", "Name the program"),
+        ("number", "command"),
+        ("pigeon", "carrier-pigeon"),
+        ("list", "map"),
+        ("nul", "NUL byte"),
+        ("variable", "A=B"),
+        ("address", "url"),
+        ("file", "neither http: nor https:"),
+        ("header", "a b"),
+        ("value", "cannot be sent"),
+    ] {
+        assert!(bad[name].contains(says), "{name}: {}", bad[name]);
+    }
+}
+
+#[test]
+fn later_sources_win_by_name() {
+    let mut servers = Servers::default();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.json"), r#"{"mcpServers": {"a": {"command": "file"}}}"#).unwrap();
+    let flag = |name: &str, command: &str| json!({"mcpServers": {name: {"command": command}}}).to_string();
+    servers.add_text(Origin::User, "settings", &flag("a", "user"), &unset);
+    servers.add_text(Origin::User, "settings", &flag("b", "user"), &unset);
+    servers.add_value("a.json", folder.path(), &unset);
+    servers.add_value(&flag("c", "flag"), folder.path(), &unset);
+    servers.add_value("missing.json", folder.path(), &unset);
+    servers.add_value("{", folder.path(), &unset);
+    servers.add_value(r#"{"servers": {}}"#, folder.path(), &unset);
+    servers.add_value(".", folder.path(), &unset);
+    assert_eq!(words(&servers), [("a", "file".to_owned()), ("b", "user".into()), ("c", "flag".into())]);
+    let says =
+        ["missing.json cannot be read", "--mcp-config: EOF", "`mcpServers` is missing", ". cannot be read"];
+    assert_eq!(servers.problems.len(), says.len());
+    for (problem, says) in servers.problems.iter().zip(says) {
+        assert!(problem.contains(says), "{problem}");
+    }
+    assert_eq!(words(&servers.strict()), [("a", "file".to_owned()), ("c", "flag".into())]);
+}
+
+#[test]
+fn variables_are_replaced_everywhere_and_a_missing_one_is_told() {
+    let variables = |name: &str| (name == "TOKEN").then(|| "secret".to_owned());
+    let mut servers = Servers::default();
+    let text = json!({"mcpServers": {
+        "a": {"command": "${BIN:-server}", "args": ["--token=${TOKEN}", "${GONE}"], "env": {"T": "${TOKEN}"}},
+        "b": {"type": "http", "url": "http://${HOST:-localhost}/${TOKEN}", "headers": {"X": "Bearer ${TOKEN}"}},
+    }});
+    servers.add_text(Origin::Project, ".mcp.json", &text.to_string(), &variables);
+    let stdio = StdioServer {
+        command: "server".into(),
+        args: vec!["--token=secret".into(), "${GONE}".into()],
+        env: BTreeMap::from([("T".into(), "secret".into())]),
+        ..StdioServer::default()
+    };
+    assert_eq!(servers.entries["a"].config, Ok(McpServerConfig::Stdio(stdio)));
+    let Ok(McpServerConfig::Http(remote)) = &servers.entries["b"].config else { panic!() };
+    assert_eq!(
+        (remote.url.as_str(), remote.headers["X"].as_str()),
+        ("http://localhost/secret", "Bearer secret")
+    );
+    assert_eq!(
+        servers.problems,
+        ["MCP server a: the variable GONE is not set. Set it, or write ${GONE:-default}."]
+    );
+}
+
+#[test]
+fn servers_of_a_project_need_approval() {
+    let text = json!({"mcpServers": {"a": {"command": "a"}, "b": {"command": "${GONE}"}}}).to_string();
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    for (title, approval, started) in [
+        ("nobody has spoken", Approval::default(), &[][..]),
+        ("all", Approval { all: true, ..Approval::default() }, &["a", "b"]),
+        ("one", Approval { enabled: names(&["b"]), ..Approval::default() }, &["b"]),
+        ("all but one", Approval { all: true, disabled: names(&["b"]), ..Approval::default() }, &["a"]),
+        (
+            "a refusal wins",
+            Approval { enabled: names(&["a"]), disabled: names(&["a"]), ..Approval::default() },
+            &[],
+        ),
+    ] {
+        let mut servers = Servers::default();
+        servers.add_project(".mcp.json", &text, &approval, &unset);
+        assert_eq!(servers.entries.keys().collect::<Vec<_>>(), started, "{title}");
+        assert_eq!(servers.problems.len(), usize::from(started.contains(&"b")), "{title}");
+    }
+}

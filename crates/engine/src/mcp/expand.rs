@@ -1,0 +1,104 @@
+//! `${VAR}` and `${VAR:-default}` in the entries of MCP servers, pure.
+
+use std::collections::BTreeSet;
+
+/// The value of a variable, if it is set.
+pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Replaces variables in texts, and remembers which were not set.
+pub(super) struct Expansion<'a> {
+    variables: Variables<'a>,
+    /// Variables that are not set and have no default. They stay in the text as they are written.
+    pub(super) missing: BTreeSet<String>,
+}
+
+impl<'a> Expansion<'a> {
+    pub(super) fn new(variables: Variables<'a>) -> Self {
+        Self { variables, missing: BTreeSet::new() }
+    }
+
+    /// Replaces the variables of one text, in place.
+    pub(super) fn of(&mut self, text: &mut String) {
+        if text.contains("${") {
+            *text = self.expanded(text);
+        }
+    }
+
+    fn expanded(&mut self, text: &str) -> String {
+        let mut whole = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find("${") {
+            whole.push_str(&rest[..at]);
+            rest = &rest[at..];
+            // One that is never closed is none.
+            let Some((written, after)) = rest[2..].split_once('}') else { break };
+            match self.value(written) {
+                Some(value) => whole.push_str(&value),
+                None => whole.push_str(&rest[..written.len() + 3]),
+            }
+            rest = after;
+        }
+        whole.push_str(rest);
+        whole
+    }
+
+    /// What stands for the words between the braces; none if they are to stay.
+    fn value(&mut self, written: &str) -> Option<String> {
+        let (name, default) = match written.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (written, None),
+        };
+        if !is_name(name) {
+            return None;
+        }
+        let set = (self.variables)(name).filter(|value| !value.is_empty() || default.is_none());
+        let value = set.or_else(|| default.map(str::to_owned));
+        if value.is_none() {
+            self.missing.insert(name.to_owned());
+        }
+        value
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let mut letters = name.bytes();
+    letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_replaced_and_the_rest_stays() {
+        let set = |name: &str| match name {
+            "A" => Some("one".to_owned()),
+            "EMPTY" => Some(String::new()),
+            "NESTED" => Some("${A}".to_owned()),
+            _ => None,
+        };
+        for (name, text, expected, missing) in [
+            ("nothing to do", "plain $A", "plain $A", None),
+            ("a variable", "x${A}y", "xoney", None),
+            ("two variables", "${A}${A}", "oneone", None),
+            ("a default that is not needed", "${A:-two}", "one", None),
+            ("a default", "${B:-two}", "two", None),
+            ("an empty default", "<${B:-}>", "<>", None),
+            ("a default with signs", "${B:-http://h:1/p?q=1}", "http://h:1/p?q=1", None),
+            ("an empty variable", "<${EMPTY}>", "<>", None),
+            ("an empty variable with a default", "${EMPTY:-d}", "d", None),
+            ("one that is not set", "a${B}b", "a${B}b", Some("B")),
+            ("what came in is not read again", "${NESTED}", "${A}", None),
+            ("never closed", "${A} ${A", "one ${A", None),
+            ("no name", "${} ${1} ${a b}", "${} ${1} ${a b}", None),
+            ("not ours", "${A%x}", "${A%x}", None),
+        ] {
+            let mut expansion = Expansion::new(&set);
+            let mut text = text.to_owned();
+            expansion.of(&mut text);
+            assert_eq!(text, expected, "{name}");
+            assert_eq!(expansion.missing.iter().next().map(String::as_str), missing, "{name}");
+        }
+    }
+}

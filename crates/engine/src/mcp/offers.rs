@@ -1,0 +1,218 @@
+//! What the servers of a session offer, all together: tools, prompts, resources, words for the model.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use rmcp::model::{
+    ClientRequest, CustomResult, JsonObject, ReadResourceRequest, ReadResourceRequestParams, ServerResult,
+};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::content::Block;
+use whimbrel_wire::control::{McpReadResourceReply, McpResourceContents};
+
+use super::connection::Caller;
+use super::fault::Fault;
+use super::listing::{self, Offer};
+use super::names;
+use super::prompts::{self, PromptCommand};
+use super::resources::{ListMcpResources, ReadMcpResource};
+use super::result::Shelf;
+use super::roster::Roster;
+use super::server::{Phase, Server};
+use super::tool::{McpTool, patience};
+use crate::tools::AnyTool;
+
+impl Roster {
+    /// The tools of all servers, in a fixed order. Those of a server that is being looked for stay, those of one that
+    /// has failed do not.
+    pub fn tools(&self) -> Vec<Arc<dyn AnyTool>> {
+        let mut tools: Vec<Arc<dyn AnyTool>> = Vec::new();
+        let mut taken = HashSet::new();
+        let mut has_resources = false;
+        for (server, prefix, offer) in self.offers() {
+            has_resources |= offer.has_resources;
+            for listed in &offer.tools {
+                let name = names::tool(&prefix, &listed.name, &mut taken);
+                let limits = self.inner().surroundings.limits;
+                tools.push(Arc::new(McpTool::new(name, prefix.clone(), &server, listed.clone(), limits)));
+            }
+        }
+        if has_resources {
+            tools.push(Arc::new(ListMcpResources(Arc::downgrade(self.inner()))));
+            tools.push(Arc::new(ReadMcpResource(Arc::downgrade(self.inner()))));
+        }
+        tools
+    }
+
+    /// What servers want the model to know, by server.
+    pub fn instructions(&self) -> Vec<(String, String)> {
+        let said = |(server, _, offer): (Arc<Server>, String, Arc<Offer>)| {
+            let text = offer.instructions.clone().filter(|text| !text.trim().is_empty())?;
+            Some((server.name.to_string(), text))
+        };
+        self.offers().into_iter().filter_map(said).collect()
+    }
+
+    /// The prompts of all servers, as commands.
+    pub fn prompts(&self) -> Vec<PromptCommand> {
+        let mut taken = HashSet::new();
+        let mut commands = Vec::new();
+        for (server, prefix, offer) in self.offers() {
+            for prompt in &offer.prompts {
+                commands.push(PromptCommand {
+                    name: names::tool(&prefix, &prompt.name, &mut taken),
+                    server: server.name.to_string(),
+                    prompt: prompt.name.clone(),
+                    description: prompt.description.clone().unwrap_or_default(),
+                    arguments: prompts::names(prompt.arguments.as_ref()),
+                });
+            }
+        }
+        commands
+    }
+
+    /// What a prompt says, given what was written after its command. Long things go below `spill`.
+    pub async fn prompt(
+        &self,
+        command: &PromptCommand,
+        written: &str,
+        spill: &Path,
+    ) -> Result<Vec<Block>, String> {
+        let server = self.find(&command.server)?;
+        let limits = self.inner().surroundings.limits;
+        let shelf = Shelf { spill: spill.to_path_buf(), limit: limits.output };
+        let asked = async {
+            let connection = server.connection().await?;
+            let patience = patience(&server.config, limits);
+            prompts::get(&connection, &command.prompt, command.fill(written), patience, shelf).await
+        };
+        asked.await.map_err(|fault| failed(&server, &fault))
+    }
+
+    /// The resources of one server or all, as hosts and models see them, and what went wrong with some.
+    pub async fn resources(&self, server: Option<&str>) -> Result<(Vec<Value>, Vec<String>), String> {
+        let servers = match server {
+            Some(name) => vec![self.find(name)?],
+            None => self
+                .offers()
+                .into_iter()
+                .filter(|(_, _, offer)| offer.has_resources)
+                .map(|(server, ..)| server)
+                .collect(),
+        };
+        let limit = self.inner().surroundings.limits.connect;
+        let asked = join_all(servers.iter().map(async |server| {
+            let connection = server.connection().await?;
+            listing::resources(&connection, limit).await
+        }));
+        let (mut resources, mut problems) = (Vec::new(), Vec::new());
+        for (server, answer) in servers.iter().zip(asked.await) {
+            match answer {
+                Ok(list) => resources.extend(list.into_iter().filter_map(|resource| {
+                    let known = serde_json::to_value(&resource).ok()?;
+                    let kept = ["uri", "name", "mimeType", "description"];
+                    let kept =
+                        kept.iter().filter_map(|key| Some(((*key).to_owned(), known.get(*key)?.clone())));
+                    let server = ("server".to_owned(), Value::from(&*server.name));
+                    Some(Value::Object(kept.chain([server]).collect()))
+                })),
+                Err(fault) => problems.push(failed(server, &fault)),
+            }
+        }
+        Ok((resources, problems))
+    }
+
+    /// What is in a resource.
+    pub async fn read_resource(&self, server: &str, uri: &str) -> Result<McpReadResourceReply, String> {
+        let server = self.find(server)?;
+        let asked = async {
+            let connection = server.connection().await?;
+            let params = ReadResourceRequestParams::new(uri);
+            let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
+            let never = CancellationToken::new();
+            let caller = Caller { tool: uri, tool_use_id: "", cancel: &never };
+            let limits = self.inner().surroundings.limits;
+            contents(connection.request(request, patience(&server.config, limits), caller).await?)
+        };
+        asked.await.map_err(|fault| failed(&server, &fault))
+    }
+
+    /// How many bytes of text a result may have.
+    pub(super) fn output_limit(&self) -> usize {
+        self.inner().surroundings.limits.output
+    }
+
+    /// The servers that can be used or are being looked for, how each stands in names, and what it offers.
+    fn offers(&self) -> Vec<(Arc<Server>, String, Arc<Offer>)> {
+        let all = self.all();
+        let prefixes = names::prefixes(all.iter().map(|(name, _)| name.as_str()));
+        let of = |server: Arc<Server>| {
+            let state = server.state();
+            match state.phase {
+                Phase::Connected(_) | Phase::Lost(_) => {
+                    let prefix = prefixes.get(&*server.name)?.clone();
+                    Some((server, prefix, state.offer))
+                }
+                Phase::Starting | Phase::Failed(_) => None,
+            }
+        };
+        self.servers().into_iter().filter_map(of).collect()
+    }
+
+    /// A server by its name, or as it stands in the names of its tools.
+    fn find(&self, name: &str) -> Result<Arc<Server>, String> {
+        let servers = self.servers();
+        let known = || servers.iter().map(|server| server.name.to_string()).collect::<Vec<_>>().join(", ");
+        let exact = servers.iter().find(|server| *server.name == *name);
+        exact
+            .or_else(|| servers.iter().find(|server| names::normal(&server.name) == name))
+            .cloned()
+            .ok_or_else(|| format!("Server not found: {name}. There are: {}.", known()))
+    }
+}
+
+fn failed(server: &Server, fault: &Fault) -> String {
+    format!("MCP server {}: {fault}", server.name)
+}
+
+fn contents(result: ServerResult) -> Result<McpReadResourceReply, Fault> {
+    let value = match result {
+        ServerResult::ReadResourceResult(result) => serde_json::to_value(result.contents).ok(),
+        ServerResult::CustomResult(CustomResult(mut value)) => value.get_mut("contents").map(Value::take),
+        _ => None,
+    };
+    let Some(Value::Array(parts)) = value else { return Err(Fault::Nonsense("this is no resource.".into())) };
+    let parts = parts.into_iter().filter_map(|part| serde_json::from_value::<McpResourceContents>(part).ok());
+    Ok(McpReadResourceReply { contents: parts.collect() })
+}
+
+impl Roster {
+    /// Calls a tool by its whole name, as a host may do beside the conversation. The answer is the server's own.
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: JsonObject,
+        cancel: &CancellationToken,
+    ) -> Result<Value, String> {
+        let mut taken = HashSet::new();
+        let mut all = self.offers().into_iter().flat_map(|(server, prefix, offer)| {
+            let names = offer
+                .tools
+                .iter()
+                .map(|listed| (names::tool(&prefix, &listed.name, &mut taken), listed.name.clone()));
+            names.map(|(whole, name)| (whole, name, Arc::clone(&server))).collect::<Vec<_>>()
+        });
+        let found = all.find(|(whole, ..)| whole == tool);
+        let (_, name, server) = found.ok_or_else(|| format!("Tool not found: {tool}"))?;
+        let asked = async {
+            let connection = server.connection().await?;
+            let patience = patience(&server.config, self.inner().surroundings.limits);
+            super::tool::call_tool(&connection, &name, arguments, patience, "", cancel).await
+        };
+        let result = asked.await.map_err(|fault| failed(&server, &fault))?;
+        serde_json::to_value(result).map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,111 @@
+//! Prompts of servers, as commands that a person can give.
+
+use rmcp::model::{
+    ClientRequest, CustomResult, GetPromptRequest, GetPromptRequestParams, JsonObject, PromptArgument,
+    ServerResult,
+};
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::content::Block;
+
+use super::connection::{Caller, Connection, Patience};
+use super::fault::Fault;
+use super::result::{Shelf, blocks};
+
+/// A prompt of a server, as a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptCommand {
+    /// The command: `mcp__server__prompt`.
+    pub name: String,
+    /// The server.
+    pub server: String,
+    /// The prompt's name there.
+    pub prompt: String,
+    /// What it is for.
+    pub description: String,
+    /// The names of what it wants to know.
+    pub arguments: Vec<String>,
+}
+
+impl PromptCommand {
+    /// What is to be written after the command.
+    pub fn argument_hint(&self) -> String {
+        self.arguments.iter().map(|name| format!("[{name}]")).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What a person wrote after the command, by argument: one word each, and the last takes the rest.
+    pub(super) fn fill(&self, written: &str) -> JsonObject {
+        let mut rest = written.trim();
+        let mut filled = JsonObject::new();
+        for (number, name) in self.arguments.iter().enumerate() {
+            if rest.is_empty() {
+                break;
+            }
+            let is_last = number + 1 == self.arguments.len();
+            let end = if is_last { rest.len() } else { rest.find(char::is_whitespace).unwrap_or(rest.len()) };
+            filled.insert(name.clone(), rest[..end].into());
+            rest = rest[end..].trim_start();
+        }
+        filled
+    }
+}
+
+/// The names of what a prompt wants to know.
+pub(super) fn names(arguments: Option<&Vec<PromptArgument>>) -> Vec<String> {
+    arguments.into_iter().flatten().map(|argument| argument.name.clone()).collect()
+}
+
+/// Asks a server for a prompt.
+pub(super) async fn get(
+    connection: &Connection,
+    prompt: &str,
+    arguments: JsonObject,
+    patience: Patience,
+    shelf: Shelf,
+) -> Result<Vec<Block>, Fault> {
+    let mut params = GetPromptRequestParams::new(prompt);
+    params.arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
+    let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
+    let never = CancellationToken::new();
+    let result = connection
+        .request(request, patience, Caller { tool: prompt, tool_use_id: "", cancel: &never })
+        .await?;
+    match result {
+        ServerResult::GetPromptResult(result) => {
+            let content = result.messages.into_iter().map(|message| message.content).collect();
+            Ok(blocks(content, shelf).await)
+        }
+        ServerResult::CustomResult(CustomResult(value)) => {
+            Err(Fault::Nonsense(format!("this is no prompt: {:.200}", value.to_string())))
+        }
+        _ => Err(Fault::Nonsense("this is no prompt.".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn words_go_to_arguments_in_order() {
+        let command = |arguments: &[&str]| PromptCommand {
+            name: "mcp__s__p".into(),
+            server: "s".into(),
+            prompt: "p".into(),
+            description: String::new(),
+            arguments: arguments.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        for (names, written, expected) in [
+            (&[][..], "what else", json!({})),
+            (&["who"], "Zed", json!({"who": "Zed"})),
+            (&["who"], "  Zed and others ", json!({"who": "Zed and others"})),
+            (&["a", "b"], "1 2 3", json!({"a": "1", "b": "2 3"})),
+            (&["a", "b"], "1", json!({"a": "1"})),
+            (&["a"], "", json!({})),
+        ] {
+            assert_eq!(Value::Object(command(names).fill(written)), expected, "{written}");
+        }
+        assert_eq!(command(&["a", "b"]).argument_hint(), "[a] [b]");
+    }
+}

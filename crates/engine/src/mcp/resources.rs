@@ -1,0 +1,134 @@
+//! The tools by which a model finds and reads resources of servers.
+
+use std::path::Path;
+use std::sync::Weak;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use whimbrel_wire::control::McpResourceContents;
+
+use super::result::{Shelf, long_text, save};
+use super::roster::{Inner, Roster};
+use crate::files;
+use crate::tools::{Call, Done, Example, Output, Tool, Touches, Trouble};
+
+/// Lists resources.
+pub(super) struct ListMcpResources(pub(super) Weak<Inner>);
+
+/// Reads one.
+pub(super) struct ReadMcpResource(pub(super) Weak<Inner>);
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct ListInput {
+    /// Only those of this server.
+    #[serde(default)]
+    server: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct ReadInput {
+    /// The server.
+    server: String,
+    /// The resource.
+    uri: String,
+}
+
+impl Tool for ListMcpResources {
+    type Input = ListInput;
+
+    const NAME: &'static str = "ListMcpResourcesTool";
+    const ALIASES: &'static [&'static str] = &["ListMcpResources"];
+    const DESCRIPTION: &'static str = "Lists what MCP servers have to read, each with its server and uri.";
+
+    fn touches(_: &ListInput) -> Touches {
+        Touches::Network
+    }
+
+    async fn run(&self, input: ListInput, call: Call) -> Output {
+        let roster = roster(&self.0)?;
+        let listing = roster.resources(input.server.as_deref());
+        let listed = call.cancel.run_until_cancelled(listing).await.ok_or_else(interrupted)?;
+        let (resources, problems) = listed.map_err(Trouble::Refused)?;
+        let mut text = match resources.as_slice() {
+            [] => "There are no resources. Servers may still have tools.".to_owned(),
+            resources => Value::from(resources.to_vec()).to_string(),
+        };
+        problems.iter().for_each(|problem| text += &format!("\n{problem}"));
+        let text = long_text(text, &shelf(&call, &roster)).await;
+        Ok(Done::text(text, resources.into()))
+    }
+
+    fn examples() -> Vec<Example> {
+        Vec::new()
+    }
+}
+
+impl Tool for ReadMcpResource {
+    type Input = ReadInput;
+
+    const NAME: &'static str = "ReadMcpResourceTool";
+    const ALIASES: &'static [&'static str] = &["ReadMcpResource"];
+    const DESCRIPTION: &'static str = "Reads a resource of an MCP server. Bytes are saved to a file.";
+
+    fn touches(_: &ReadInput) -> Touches {
+        Touches::Network
+    }
+
+    async fn run(&self, input: ReadInput, call: Call) -> Output {
+        let roster = roster(&self.0)?;
+        let reading = roster.read_resource(&input.server, &input.uri);
+        let read = call.cancel.run_until_cancelled(reading).await.ok_or_else(interrupted)?;
+        let contents = read.map_err(Trouble::Failed)?.contents;
+        let shelf = shelf(&call, &roster);
+        let spill = shelf.spill.clone();
+        let meta =
+            files::aside(move || contents.into_iter().map(|part| told(part, &spill)).collect::<Vec<_>>());
+        let meta =
+            meta.await.map_err(|error| Trouble::Failed(format!("The resource cannot be read: {error}.")))?;
+        let meta = json!({"contents": meta});
+        Ok(Done::text(long_text(meta.to_string(), &shelf).await, meta))
+    }
+
+    fn examples() -> Vec<Example> {
+        Vec::new()
+    }
+}
+
+fn roster(weak: &Weak<Inner>) -> Result<Roster, Trouble> {
+    let gone = || Trouble::Failed("The MCP servers of this session have been ended.".into());
+    weak.upgrade().map(Roster::from).ok_or_else(gone)
+}
+
+fn interrupted() -> Trouble {
+    Trouble::Failed("The call was interrupted.".into())
+}
+
+fn shelf(call: &Call, roster: &Roster) -> Shelf {
+    Shelf { spill: call.workspace.spill().to_path_buf(), limit: roster.output_limit() }
+}
+
+/// A part of a resource as the model reads it: bytes are put into a file.
+fn told(part: McpResourceContents, spill: &Path) -> Value {
+    let McpResourceContents { uri, mime_type, text, blob, .. } = part;
+    let mut told = json!({"uri": uri});
+    if let Some(kind) = &mime_type {
+        told["mimeType"] = kind.as_str().into();
+    }
+    if let Some(text) = text {
+        told["text"] = text.into();
+    }
+    if let Some(blob) = blob {
+        let bytes = BASE64_STANDARD.decode(blob.trim()).map_err(|error| format!("it is no base64: {error}"));
+        let kind = mime_type.as_deref().unwrap_or_default();
+        match bytes.and_then(|bytes| save(spill, &bytes, kind)) {
+            Ok((path, _)) => told["blobSavedTo"] = path.display().to_string().into(),
+            Err(problem) => told["text"] = format!("[bytes that cannot be read: {problem}]").into(),
+        }
+    }
+    told
+}

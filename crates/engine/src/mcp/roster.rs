@@ -1,0 +1,307 @@
+//! All servers of a session: started side by side, switched on and off, replaced, ended. When the last handle is
+//! dropped, every server is ended.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::join_all;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
+use whimbrel_wire::RawJson;
+use whimbrel_wire::control::{McpMessageReply, McpSetServersReply};
+use whimbrel_wire::options::McpServerConfig;
+
+use super::config::{Entry, Origin, Servers, checked};
+use super::expand::Expansion;
+use super::pool::Pool;
+use super::server::{Phase, Server};
+use super::surroundings::Surroundings;
+
+/// The servers of a session. Cheap to clone.
+#[derive(Clone)]
+pub struct Roster(Arc<Inner>);
+
+/// What the handles share.
+pub(super) struct Inner {
+    pub(super) surroundings: Surroundings,
+    pool: Option<Pool>,
+    slots: Mutex<BTreeMap<String, Slot>>,
+    /// Counts the changes of whatever can be seen from outside.
+    version: watch::Sender<u64>,
+}
+
+/// The place of one server.
+#[derive(Clone)]
+pub(super) struct Slot {
+    pub(super) entry: Entry,
+    /// Whether the host manages it: then it goes when the host no longer names it.
+    managed: bool,
+    pub(super) life: Life,
+}
+
+/// Whether a server is there.
+#[derive(Clone)]
+pub(super) enum Life {
+    /// It is.
+    On(
+        Arc<Server>,
+        #[expect(dead_code, reason = "held so that changes are told")] Arc<AbortOnDropHandle<()>>,
+    ),
+    /// It is switched off.
+    Off,
+    /// Its entry is bad, and why.
+    Bad(String),
+}
+
+/// Whether a server is to be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Switch {
+    /// Yes.
+    On,
+    /// No.
+    Off,
+}
+
+impl Switch {
+    /// As a host writes it.
+    pub fn of(enabled: bool) -> Self {
+        if enabled { Self::On } else { Self::Off }
+    }
+}
+
+impl From<Arc<Inner>> for Roster {
+    fn from(inner: Arc<Inner>) -> Self {
+        Self(inner)
+    }
+}
+
+impl Roster {
+    /// Starts all servers, side by side, and waits for none.
+    pub fn start(servers: Servers, surroundings: Surroundings) -> Self {
+        Self::start_in(servers, surroundings, None)
+    }
+
+    /// The same, with servers that other sessions of the process use too.
+    pub fn start_shared(servers: Servers, surroundings: Surroundings, pool: Pool) -> Self {
+        Self::start_in(servers, surroundings, Some(pool))
+    }
+
+    fn start_in(servers: Servers, surroundings: Surroundings, pool: Option<Pool>) -> Self {
+        let inner = Inner { surroundings, pool, slots: Mutex::default(), version: watch::Sender::default() };
+        let roster = Self(Arc::new(inner));
+        roster.add(servers);
+        roster
+    }
+
+    /// Starts further servers, and waits for none. A name that is there already keeps its server, so that a host may
+    /// declare one in two ways.
+    pub fn add(&self, servers: Servers) {
+        for (name, entry) in servers.entries {
+            if !self.slots().contains_key(&name) {
+                self.put(name, entry);
+            }
+        }
+    }
+
+    /// Waits until every server has been tried to connect to, but not longer than `limit`.
+    pub async fn ready(&self, limit: Duration) {
+        let servers = self.servers();
+        let settled = join_all(servers.iter().map(|server| server.settled()));
+        let _ = timeout(limit, settled).await;
+    }
+
+    /// Counts the changes of servers, tools and prompts.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.0.version.subscribe()
+    }
+
+    /// Whether there are no servers at all.
+    pub fn is_empty(&self) -> bool {
+        self.slots().is_empty()
+    }
+
+    /// Connects to a server anew, and waits for it. A server that was switched off is switched on.
+    pub async fn reconnect(&self, name: &str) -> Result<(), String> {
+        let server = match self.slot(name)?.life {
+            Life::On(server, _) => server,
+            Life::Off => return self.toggle(name, Switch::On).await,
+            Life::Bad(problem) => return Err(format!("MCP server {name}: {problem}")),
+        };
+        server.reconnect().await.map_err(|fault| format!("MCP server {name}: {fault}"))
+    }
+
+    /// Switches a server on or off. One that is switched off is ended; one that is switched on is not waited for.
+    pub async fn toggle(&self, name: &str, switch: Switch) -> Result<(), String> {
+        let slot = self.slot(name)?;
+        match (slot.life, switch) {
+            (Life::Bad(problem), Switch::On) => return Err(format!("MCP server {name}: {problem}")),
+            (Life::On(..), Switch::On) | (Life::Off, Switch::Off) => {}
+            (Life::Off, Switch::On) => {
+                self.slots().remove(name);
+                self.put(name.to_owned(), slot.entry);
+            }
+            (life @ (Life::On(..) | Life::Bad(_)), Switch::Off) => {
+                if let Some(slot) = self.slots().get_mut(name) {
+                    slot.life = Life::Off;
+                }
+                self.changed();
+                end(life).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Uses these servers instead of those that the host has set before. Servers of the settings stay, unless they are
+    /// named here. New programs and addresses are waited for; a server in the host's own process is not, for the host
+    /// waits for us.
+    pub async fn set_servers(&self, servers: &BTreeMap<String, McpServerConfig>) -> McpSetServersReply {
+        let mut reply = McpSetServersReply::default();
+        let gone: Vec<String> = {
+            let slots = self.slots();
+            let omitted = |(name, slot): &(&String, &Slot)| slot.managed && !servers.contains_key(*name);
+            slots.iter().filter(omitted).map(|(name, _)| name.clone()).collect()
+        };
+        for name in gone {
+            self.remove(&name).await;
+            reply.removed.push(name);
+        }
+        for (name, config) in servers {
+            let variable = |name: &str| self.0.surroundings.environment.get(name).cloned();
+            let config = checked(config.clone(), &mut Expansion::new(&variable));
+            if let Some(slot) = self.slots().get_mut(name).filter(|slot| slot.entry.config == config) {
+                slot.managed = true;
+                continue;
+            }
+            self.remove(name).await;
+            match &config {
+                Ok(_) => reply.added.push(name.clone()),
+                Err(problem) => {
+                    reply.errors.insert(name.clone(), problem.clone());
+                }
+            }
+            self.put(name.clone(), Entry { origin: Origin::Dynamic, config });
+            if let Some(slot) = self.slots().get_mut(name) {
+                slot.managed = true;
+            }
+        }
+        self.add_faults(&mut reply).await;
+        reply
+    }
+
+    async fn add_faults(&self, reply: &mut McpSetServersReply) {
+        let hosted = |server: &Arc<Server>| matches!(server.config, McpServerConfig::Sdk(_));
+        let new = |server: &Arc<Server>| reply.added.iter().any(|name| **name == *server.name);
+        let awaited = self.servers().into_iter().filter(|server| !hosted(server) && new(server));
+        let settled = join_all(awaited.map(async |server| (server.name.to_string(), server.settled().await)));
+        for (name, state) in settled.await {
+            if let Phase::Failed(fault) = state.phase {
+                reply.errors.insert(name, fault.to_string());
+            }
+        }
+    }
+
+    /// Takes what a server in the host's process says by itself. Should that be a question, our answer goes to the host
+    /// as a message of its own.
+    pub fn hosted_message(&self, name: &str, message: &RawJson) -> Result<McpMessageReply, String> {
+        let Life::On(server, _) = self.slot(name)?.life else { return Err(not_found(name)) };
+        if !server.hear(message) {
+            return Err(format!(
+                "MCP server {name}: this message cannot be read, or the server is not connected."
+            ));
+        }
+        let done = serde_json::json!({"jsonrpc": "2.0", "id": 0, "result": {}});
+        let mcp_response = RawJson::of(&done).map_err(|error| error.to_string())?;
+        Ok(McpMessageReply { mcp_response })
+    }
+
+    /// Ends all servers, and waits until they are gone. Servers that others use live on.
+    pub async fn close(&self) {
+        let slots = std::mem::take(&mut *self.slots());
+        self.changed();
+        join_all(slots.into_values().map(|slot| end(slot.life))).await;
+    }
+
+    async fn remove(&self, name: &str) {
+        let slot = self.slots().remove(name);
+        if let Some(slot) = slot {
+            self.changed();
+            end(slot.life).await;
+        }
+    }
+
+    fn put(&self, name: String, entry: Entry) {
+        let managed = matches!(entry.config, Ok(McpServerConfig::Sdk(_)));
+        let life = match &entry.config {
+            Err(problem) => Life::Bad(problem.clone()),
+            Ok(config) => {
+                let server = self.server(&name, config);
+                let watcher = tokio::spawn(pass_on(server.changes(), self.0.version.clone()));
+                Life::On(server, Arc::new(AbortOnDropHandle::new(watcher)))
+            }
+        };
+        self.slots().insert(name, Slot { entry, managed, life });
+        self.changed();
+    }
+
+    fn server(&self, name: &str, config: &McpServerConfig) -> Arc<Server> {
+        match (&self.0.pool, config) {
+            (Some(pool), McpServerConfig::Stdio(_) | McpServerConfig::Sse(_) | McpServerConfig::Http(_)) => {
+                pool.server(name, config, &self.0.surroundings)
+            }
+            (_, config) => Arc::new(Server::start(name, config.clone(), self.0.surroundings.clone())),
+        }
+    }
+
+    pub(super) fn inner(&self) -> &Arc<Inner> {
+        &self.0
+    }
+
+    /// All places, in the order of their names.
+    pub(super) fn all(&self) -> Vec<(String, Slot)> {
+        self.slots().iter().map(|(name, slot)| (name.clone(), slot.clone())).collect()
+    }
+
+    /// All servers that are switched on.
+    pub(super) fn servers(&self) -> Vec<Arc<Server>> {
+        let on = |slot: &Slot| match &slot.life {
+            Life::On(server, _) => Some(Arc::clone(server)),
+            Life::Off | Life::Bad(_) => None,
+        };
+        self.slots().values().filter_map(on).collect()
+    }
+
+    fn slot(&self, name: &str) -> Result<Slot, String> {
+        self.slots().get(name).cloned().ok_or_else(|| not_found(name))
+    }
+
+    fn changed(&self) {
+        self.0.version.send_modify(|version| *version += 1);
+    }
+
+    /// A slot is put in or taken out whole; a panic elsewhere cannot leave one half changed.
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<String, Slot>> {
+        self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn not_found(name: &str) -> String {
+    format!("Server not found: {name}")
+}
+
+/// Ends a server, unless others use it.
+async fn end(life: Life) {
+    if let Life::On(server, _) = life
+        && let Some(server) = Arc::into_inner(server)
+    {
+        server.close().await;
+    }
+}
+
+/// Counts the changes of one server.
+async fn pass_on<T>(mut changes: watch::Receiver<T>, version: watch::Sender<u64>) {
+    while changes.changed().await.is_ok() {
+        version.send_modify(|version| *version += 1);
+    }
+}

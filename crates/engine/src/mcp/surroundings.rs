@@ -1,0 +1,100 @@
+//! What a session lends to its servers: a place, an environment, ways out, and a person to ask.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use whimbrel_models::http::Door;
+use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
+
+use super::limits::Limits;
+use crate::ask::Ask;
+
+/// Puts a server's question to the person.
+pub type Elicit = Arc<dyn Fn(Elicitation) -> BoxFuture<'static, ElicitationReply> + Send + Sync>;
+
+/// Hears how far a call has come.
+pub type Tell = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// How far a call has come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    /// The server.
+    pub server: String,
+    /// Its tool.
+    pub tool: String,
+    /// The call.
+    pub tool_use_id: String,
+    /// How much is done.
+    pub progress: f64,
+    /// How much there is to do, if the server knows.
+    pub total: Option<f64>,
+    /// What the server says about it.
+    pub message: Option<String>,
+}
+
+/// What servers are given.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// The folder that programs are started in.
+    pub cwd: PathBuf,
+    /// The variables that programs see, and that limits are read from.
+    pub environment: BTreeMap<String, String>,
+    /// The folders that a server is told the session works in.
+    pub roots: Vec<PathBuf>,
+    /// The way to the network.
+    pub door: Door,
+    /// The way to a host that runs servers itself.
+    pub ask: Option<Ask>,
+    /// Whoever answers questions of servers; none: they may not ask.
+    pub elicit: Option<Elicit>,
+    /// Whoever hears of progress.
+    pub tell: Option<Tell>,
+    /// Limits of time and size.
+    pub limits: Limits,
+}
+
+impl Surroundings {
+    /// Servers that work in a folder, with nobody to ask.
+    pub fn new(cwd: PathBuf, environment: BTreeMap<String, String>) -> Self {
+        let variable = |name: &str| environment.get(name).cloned();
+        Self {
+            roots: vec![cwd.clone()],
+            door: Door::from_env(variable),
+            ask: None,
+            elicit: None,
+            tell: None,
+            limits: Limits::from_env(&variable),
+            cwd,
+            environment,
+        }
+    }
+
+    /// The same, with a host that runs servers of its own and answers their questions.
+    pub fn with_host(self, ask: Ask) -> Self {
+        let elicit = elicit_by(ask.clone());
+        Self { ask: Some(ask), elicit: Some(elicit), ..self }
+    }
+}
+
+impl fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Surroundings")
+            .field("cwd", &self.cwd)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Puts questions to the host. One that cannot answer them has, as it were, gone away.
+pub fn elicit_by(ask: Ask) -> Elicit {
+    Arc::new(move |question| {
+        let ask = ask.clone();
+        Box::pin(async move {
+            let gone = ElicitationReply { action: ElicitationAction::Cancel, content: None };
+            ask.ask(question).await.unwrap_or(gone)
+        })
+    })
+}

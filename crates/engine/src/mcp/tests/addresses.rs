@@ -1,0 +1,293 @@
+//! Servers at an address.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::stage::{LONG, Stage};
+use super::web::{Heard, Reply, Web, answer, event, stream};
+use crate::mcp::{Limits, Surroundings};
+
+/// Answers as a small server does.
+fn usual(heard: &Heard) -> Reply {
+    match (heard.method.as_str(), answer(&heard.body)) {
+        ("POST", Some(answer)) => Reply::json(&answer).with("mcp-session-id", "session-1"),
+        ("POST", None) => Reply::status(202),
+        _ => Reply::status(405),
+    }
+}
+
+async fn at(web: &Web) -> Stage {
+    let headers = json!({"Authorization": "Bearer secret"});
+    Stage::of(json!({"web": {"type": "http", "url": web.url("/mcp"), "headers": headers}})).await
+}
+
+#[tokio::test]
+async fn a_server_is_reached_by_streamable_http() {
+    let web = Web::new(usual).await;
+    let stage = at(&web).await;
+    assert_eq!(stage.state("web"), ("connected".into(), String::new()));
+    assert_eq!(stage.says("mcp__web__go", json!({"a": 1})).await, r#"did {"a":1}"#);
+    stage.roster.close().await;
+    let heard = web.heard();
+    assert!(
+        heard
+            .iter()
+            .all(|request| request.headers["authorization"] == "Bearer secret" && request.path == "/mcp")
+    );
+    let call = heard.iter().find(|request| request.asks() == "tools/call").unwrap();
+    assert_eq!(call.headers["mcp-session-id"], "session-1");
+    assert_eq!(call.headers["mcp-protocol-version"], "2025-06-18");
+    assert!(
+        call.headers["accept"].contains("text/event-stream")
+            && call.headers["user-agent"].starts_with("whimbrel/")
+    );
+    // The session is given back.
+    let last = heard.last().unwrap();
+    assert_eq!((last.method.as_str(), last.headers["mcp-session-id"].as_str()), ("DELETE", "session-1"));
+}
+
+#[tokio::test]
+async fn answers_may_come_as_events() {
+    let web = Web::new(|heard| match (heard.method.as_str(), answer(&heard.body)) {
+        ("POST", Some(answer)) => {
+            let ping = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}});
+            Reply::events(stream(&[": hello\n\n".into(), event(&ping), event(&answer)]).1)
+        }
+        ("POST", None) => Reply::status(202),
+        _ => Reply::status(405),
+    })
+    .await;
+    let stage = at(&web).await;
+    assert_eq!(stage.says("mcp__web__go", json!({})).await, "did {}");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_wants_a_login_is_shown_as_such() {
+    for kind in ["http", "sse"] {
+        let web = Web::new(|_| Reply::status(401).with("www-authenticate", "Bearer")).await;
+        let stage = Stage::of(json!({"web": {"type": kind, "url": web.url("/")}})).await;
+        let (state, error) = stage.state("web");
+        assert_eq!(state, "needs-auth", "{kind}");
+        assert!(error.contains("HTTP 401") && error.contains("Put a token into its `headers`"), "{error}");
+        assert_eq!(web.heard().len(), 1, "{kind}");
+        stage.roster.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_the_server_has_forgotten_is_begun_again_once() {
+    let sessions = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&sessions);
+    let web = Web::new(move |heard| {
+        let Some(answer) = answer(&heard.body) else {
+            return Reply::status(if heard.method == "POST" { 202 } else { 405 });
+        };
+        if heard.asks() == "initialize" {
+            let session = count.fetch_add(1, Ordering::SeqCst) + 1;
+            return Reply::json(&answer).with("mcp-session-id", session.to_string());
+        }
+        // Each session is lost with its first call, and that is told in two ways.
+        match (heard.asks(), heard.headers["mcp-session-id"].as_str()) {
+            ("tools/call", "1") => Reply::status(404),
+            ("tools/call", "2") if heard.body["params"]["arguments"]["second"] == true => {
+                Reply::json(&nameless("Bad Request: No valid session ID provided")).but(400)
+            }
+            _ => Reply::json(&answer),
+        }
+    })
+    .await;
+    let stage = at(&web).await;
+    assert_eq!(stage.says("mcp__web__go", json!({})).await, "did {}");
+    assert_eq!(sessions.load(Ordering::SeqCst), 2);
+    assert_eq!(stage.says("mcp__web__go", json!({"second": true})).await, r#"did {"second":true}"#);
+    assert_eq!(sessions.load(Ordering::SeqCst), 3);
+    stage.roster.close().await;
+}
+
+/// An error that does not say what it is about.
+fn nameless(message: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": message}})
+}
+
+#[tokio::test]
+async fn an_error_that_names_no_request_ends_the_call_all_the_same() {
+    for status in [200, 400, 500] {
+        let web = Web::new(move |heard| match heard.asks() {
+            "tools/call" => Reply::json(&nameless("not today")).but(status),
+            _ => usual(heard),
+        })
+        .await;
+        let stage = at(&web).await;
+        let said = tokio::time::timeout(LONG, stage.says("mcp__web__go", json!({}))).await.unwrap();
+        assert_eq!(said, "error: not today", "{status}");
+        stage.roster.close().await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_is_an_error() {
+    let web = Web::new(|heard| match heard.asks() {
+        "tools/call" => Reply::json(&json!({})).saying(&" ".repeat(40 << 20)),
+        _ => usual(heard),
+    })
+    .await;
+    let stage = at(&web).await;
+    let said = stage.says("mcp__web__go", json!({})).await;
+    assert!(said.starts_with("error: MCP server web: "), "{said}");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed_and_the_token_stays_here() {
+    let elsewhere = Web::new(usual).await;
+    let there = elsewhere.url("/taken?token=x");
+    let web = Web::new(move |_| Reply::status(307).with("location", there.clone())).await;
+    let stage = at(&web).await;
+    let (state, error) = stage.state("web");
+    assert_eq!(state, "failed");
+    assert!(error.contains("HTTP 307") && error.contains("/taken.") && !error.contains("token=x"), "{error}");
+    assert!(elsewhere.heard().is_empty());
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn what_is_no_server_is_told() {
+    type Answers = fn(&Heard) -> Reply;
+    let cases: [(&str, Answers, &str); 4] = [
+        (
+            "a page",
+            |_| Reply::status(200).with("content-type", "text/html").saying("<html>"),
+            "text/html, which is neither",
+        ),
+        (
+            "an error",
+            |_| Reply::status(500).saying("out of order"),
+            "HTTP 500 Internal Server Error: out of order",
+        ),
+        ("nothing there", |_| Reply::status(404).saying("no such page"), "HTTP 404 Not Found: no such page"),
+        ("other JSON", |_| Reply::json(&json!({"hello": 1})), "no JSON-RPC message: {\"hello\":1}"),
+    ];
+    for (name, answers, says) in cases {
+        let web = Web::new(answers).await;
+        let stage = at(&web).await;
+        let (state, error) = stage.state("web");
+        assert!(state == "failed" && error.contains(says), "{name}: {state} {error}");
+        stage.roster.close().await;
+    }
+    let closed = Web::new(usual).await.url("/");
+    let stage =
+        Stage::of(json!({"web": {"type": "http", "url": closed}, "old": {"type": "sse", "url": closed}}))
+            .await;
+    for name in ["web", "old"] {
+        assert!(stage.state(name).1.starts_with("Could not connect to 127.0.0.1"), "{:?}", stage.state(name));
+    }
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_falls_silent_is_given_up_and_told() {
+    let web =
+        Web::new(|heard| if heard.asks() == "tools/call" { Reply::silence() } else { usual(heard) }).await;
+    let entry = json!({"web": {"type": "http", "url": web.url("/")}});
+    let stage = Stage::with(entry, |surroundings| Surroundings {
+        limits: Limits { silence: Duration::from_millis(300), ..surroundings.limits },
+        ..surroundings
+    })
+    .await;
+    let said = stage.says("mcp__web__go", json!({})).await;
+    assert_eq!(said, "error: MCP server web: it did not answer within 300 ms.");
+    let told = async {
+        while web.asked().last().unwrap() != "notifications/cancelled" {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(LONG, told).await.unwrap();
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_an_error() {
+    let web = Web::new(|heard| {
+        if heard.asks() == "tools/call" {
+            Reply::events(stream(&[": almost\n\n".into(), "data: {\"jsonrpc\":".into()]).1)
+        } else {
+            usual(heard)
+        }
+    })
+    .await;
+    let stage = at(&web).await;
+    let said = tokio::time::timeout(LONG, stage.says("mcp__web__go", json!({}))).await.unwrap();
+    assert!(said.starts_with("error: "), "{said}");
+    stage.roster.close().await;
+}
+
+/// The older way: what is posted is answered in the stream.
+struct Old {
+    web: Web,
+    stream: Arc<Mutex<Option<UnboundedSender<String>>>>,
+}
+
+impl Old {
+    async fn new(endpoint: &'static str) -> Self {
+        let open = Arc::new(Mutex::new(None::<UnboundedSender<String>>));
+        let kept = Arc::clone(&open);
+        let web = Web::new(move |heard| {
+            if heard.method == "GET" {
+                let (sender, events) = stream(&[format!("event: endpoint\ndata: {endpoint}\n\n")]);
+                *kept.lock().unwrap() = Some(sender);
+                return Reply::events(events);
+            }
+            if let (Some(answer), Some(sender)) = (answer(&heard.body), &*kept.lock().unwrap()) {
+                let _ = sender.send(event(&answer));
+            }
+            Reply::status(202).saying("Accepted")
+        })
+        .await;
+        Self { web, stream: open }
+    }
+
+    async fn stage(&self) -> Stage {
+        let headers = json!({"X-Key": "secret"});
+        Stage::of(json!({"old": {"type": "sse", "url": self.web.url("/a/sse"), "headers": headers}})).await
+    }
+}
+
+#[tokio::test]
+async fn a_server_is_reached_the_older_way() {
+    let old = Old::new("messages?session=1").await;
+    let stage = old.stage().await;
+    assert_eq!(stage.state("old"), ("connected".into(), String::new()));
+    assert_eq!(stage.says("mcp__old__go", json!({"a": 2})).await, r#"did {"a":2}"#);
+    assert_eq!(old.web.asked(), ["initialize", "notifications/initialized", "tools/list", "tools/call"]);
+    let heard = old.web.heard();
+    assert!(heard.iter().all(|request| request.headers["x-key"] == "secret"));
+    assert!(heard.iter().skip(1).all(|request| request.path == "/a/messages?session=1"));
+    // The stream is cut: the server is lost, looked for, and found again.
+    old.stream.lock().unwrap().take();
+    let streams = || old.web.heard().iter().filter(|request| request.method == "GET").count();
+    stage.comes_true(|stage| streams() == 2 && stage.state("old").0 == "connected").await;
+    assert_eq!(stage.says("mcp__old__go", json!({})).await, "did {}");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn messages_are_not_sent_to_another_server() {
+    let old = Old::new("http://127.0.0.1:9/messages").await;
+    let stage = old.stage().await;
+    let (state, error) = stage.state("old");
+    assert_eq!(state, "failed");
+    assert_eq!(error, "it wants messages sent to http://127.0.0.1:9, which is another server.");
+    assert_eq!(old.web.asked(), Vec::<String>::new());
+    stage.roster.close().await;
+    let page = Web::new(|_| Reply::status(200).with("content-type", "text/html").saying("<html>")).await;
+    let stage = Stage::of(json!({"old": {"type": "sse", "url": page.url("/")}})).await;
+    assert!(stage.state("old").1.contains("text/html instead of events: <html>"), "{:?}", stage.state("old"));
+    let status: Value = serde_json::to_value(stage.roster.status()).unwrap();
+    assert_eq!(status[0]["config"]["url"], page.url("/"));
+    stage.roster.close().await;
+}

@@ -1,0 +1,238 @@
+//! Calls to a server that behaves well.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::FutureExt;
+use serde_json::{Map, Value, json};
+use whimbrel_wire::content::ResultContent;
+use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
+
+use super::player;
+use super::stage::Stage;
+use crate::mcp::{Limits, Surroundings};
+use crate::tasks::tests::pid_from;
+use crate::tools::{Touches, Trouble};
+
+#[tokio::test]
+async fn tools_are_listed_over_all_pages_and_called() {
+    let stage = Stage::player().await;
+    let names = stage.names();
+    assert_eq!(names[..3], ["mcp__play__echo", "mcp__play__env", "mcp__play__boom"]);
+    assert_eq!(names[names.len() - 2..], ["ListMcpResourcesTool", "ReadMcpResourceTool"]);
+    assert_eq!(names.len(), 15);
+    let done = stage.run("mcp__play__echo", json!({"word": "hey"})).await.unwrap();
+    let blocks = json!([{"type": "text", "text": "echo:hey"}]);
+    assert_eq!(done.meta, blocks);
+    assert!(matches!(done.content, ResultContent::Blocks(_)));
+    let boom = stage.run("mcp__play__boom", json!({})).await;
+    assert_eq!(boom, Err(Trouble::Failed("boom happened".into())));
+    // What the model fills in may be nothing, but not anything.
+    assert_eq!(stage.says("mcp__play__echo", Value::Null).await, "echo:");
+    let refused = stage.tool("mcp__play__echo").touches(&json!([1]));
+    assert!(matches!(refused, Err(Trouble::Refused(_))));
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn a_tool_is_what_its_server_says() {
+    let stage = Stage::player().await;
+    let echo = stage.tool("mcp__play__echo");
+    let spec = echo.spec();
+    assert_eq!((spec.name.as_str(), spec.description.as_str()), ("mcp__play__echo", "The tool echo"));
+    assert_eq!(
+        spec.input_schema.as_str(),
+        r#"{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}"#
+    );
+    assert_eq!(echo.touches(&json!({"word": "a"})), Ok(Touches::Reads(Vec::new())));
+    assert_eq!(stage.tool("mcp__play__env").touches(&json!({})), Ok(Touches::Runs));
+    assert_eq!((echo.server(), echo.needs_person()), (Some("play"), false));
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn a_program_has_the_sessions_environment_and_its_own() {
+    let mut entry = player::entry();
+    entry["env"]["OWN"] = "own".into();
+    entry["env"]["BOTH"] = "own".into();
+    let stage = Stage::with(json!({"play": entry}), |mut surroundings| {
+        for name in ["SESSION", "BOTH"] {
+            surroundings.environment.insert(name.into(), "session".into());
+        }
+        surroundings
+    })
+    .await;
+    for (name, value) in [("OWN", "own"), ("SESSION", "session"), ("BOTH", "own"), ("HOME", "")] {
+        let said = stage.says("mcp__play__env", json!({"word": name})).await;
+        assert_eq!(said.replace("(no output)", ""), value, "{name}");
+    }
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn a_call_tells_whose_it_is_and_how_far_it_has_come() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&told);
+    let stage = Stage::with(json!({"play": player::entry()}), |surroundings| Surroundings {
+        tell: Some(Arc::new(move |progress| hears.lock().unwrap().push(progress))),
+        ..surroundings
+    })
+    .await;
+    let meta: Value = serde_json::from_str(&stage.says("mcp__play__meta", json!({})).await).unwrap();
+    assert_eq!(meta["claudecode/toolUseId"], "toolu_1");
+    assert!(meta["progressToken"].is_number());
+    assert_eq!(stage.says("mcp__play__work", json!({})).await, "worked");
+    stage.roster.close().await;
+    let told = told.lock().unwrap();
+    // The very last may come after the answer.
+    assert!(told.len() >= 2, "{told:?}");
+    assert_eq!(
+        (told[0].progress, told[0].total, told[0].message.as_deref()),
+        (1.0, Some(3.0), Some("at it"))
+    );
+    assert_eq!((told[0].tool.as_str(), told[0].tool_use_id.as_str()), ("work", "toolu_1"));
+}
+
+#[tokio::test]
+async fn a_call_that_nobody_wants_any_more_is_cancelled_there_too() {
+    for way in ["token", "drop"] {
+        let stage = Stage::player().await;
+        let tool = stage.tool("mcp__play__wait");
+        let mut call = std::pin::pin!(tool.run(json!({}), stage.call()));
+        let began = stage.folder().join("waiting");
+        while !began.exists() {
+            assert!(tokio::time::timeout(Duration::from_millis(5), &mut call).await.is_err(), "{way}");
+        }
+        if way == "token" {
+            stage.cancel.cancel();
+            let ended = call.await;
+            assert_eq!(ended, Err(Trouble::Failed("MCP server play: the call was cancelled.".into())));
+        } else {
+            call.set(Box::pin(std::future::pending()));
+        }
+        stage.written("cancelled").await;
+        if way == "drop" {
+            assert_eq!(stage.says("mcp__play__echo", json!({"word": "still"})).await, "echo:still");
+        }
+        stage.roster.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_takes_too_long_is_given_up_and_cancelled() {
+    let mut entry = player::entry();
+    entry["timeout"] = 300.into();
+    let stage = Stage::of(json!({"play": entry})).await;
+    let said = stage.says("mcp__play__wait", json!({})).await;
+    assert_eq!(said, "error: MCP server play: it did not answer within 300 ms.");
+    stage.written("cancelled").await;
+    assert_eq!(stage.says("mcp__play__echo", json!({"word": "x"})).await, "echo:x");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn a_server_may_ask_the_person_if_there_is_one() {
+    let asked = Arc::new(Mutex::new(Vec::<Elicitation>::new()));
+    let hears = Arc::clone(&asked);
+    let content = Map::from_iter([("name".to_owned(), json!("Zed"))]);
+    let stage = Stage::with(json!({"play": player::entry()}), |surroundings| Surroundings {
+        elicit: Some(Arc::new(move |question| {
+            hears.lock().unwrap().push(question);
+            let content = Some(content.clone());
+            async move { ElicitationReply { action: ElicitationAction::Accept, content } }.boxed()
+        })),
+        ..surroundings
+    })
+    .await;
+    let answer: Value = serde_json::from_str(&stage.says("mcp__play__ask", json!({})).await).unwrap();
+    assert_eq!(answer, json!({"action": "accept", "content": {"name": "Zed"}}));
+    let question = asked.lock().unwrap().pop().unwrap();
+    assert_eq!((question.mcp_server_name.as_str(), question.message.as_str()), ("play", "Who are you?"));
+    assert_eq!(question.mode.as_deref(), Some("form"));
+    assert_eq!(question.requested_schema.unwrap()["properties"]["name"]["type"], "string");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn what_we_do_not_offer_is_refused_with_an_error() {
+    let stage = Stage::player().await;
+    let sample = stage.says("mcp__play__sample", json!({})).await;
+    assert!(sample.contains("-32601") && sample.contains("does not offer sampling"), "{sample}");
+    let ask = stage.says("mcp__play__ask", json!({})).await;
+    assert!(ask.contains("-32601") && ask.contains("nobody to ask"), "{ask}");
+    let roots = stage.says("mcp__play__roots", json!({})).await;
+    assert!(roots.contains(&format!("file://{}", stage.folder().display())), "{roots}");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn a_tool_that_is_new_is_noticed() {
+    let stage = Stage::player().await;
+    assert!(!stage.names().contains(&"mcp__play__grown".to_owned()));
+    assert_eq!(stage.says("mcp__play__grow", json!({})).await, "grown");
+    stage.comes_true(|stage| stage.names().contains(&"mcp__play__grown".to_owned())).await;
+    assert_eq!(stage.says("mcp__play__grown", json!({})).await, "I am new");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn resources_are_listed_and_read() {
+    let stage = Stage::player().await;
+    let listed = stage.run("ListMcpResourcesTool", json!({})).await.unwrap();
+    let one = json!({"uri": "play://one", "name": "one", "mimeType": "text/plain", "server": "play"});
+    assert_eq!(listed.meta[0], one);
+    assert_eq!(listed.meta.as_array().unwrap().len(), 2);
+    let said = stage.says("ListMcpResourcesTool", json!({"server": "play"})).await;
+    assert_eq!(serde_json::from_str::<Value>(&said).unwrap(), listed.meta);
+    let unknown = stage.says("ListMcpResourcesTool", json!({"server": "other"})).await;
+    assert!(unknown.contains("Server not found: other. There are: play."), "{unknown}");
+    let read =
+        stage.run("ReadMcpResourceTool", json!({"server": "play", "uri": "play://one"})).await.unwrap();
+    let contents =
+        json!({"contents": [{"uri": "play://one", "mimeType": "text/plain", "text": "the first"}]});
+    assert_eq!(read.meta, contents);
+    let bytes =
+        stage.run("ReadMcpResourceTool", json!({"server": "play", "uri": "play://bytes"})).await.unwrap();
+    let saved = bytes.meta["contents"][0]["blobSavedTo"].as_str().unwrap();
+    assert_eq!(std::fs::read(saved).unwrap(), [1, 2, 3]);
+    let missing = stage.says("ReadMcpResourceTool", json!({"server": "play", "uri": "play://no"})).await;
+    assert!(missing.contains("there is no play://no"), "{missing}");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn prompts_are_commands() {
+    let stage = Stage::player().await;
+    let commands = stage.roster.prompts();
+    let hello = &commands[0];
+    assert_eq!((hello.name.as_str(), hello.description.as_str()), ("mcp__play__hello", "says hello"));
+    for (written, says) in [("Zed", "Hello Zed"), ("", "Hello nobody")] {
+        let blocks = stage.roster.prompt(hello, written, stage.folder()).await.unwrap();
+        assert_eq!(serde_json::to_value(blocks).unwrap(), json!([{"type": "text", "text": says}]));
+    }
+    assert_eq!(stage.roster.instructions(), [("play".to_owned(), "Play fair.".to_owned())]);
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn long_results_are_cut_and_kept() {
+    let stage = Stage::with(json!({"play": player::entry()}), |surroundings| Surroundings {
+        limits: Limits { output: 40_000, ..surroundings.limits },
+        ..surroundings
+    })
+    .await;
+    let short = stage.says("mcp__play__flood", json!({"bytes": 40_000})).await;
+    assert_eq!(short.len(), 40_000);
+    let long = stage.says("mcp__play__flood", json!({"bytes": 3_000_000})).await;
+    assert!(long.len() < 20_000 && long.contains("<persisted-output>\n3.0 MB of output"), "{long}");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn what_a_server_leaves_behind_ends_with_it() {
+    let stage = Stage::player().await;
+    stage.says("mcp__play__daemon", json!({})).await;
+    let daemon = pid_from(&stage.folder().join("daemon")).await;
+    stage.roster.close().await;
+    assert!(crate::tasks::tests::gone(daemon).await);
+}

@@ -1,0 +1,187 @@
+//! Servers that do what they should not.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::player;
+use super::scripts::{ONE, bare, says, server};
+use super::stage::{LONG, Stage};
+use crate::mcp::{Limits, Surroundings};
+use crate::tasks::tests::{gone, pid_from};
+use crate::tools::Call;
+
+#[tokio::test]
+async fn one_that_ends_at_once_is_tried_a_few_times_and_the_others_do_not_mind() {
+    let broken = bare("echo start >> starts; echo broken >&2; exit 3");
+    let stage = Stage::of(json!({"broken": broken, "play": player::entry()})).await;
+    assert_eq!(
+        stage.state("broken"),
+        ("failed".into(), "its program ended with exit code 3. It said: broken".into())
+    );
+    assert_eq!(stage.says("mcp__play__echo", json!({"word": "fine"})).await, "echo:fine");
+    let starts = || std::fs::read_to_string(stage.folder().join("starts")).unwrap().lines().count();
+    stage.comes_true(|_| starts() == 4).await;
+    stage.roster.close().await;
+    assert_eq!(starts(), 4);
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_is_not_tried_again() {
+    let entries = json!({
+        "missing": {"command": "no-such-program-at-all"},
+        "folder": {"command": "/"},
+    });
+    let stage = Stage::of(entries).await;
+    let (state, error) = stage.state("missing");
+    assert_eq!(state, "failed");
+    assert!(error.starts_with("its program was not found. It said:"), "{error}");
+    let (state, error) = stage.state("folder");
+    assert_eq!(state, "failed");
+    assert!(error.starts_with("its program cannot be run. It said:"), "{error}");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn one_that_never_answers_is_given_up_and_ended() {
+    let silent = bare("echo $$ > pid; exec sleep 300");
+    let stage = Stage::beginning(&json!({"silent": silent}), |surroundings| Surroundings {
+        limits: Limits { connect: Duration::from_millis(500), ..surroundings.limits },
+        ..surroundings
+    });
+    let pid = pid_from(&stage.folder().join("pid")).await;
+    stage.becomes("silent", "failed").await;
+    assert_eq!(stage.state("silent").1, "it did not answer within 500 ms.");
+    assert!(gone(pid).await);
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn one_that_is_slow_keeps_nobody_waiting() {
+    let stage = Stage::beginning(&json!({"silent": bare("sleep 300"), "play": player::entry()}), |it| it);
+    stage.becomes("play", "connected").await;
+    assert_eq!(stage.state("silent").0, "pending");
+    stage.roster.ready(Duration::from_millis(10)).await;
+    assert_eq!(stage.says("mcp__play__echo", json!({"word": "a"})).await, "echo:a");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn noise_is_skipped() {
+    let call = format!("echo 'calling {{'; echo; echo '{{\"level\":\"info\"}}'; {}; echo done", says("ok"));
+    let list = format!("echo Starting...; {ONE}");
+    let stage = Stage::of(json!({"noisy": server(&list, &call)})).await;
+    for _ in 0..3 {
+        assert_eq!(stage.says("mcp__noisy__go", json!({})).await, "ok");
+    }
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn a_line_without_end_ends_the_server() {
+    let call = "head -c 40000000 /dev/zero | tr '\\0' x";
+    let stage = Stage::of(json!({"endless": server(ONE, call)})).await;
+    let said = stage.says("mcp__endless__go", json!({})).await;
+    assert_eq!(said, "error: MCP server endless: it sent more than 33.6 MB in one line and was ended.");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn answers_that_nobody_asked_for_are_ignored() {
+    let wrong = r#"printf '{"jsonrpc":"2.0","id":9999,"result":{"content":[]}}\n{"jsonrpc":"2.0","id":"x","error":{"code":1,"message":"no"}}\n'"#;
+    let right = says("right");
+    let stage = Stage::of(json!({"s": server(ONE, &format!("{wrong}; {right}; {right}"))})).await;
+    for _ in 0..3 {
+        assert_eq!(stage.says("mcp__s__go", json!({})).await, "right");
+    }
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_after_the_call_was_cancelled_is_ignored() {
+    // The first call is answered once its cancellation is heard.
+    let call = format!(
+        "if test -e begun; then {}; else echo > begun; read -r cancellation; {}; echo > answered; fi",
+        says("in time"),
+        says("too late")
+    );
+    let stage = Stage::of(json!({"s": server(ONE, &call)})).await;
+    let tool = stage.tool("mcp__s__go");
+    let (ended, ()) = tokio::join!(tool.run(json!({}), stage.call()), async {
+        stage.written("begun").await;
+        stage.cancel.cancel();
+    });
+    assert_eq!(ended.unwrap_err().reason(), "MCP server s: the call was cancelled.");
+    stage.written("answered").await;
+    let again = Call { cancel: CancellationToken::new(), ..stage.call() };
+    let done = tokio::time::timeout(LONG, tool.run(json!({}), again)).await.unwrap().unwrap();
+    assert_eq!(done.meta[0]["text"], "in time");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_is_an_error_at_once() {
+    let deep = r#"{ printf '{"jsonrpc":"2.0","id":%s,"result":{"content":' "$id"; head -c 100000 /dev/zero | tr '\0' '['; head -c 100000 /dev/zero | tr '\0' ']'; echo '}}'; }"#;
+    let stage = Stage::of(json!({"deep": server(ONE, deep)})).await;
+    let said = stage.says("mcp__deep__go", json!({})).await;
+    assert!(said.starts_with("error: the answer cannot be read: recursion limit exceeded"), "{said}");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn thousands_of_tools_and_strange_ones_are_bounded() {
+    let strange = r##"{"name":"a.b","inputSchema":{"type":"object"}},{"name":"a_b","inputSchema":{"type":"object"}},{"name":"self","inputSchema":{"type":"object","properties":{"me":{"$ref":"#"}},"required":["me"]}},{"name":"bad","inputSchema":{"type":"object","properties":{"a b":{}}}},{"name":7},"##;
+    let list = format!(
+        r#"{{ printf '{{"jsonrpc":"2.0","id":%s,"result":{{"tools":[{strange}' "$id"; seq -f '{{"name":"t%g","inputSchema":{{"type":"object"}}}},' 5000 | tr -d '\n'; printf '{{"name":"last","inputSchema":{{"type":"object"}}}}],"nextCursor":"again"}}}}\n'; }}"#
+    );
+    let stage = Stage::of(json!({"many": server(&list, &says("ok"))})).await;
+    assert_eq!(stage.state("many"), ("connected".into(), String::new()));
+    let names = stage.names();
+    assert_eq!(names[..3], ["mcp__many__a_b", "mcp__many__a_b_2", "mcp__many__self"]);
+    assert_eq!(names.len(), 999);
+    let notes = stage.roster.notes().join("\n");
+    for says in ["more than 1000 tools", "1 of its tools cannot be read", "bad is left out"] {
+        assert!(notes.contains(says), "{notes}");
+    }
+    // Each name means the tool that it was made of.
+    assert_eq!(stage.says("mcp__many__a_b_2", json!({})).await, "ok");
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn a_list_that_begins_again_and_again_ends() {
+    let list = r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"go","inputSchema":{"type":"object"}}],"nextCursor":"same"}}\n' "$id""#;
+    let stage = Stage::of(json!({"round": server(list, &says("ok"))})).await;
+    assert_eq!(stage.names(), ["mcp__round__go", "mcp__round__go_2"]);
+    stage.roster.close().await;
+}
+
+#[tokio::test]
+async fn one_that_does_not_read_keeps_nobody() {
+    let mut deaf = server(ONE, "exec sleep 300");
+    deaf["timeout"] = 400.into();
+    let stage = Stage::of(json!({"deaf": deaf})).await;
+    let large = json!({"text": "x".repeat(3_000_000)});
+    let (first, second) =
+        tokio::join!(stage.says("mcp__deaf__go", large.clone()), stage.says("mcp__deaf__go", large));
+    for said in [first, second] {
+        assert_eq!(said, "error: MCP server deaf: it did not answer within 400 ms.");
+    }
+    tokio::time::timeout(LONG, stage.roster.close()).await.unwrap();
+}
+
+#[tokio::test]
+async fn one_that_refuses_to_begin_is_quoted() {
+    let refuses = bare(
+        r#"read -r line; echo '{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"no licence"}}'; sleep 300"#,
+    );
+    let stage = Stage::of(json!({"no": refuses})).await;
+    assert_eq!(stage.state("no"), ("failed".into(), "it refused to begin: no licence".into()));
+    let wrong = bare(r#"read -r line; echo '{"jsonrpc":"2.0","id":0,"result":{"hello":true}}'; sleep 300"#);
+    let stage = Stage::of(json!({"no": wrong})).await;
+    assert!(stage.state("no").1.contains("no answer to `initialize`"), "{:?}", stage.state("no"));
+    let value: Value = serde_json::to_value(stage.roster.status()).unwrap();
+    assert_eq!(value[0]["status"], "failed");
+    stage.roster.close().await;
+}

@@ -1,0 +1,282 @@
+//! A server at an address, by streamable HTTP. The protocol is rmcp's; every request goes through the engine's own door
+//! to the network, which follows no redirect and so takes no token elsewhere.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::stream::{BoxStream, StreamExt};
+use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{HeaderName, HeaderValue, Method};
+use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpClientTransportConfig,
+    StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+use whimbrel_models::Fault as HttpFault;
+use whimbrel_models::http::{Door, Response, Url};
+
+use super::address::Address;
+use super::bounded::Bounded;
+use super::fate::Fate;
+use super::message::{Heard, read};
+use crate::mcp::fault::Fault;
+use crate::mcp::limits;
+
+type Failure = StreamableHttpError<HttpFault>;
+type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+const EVENTS: &str = "text/event-stream";
+const JSON: &str = "application/json";
+/// How much of an error page is told.
+const SHOWN: usize = 300;
+
+/// The transport: rmcp's protocol over our door.
+pub(super) type Http = StreamableHttpClientTransport<HttpClient>;
+
+/// Makes the transport. Nothing is sent yet.
+pub(super) fn transport(address: Address, door: Door, fate: Fate) -> Http {
+    let config = StreamableHttpClientTransportConfig::with_uri(address.url.as_str());
+    let config = config.max_sse_event_size(limits::MESSAGE).reinit_on_expired_session(true);
+    StreamableHttpClientTransport::with_client(HttpClient { address: Arc::new(address), door, fate }, config)
+}
+
+/// Sends what rmcp wants sent.
+#[derive(Clone)]
+pub(super) struct HttpClient {
+    address: Arc<Address>,
+    door: Door,
+    fate: Fate,
+}
+
+impl HttpClient {
+    async fn send(
+        &self,
+        method: Method,
+        more: HashMap<HeaderName, HeaderValue>,
+        session: Option<&str>,
+        body: Vec<u8>,
+    ) -> Result<Response, Failure> {
+        let mut headers = self.address.headers.clone();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        headers.extend(more);
+        if let Some(session) = session.and_then(|session| HeaderValue::from_str(session).ok()) {
+            headers.insert(SESSION, session);
+        }
+        let answer = self.door.request(method, self.address.url.clone(), headers, body).await;
+        let answer = answer.map_err(|fault| self.failed(StreamableHttpError::Client(fault)))?;
+        if answer.status == 401 {
+            let challenge = answer.headers.get(WWW_AUTHENTICATE);
+            let challenge = challenge.and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+            return Err(self.failed(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge))));
+        }
+        Ok(answer)
+    }
+
+    /// An answer that is a failure by its status.
+    async fn refused(&self, answer: Response) -> Failure {
+        let (status, name) = (answer.status, answer.status_text());
+        let to = answer.header("location").map(str::to_owned);
+        let page = answer.beginning(SHOWN).await;
+        let text = match (status, to) {
+            (300..400, Some(to)) => format!(
+                "it answered HTTP {status}: it is now at {}. Redirects are not followed; name that address.",
+                without_secrets(&to)
+            ),
+            _ => format!("it answered HTTP {status} {name}: {}", String::from_utf8_lossy(&page).trim()),
+        };
+        self.failed(StreamableHttpError::UnexpectedServerResponse(text.into()))
+    }
+
+    /// Notes a failure, which rmcp does not always tell.
+    fn failed(&self, failure: Failure) -> Failure {
+        self.fate.note(fault(&failure));
+        failure
+    }
+
+    async fn post(
+        &self,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        headers: HashMap<HeaderName, HeaderValue>,
+        event_limit: usize,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let asked = match &message {
+            ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
+        let answer =
+            self.send(Method::POST, headers, session.as_deref(), serde_json::to_vec(&message)?).await?;
+        let session_now = answer.header(SESSION.as_str()).map(str::to_owned);
+        match (answer.status, answer.media_type().as_deref()) {
+            (202 | 204, _) => Ok(StreamableHttpPostResponse::Accepted),
+            (404, _) if session.is_some() => Err(StreamableHttpError::SessionExpired),
+            (200..300, Some(EVENTS)) => {
+                Ok(StreamableHttpPostResponse::Sse(events(answer, event_limit), session_now))
+            }
+            (200..300, _) if asked.is_none() => Ok(StreamableHttpPostResponse::Accepted),
+            (200..300, Some(JSON)) => {
+                let body = answer.whole(limits::MESSAGE).await.map_err(StreamableHttpError::Client)?;
+                Ok(StreamableHttpPostResponse::Json(single(&body, asked)?, session_now))
+            }
+            (200..300, other) => {
+                Err(self.failed(StreamableHttpError::UnexpectedContentType(other.map(str::to_owned))))
+            }
+            // An error of the protocol may come with an error of HTTP.
+            (400.., Some(JSON)) if asked.is_some() => {
+                let (status, body) = (answer.status, answer.beginning(limits::DESCRIPTION).await);
+                match single(&body, asked) {
+                    Ok(ServerJsonRpcMessage::Error(error))
+                        if status == 400 && session.is_some() && has_forgotten_us(&error.error.message) =>
+                    {
+                        Err(StreamableHttpError::SessionExpired)
+                    }
+                    Ok(error @ ServerJsonRpcMessage::Error(_)) => {
+                        Ok(StreamableHttpPostResponse::Json(error, session_now))
+                    }
+                    _ => Err(self.failed(StreamableHttpError::UnexpectedServerResponse(
+                        format!("it answered HTTP {status}: {}", shown(&body)).into(),
+                    ))),
+                }
+            }
+            _ => Err(self.refused(answer).await),
+        }
+    }
+
+    async fn stream(
+        &self,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        mut headers: HashMap<HeaderName, HeaderValue>,
+        event_limit: usize,
+    ) -> Result<Events, Failure> {
+        if let Some(last) = last.and_then(|last| HeaderValue::from_str(&last).ok()) {
+            headers.insert(LAST_EVENT, last);
+        }
+        let answer = self.send(Method::GET, headers, session.as_deref(), Vec::new()).await?;
+        match (answer.status, answer.media_type().as_deref()) {
+            (200..300, Some(EVENTS)) => Ok(events(answer, event_limit)),
+            // Some servers have no such stream and say so in another way.
+            (400..500, _) | (200..300, _) => Err(StreamableHttpError::ServerDoesNotSupportSse),
+            _ => Err(self.refused(answer).await),
+        }
+    }
+}
+
+impl StreamableHttpClient for HttpClient {
+    type Error = HttpFault;
+
+    async fn post_message(
+        &self,
+        _: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        self.post(message, session, headers, limits::MESSAGE).await
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        _: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+        event_limit: usize,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        self.post(message, session, headers, event_limit).await
+    }
+
+    async fn delete_session(
+        &self,
+        _: Arc<str>,
+        session: Arc<str>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failure> {
+        // A server that keeps its session is not our trouble.
+        self.send(Method::DELETE, headers, Some(&session), Vec::new()).await.map(drop)
+    }
+
+    async fn get_stream(
+        &self,
+        _: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Events, Failure> {
+        self.stream(session, last, headers, limits::MESSAGE).await
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        _: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+        event_limit: usize,
+    ) -> Result<Events, Failure> {
+        self.stream(session, last, headers, event_limit).await
+    }
+}
+
+fn events(answer: Response, limit: usize) -> Events {
+    SseStream::from_bytes_stream(Bounded::new(answer.chunks(), limit)).boxed()
+}
+
+/// Whether an error is about the session. Servers should say so by HTTP 404, but some of the most copied examples do it
+/// by 400 and words.
+fn has_forgotten_us(error: &str) -> bool {
+    error.to_ascii_lowercase().contains("session")
+}
+
+/// A body that is one message. An error that does not say what it is about is the answer to what was asked.
+fn single(body: &[u8], asked: Option<RequestId>) -> Result<ServerJsonRpcMessage, Failure> {
+    let message = match read(body) {
+        Heard::Messages(messages) => messages.into_iter().next(),
+        Heard::Noise => None,
+    };
+    let unreadable = || format!("its answer is no JSON-RPC message: {}", shown(body));
+    match message {
+        Some(ServerJsonRpcMessage::Error(mut error)) => {
+            error.id = error.id.or(asked);
+            Ok(ServerJsonRpcMessage::Error(error))
+        }
+        Some(message) => Ok(message),
+        None => Err(StreamableHttpError::UnexpectedServerResponse(unreadable().into())),
+    }
+}
+
+fn shown(body: &[u8]) -> String {
+    String::from_utf8_lossy(&body[..body.len().min(SHOWN)]).trim().to_owned()
+}
+
+/// An address without what may be secret in it.
+fn without_secrets(address: &str) -> String {
+    match Url::parse(address) {
+        Ok(url) => format!("{}{}", url.origin().ascii_serialization(), url.path()),
+        Err(_) => address.split(['?', '#']).next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// What a failure of the transport means to us.
+pub(super) fn fault(failure: &Failure) -> Fault {
+    match failure {
+        StreamableHttpError::AuthRequired(_) => Fault::NeedsAuth("it answered HTTP 401.".into()),
+        StreamableHttpError::Client(fault) => Fault::Gone(fault.message.clone()),
+        StreamableHttpError::UnexpectedServerResponse(text) => Fault::Gone(text.to_string()),
+        StreamableHttpError::UnexpectedContentType(kind) => Fault::Gone(format!(
+            "it answered with {}, which is neither JSON nor events. Is this the address of an MCP server?",
+            kind.as_deref().unwrap_or("something")
+        )),
+        other => Fault::Gone(format!("{other}.")),
+    }
+}

@@ -1,0 +1,122 @@
+//! Bytes as messages of a server. What is no message is noise; an answer that cannot be read is an error of the request
+//! that it answers, so that nobody waits for it.
+
+use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// What a piece of text turned out to be.
+#[derive(Debug)]
+pub(super) enum Heard {
+    /// Messages, in order; more than one if they came as a batch.
+    Messages(Vec<ServerJsonRpcMessage>),
+    /// Nothing that we know.
+    Noise,
+}
+
+/// As much of a message as tells whose answer it is.
+#[derive(Deserialize)]
+struct Envelope {
+    id: Option<RequestId>,
+    method: Option<serde::de::IgnoredAny>,
+}
+
+/// Reads a text.
+pub(super) fn read(text: &[u8]) -> Heard {
+    let text = text.trim_ascii();
+    match text.first() {
+        Some(b'{') => one(text).map_or(Heard::Noise, |message| Heard::Messages(vec![message])),
+        Some(b'[') => match serde_json::from_slice::<Vec<&RawValue>>(text) {
+            Ok(batch) => {
+                Heard::Messages(batch.iter().filter_map(|one_of| one(one_of.get().as_bytes())).collect())
+            }
+            Err(_) => Heard::Noise,
+        },
+        _ => Heard::Noise,
+    }
+}
+
+fn one(text: &[u8]) -> Option<ServerJsonRpcMessage> {
+    match serde_json::from_slice(text) {
+        Ok(message) => Some(message),
+        Err(error) => {
+            let envelope: Envelope = serde_json::from_slice(text).ok()?;
+            match (envelope.id, envelope.method) {
+                (Some(id), None) => Some(unreadable(id, &error.to_string())),
+                _ => None,
+            }
+        }
+    }
+}
+
+/// An answer that could not be read, as an error.
+pub(super) fn unreadable(id: RequestId, why: &str) -> ServerJsonRpcMessage {
+    failed(id, format!("the answer cannot be read: {why}"))
+}
+
+/// An error of our own making, as the answer to a request.
+pub(super) fn failed(id: RequestId, why: String) -> ServerJsonRpcMessage {
+    ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, why, None), Some(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{JsonRpcMessage, ServerResult};
+
+    use super::*;
+
+    fn kinds(text: &str) -> Vec<String> {
+        let Heard::Messages(messages) = read(text.as_bytes()) else { return vec!["noise".into()] };
+        let kind = |message: &ServerJsonRpcMessage| match message {
+            JsonRpcMessage::Request(request) => format!("request {}", request.id),
+            JsonRpcMessage::Response(response) => match &response.result {
+                ServerResult::CallToolResult(_) => format!("call {}", response.id),
+                ServerResult::CustomResult(_) => format!("custom {}", response.id),
+                _ => format!("response {}", response.id),
+            },
+            JsonRpcMessage::Notification(_) => "notification".into(),
+            JsonRpcMessage::Error(error) => format!("error {:?}: {}", error.id, error.error.message),
+        };
+        messages.iter().map(kind).collect()
+    }
+
+    #[test]
+    fn noise_is_told_from_messages() {
+        let deep = format!(r#"{{"jsonrpc":"2.0","id":3,"result":{}{}}}"#, "[".repeat(500), "]".repeat(500));
+        for (name, text, expected) in [
+            ("nothing", "", "noise"),
+            ("words", "Server listening on stdio", "noise"),
+            ("other JSON", "17", "noise"),
+            ("an object of something else", r#"{"level":"info","msg":"up"}"#, "noise"),
+            ("half a message", r#"{"jsonrpc":"2.0","id":1,"#, "noise"),
+            ("an answer", r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#, "call 1"),
+            (
+                "with spaces around",
+                "  {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[]}}\r",
+                "call 1",
+            ),
+            (
+                "a strange answer",
+                r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"smell"}]}}"#,
+                "custom 1",
+            ),
+            (
+                "a notification",
+                r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
+                "notification",
+            ),
+            (
+                "an unknown notification",
+                r#"{"jsonrpc":"2.0","method":"notifications/new","params":{"a":1}}"#,
+                "notification",
+            ),
+            ("a request", r#"{"jsonrpc":"2.0","id":"x","method":"ping"}"#, "request x"),
+            ("too deep", &deep, "error Some(Number(3)): the answer cannot be read: recursion limit exceeded"),
+        ] {
+            let kinds = kinds(text);
+            assert!(kinds[0].starts_with(expected) && kinds.len() == 1, "{name}: {kinds:?}");
+        }
+        let batch = r#"[{"jsonrpc":"2.0","id":1,"result":{"content":[]}}, 3, {"jsonrpc":"2.0","id":"p","method":"ping"}]"#;
+        assert_eq!(kinds(batch), ["call 1", "request p"]);
+    }
+}
