@@ -25,6 +25,7 @@ pub mod agents;
 pub mod ask;
 pub mod clock;
 pub mod commands;
+mod compare;
 pub mod consult;
 pub mod context;
 mod control;

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use similar::TextDiff;
-
 use crate::files::{Kind, Spot, Stamp};
+use crate::tools::patch;
 use crate::workspace::{Seen, Workspace};
 
 /// Larger files are only said to have changed.
@@ -57,7 +56,7 @@ fn describe(path: &Path, before: Option<&str>, after: Option<&str>) -> Option<St
     if before == after {
         return None;
     }
-    let mut diff = TextDiff::from_lines(before, after).unified_diff().context_radius(1).to_string();
+    let mut diff: String = patch::hunks(before, after).iter().map(ToString::to_string).collect();
     if let Some((cut, _)) = diff.char_indices().nth(SHOWN) {
         diff.truncate(cut);
         diff.push_str("\n(and more)");

@@ -13,8 +13,8 @@ use super::encoding::{Decoded, encode};
 use super::patch::{self, shorten};
 use super::target::{self, Site, Standing, Target};
 use super::{Call, Done, Example, Output, Tool, Touches, Trouble, fault, lenient};
-use crate::files;
 use crate::workspace::Workspace;
+use crate::{compare, files};
 
 /// The tool.
 pub(super) struct Edit;
@@ -281,12 +281,10 @@ fn hint(text: &str, old: &str) -> String {
 /// The line most like the first one that was looked for.
 fn nearest(lines: &[&str], wanted: &str) -> String {
     let short = |line: &str| line.len() <= 200;
-    let candidates: Vec<&str> =
-        lines.iter().map(|line| line.trim()).filter(|line| short(line)).take(5_000).collect();
-    let found =
-        if short(wanted) { similar::get_close_matches(wanted, &candidates, 1, 0.6) } else { Vec::new() };
-    let Some(found) = found.first() else { return String::new() };
-    let number = lines.iter().position(|line| line.trim() == *found).unwrap_or_default() + 1;
+    let candidates = lines.iter().map(|line| line.trim()).filter(|line| short(line)).take(5_000);
+    let found = if short(wanted) { compare::nearest(wanted, candidates) } else { None };
+    let Some(found) = found else { return String::new() };
+    let number = lines.iter().position(|line| line.trim() == found).unwrap_or_default() + 1;
     format!(" The nearest line is {number}: {}", shorten(found, 200))
 }
 

@@ -17,7 +17,7 @@ mod glob;
 mod grep;
 mod lenient;
 mod notebook_edit;
-mod patch;
+pub(crate) mod patch;
 mod read;
 #[cfg(test)]
 mod swapped;

@@ -1,17 +1,18 @@
 //! What a change of a text looks like: hunks for the host, a few numbered lines for the model.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
-use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
+use similar::{DiffOp, DiffTag, group_diff_ops};
 
-use crate::clock;
+use crate::{clock, compare};
 
 /// One changed place with the lines around it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Hunk {
+pub(crate) struct Hunk {
     /// The first line in the old text, from 1.
     old_start: usize,
     /// How many lines of the old text.
@@ -65,13 +66,13 @@ fn count(bytes: &[u8], such: impl Fn(u8) -> bool) -> usize {
 }
 
 /// The changes that lead from one text to another. What goes beyond [`LIMIT`] is left out.
-pub(super) fn hunks(old: &str, new: &str) -> Vec<Hunk> {
+pub(crate) fn hunks(old: &str, new: &str) -> Vec<Hunk> {
     let (head, tail) = unchanged(old, new);
     let first = newlines(&old.as_bytes()[..head]) + 1;
     let old: Vec<&str> = old[head..old.len() - tail].split_inclusive('\n').collect();
     let new: Vec<&str> = new[head..new.len() - tail].split_inclusive('\n').collect();
     let deadline = clock::monotonic() + PATIENCE;
-    let changes = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(deadline));
+    let changes = compare::changes(&old, &new, deadline);
     let mut room = LIMIT;
     group_diff_ops(changes, CONTEXT)
         .iter()
@@ -84,6 +85,15 @@ pub(super) fn hunks(old: &str, new: &str) -> Vec<Hunk> {
             fits
         })
         .collect()
+}
+
+/// As in a patch.
+impl fmt::Display for Hunk {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { old_start, old_lines, new_start, new_lines, lines } = self;
+        writeln!(out, "@@ -{old_start},{old_lines} +{new_start},{new_lines} @@")?;
+        lines.iter().try_for_each(|line| writeln!(out, "{line}"))
+    }
 }
 
 fn hunk(changes: &[DiffOp], old: &[&str], new: &[&str], first: usize) -> Hunk {

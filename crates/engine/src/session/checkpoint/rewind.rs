@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
+use similar::DiffTag;
 
 use super::history::{Past, State, nanoseconds};
 use super::{Checkpoints, copies};
-use crate::clock;
 use crate::files::{self, Kind, Stamp};
 use crate::permission::paths;
+use crate::{clock, compare};
 
 /// How long lines are compared, for all files together; after that the rest of a file counts as changed.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -147,7 +147,7 @@ fn take(step: &Step, place: &Path) -> std::io::Result<()> {
 fn changed_lines(from: &[u8], to: &[u8], deadline: Instant) -> (usize, usize) {
     let lines = |bytes| <[u8]>::split_inclusive(bytes, |byte| *byte == b'\n').collect::<Vec<_>>();
     let (from, to) = (lines(from), lines(to));
-    let changes = capture_diff_slices_deadline(Algorithm::Myers, &from, &to, Some(deadline));
+    let changes = compare::changes(&from, &to, deadline);
     let changes = changes.iter().filter(|change| change.tag() != DiffTag::Equal);
     changes.fold((0, 0), |(came, went), change| {
         (came + change.new_range().len(), went + change.old_range().len())

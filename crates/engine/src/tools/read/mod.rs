@@ -18,6 +18,7 @@ use super::encoding::{self, Encoding};
 use super::fault::{self, not_a_file, unreadable};
 use super::target::{self, Site};
 use super::{Call, Example, Output, Tool, Touches, Trouble, lenient};
+use crate::compare;
 use crate::files::{self, Kind, Spot, Stamp};
 use crate::workspace::Workspace;
 
@@ -218,8 +219,7 @@ fn missing(site: &Site, workspace: &Workspace) -> String {
         format!("File does not exist: {}. The current folder is {}{gone}.", path.display(), cwd.display());
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return text };
     let names = site.spot().names(2000);
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    match similar::get_close_matches(&*name.to_string_lossy(), &names, 1, 0.6).first() {
+    match compare::nearest(&name.to_string_lossy(), names.iter().map(String::as_str)) {
         Some(near) => format!("{text} Did you mean {}?", folder.join(near).display()),
         None => text,
     }
