@@ -69,6 +69,19 @@ impl Agent {
         }
     }
 
+    /// Takes up what has changed about the tools since the last request. What servers say about theirs goes behind what was
+    /// said before, so that what a provider has cached stays valid.
+    pub fn refit(&mut self) {
+        let toolbox = &self.bench.toolbox;
+        let tools = toolbox.specs();
+        if !self.preamble.is_made_of(&self.preamble.system, &tools) {
+            self.preamble = self.engine.preamble(self.preamble.system.clone(), tools);
+        }
+        for text in toolbox.instructions().iter() {
+            self.conversation.remind(text);
+        }
+    }
+
     /// Tells the model where it is and what the person and the project want of it. What it was told before is forgotten
     /// with a compaction.
     pub fn orient(&mut self) {

@@ -1,5 +1,6 @@
 //! Control requests of the host: one match, request to answer. What takes longer has a file of its own.
 
+mod servers;
 mod settings;
 
 use std::time::Duration;
@@ -8,8 +9,7 @@ use whimbrel_models::Thinking;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::control::{
     AccountInfo, AgentInfo, BinaryVersion, ControlResponse, Direction, Initialize, InitializeReply,
-    InterruptReply, McpStatusReply, ModelInfo, ModelList, Request, SetModelReply, SetPermissionModeReply,
-    TaskOutput,
+    InterruptReply, ModelInfo, ModelList, Request, SetModelReply, SetPermissionModeReply, TaskOutput,
 };
 use whimbrel_wire::options::SystemPrompt;
 use whimbrel_wire::permission::PermissionMode;
@@ -17,16 +17,26 @@ use whimbrel_wire::system::Status;
 
 use crate::agents::Definition;
 use crate::hooks::HookSet;
+use crate::mcp::Switch;
 use crate::rewind;
 use crate::serve::Session;
 use crate::setup::{SetupError, absent};
 use crate::tasks::TaskReport;
 
-/// Answers one request.
-pub(crate) async fn answer(session: &mut Session, id: String, request: Request) -> ControlResponse {
-    match request {
+/// Answers one request; none if the answer comes later.
+pub(crate) async fn answer(session: &mut Session, id: String, request: Request) -> Option<ControlResponse> {
+    Some(match request {
+        Request::McpReconnect(ask) => return servers::reconnect(session, id, ask.server_name),
+        Request::McpToggle(ask) => {
+            return servers::toggle(session, id, ask.server_name, Switch::of(ask.enabled));
+        }
+        Request::McpSetServers(wanted) => return servers::set(session, id, wanted),
+        Request::McpReadResource(ask) => return servers::read(session, id, ask.server_name, ask.uri),
+        Request::McpCall(call) => return servers::call(session, id, call),
+        Request::McpStatus(_) => servers::status(session, id),
+        Request::McpMessage(heard) => servers::hear(session, id, &heard),
         Request::Initialize(initialize) => match begin(session, initialize) {
-            Ok(reply) => ControlResponse::success(id, &reply),
+            Ok(reply) => return welcome(session, id, reply),
             Err(error) => {
                 // A session that has begun goes on as it is.
                 if !session.has_begun() {
@@ -69,9 +79,6 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
             }
             Err(error) => ControlResponse::error(id, error.to_string()),
         },
-        Request::McpStatus(_) => ControlResponse::success(id, &McpStatusReply { mcp_servers: Vec::new() }),
-        Request::McpReconnect(ask) => no_server(id, &ask.server_name),
-        Request::McpToggle(ask) => no_server(id, &ask.server_name),
         Request::RewindFiles(asked) => rewind::answer(&session.setup.workspace, id, asked).await,
         Request::GetSettings(_) => settings::show(session, id),
         Request::ApplyFlagSettings(apply) => settings::lay_over(session, id, apply.settings),
@@ -96,13 +103,26 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
             ),
             _ => ControlResponse::unsupported(id, other.subtype()),
         },
-    }
+    })
+}
+
+/// Says what the engine has to offer, once servers have had a moment to say what they offer.
+fn welcome(session: &mut Session, id: String, mut reply: InitializeReply) -> Option<ControlResponse> {
+    let Some(servers) = session.crew.welcome() else { return Some(ControlResponse::success(id, &reply)) };
+    let commands = session.setup.commands.clone();
+    session.crew.later(async move {
+        servers.await;
+        reply.commands = commands.listed();
+        ControlResponse::success(id, &reply)
+    });
+    None
 }
 
 fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeReply, String> {
     if let Some(error) = absent::in_initialize(&initialize) {
         return Err(error);
     }
+    session.crew.add_hosted(&initialize);
     let has_begun = session.has_begun();
     if !has_begun {
         let hooks = HookSet::from_initialize(&initialize).map_err(|error| format!("Hooks: {error}."))?;
@@ -166,8 +186,4 @@ fn models(session: &Session) -> Vec<ModelInfo> {
 
 fn kind(kind: &Definition) -> AgentInfo {
     AgentInfo { name: kind.name.clone(), description: kind.description.clone(), model: kind.model.clone() }
-}
-
-fn no_server(id: String, name: &str) -> ControlResponse {
-    ControlResponse::error(id, format!("Server not found: {name}"))
 }

@@ -2,6 +2,7 @@
 //! answer comes out.
 
 mod answer;
+mod prompt_tool;
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use whimbrel_wire::system::{InformationLevel, Informational};
 use crate::ask::Ask;
 use crate::files;
 use crate::hooks::{Called, Folded, Lookout, Ruling, joined};
+use crate::mcp::Supply;
 use crate::outbox::Outbox;
 use crate::permission::{ModeSwitch, Rights};
 use crate::state::StateSign;
@@ -27,6 +29,8 @@ use answer::Answer;
 pub enum Asks {
     /// The host, by `can_use_tool`.
     Host(Ask),
+    /// A tool of an MCP server.
+    Tool(Supply, String),
     /// Nobody.
     Nobody,
 }
@@ -323,5 +327,5 @@ impl Permit {
 }
 
 fn called<'a>(listed: &'a Offered, id: &'a str, input: &'a Value) -> Called<'a> {
-    Called { name: listed.tool().name(), input, id, server: None }
+    Called { name: listed.tool().name(), input, id, server: listed.provenance() }
 }

@@ -98,7 +98,8 @@ async fn hear(
     taken
 }
 
-async fn take(agent: &mut Agent, user: &User, cancel: &CancellationToken) -> Result<(), Ending> {
+/// Puts a prompt into the conversation, with what it mentions, if the hooks agree.
+pub(crate) async fn take(agent: &mut Agent, user: &User, cancel: &CancellationToken) -> Result<(), Ending> {
     rewind::begin(&agent.bench.call.workspace, user.uuid.as_deref()).await;
     let text = user.message.content.joined_text();
     let said = submit(agent, user.uuid.as_deref(), &text, cancel).await?;

@@ -4,6 +4,7 @@
 //! runs and nothing is queued; only the link's stop token ends it at once. What slash commands start is in `command`.
 
 mod command;
+mod crew;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,6 +46,7 @@ use crate::tasks::{TaskEvent, Tasks};
 use crate::turn::{self, Ending};
 use crate::verdict::End;
 use crate::{clock, control, files, ids, rewind, task_news};
+use crew::{Arrival, Crew};
 
 /// How long an interrupted turn may take to wind up when the session is stopped.
 const WIND_UP: Duration = Duration::from_millis(1500);
@@ -80,6 +82,7 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
     let mut grace = None;
     loop {
         if let Some(error) = session.refused.take() {
+            session.crew.close().await;
             session.tasks.shutdown().await;
             return refuse(&mut link, error, session.setup.session.clone()).await;
         }
@@ -131,6 +134,7 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
     if session.opened {
         say_goodbye(&session.lookout.clone(), &link.stop).await;
     }
+    session.crew.close().await;
     session.tasks.shutdown().await;
     while let Ok(event) = news.try_recv() {
         session.task_news(&event).await;
@@ -215,6 +219,7 @@ pub(crate) struct Session {
     pub(crate) ask: Ask,
     pub(crate) knobs: KnobsWriter,
     pub(crate) tasks: Tasks,
+    pub(crate) crew: Crew,
     lookout: Lookout,
     state: StateSign,
     /// The agent, while no turn owns it. Made with the first turn, so that `initialize` can still shape it.
@@ -278,15 +283,23 @@ async fn refuse(link: &mut Link, error: SetupError, session: String) -> Farewell
 }
 
 impl Session {
-    fn new(engine: Engine, setup: Setup, link: &Link, news: mpsc::UnboundedSender<Box<TaskEvent>>) -> Self {
+    fn new(
+        engine: Engine,
+        mut setup: Setup,
+        link: &Link,
+        news: mpsc::UnboundedSender<Box<TaskEvent>>,
+    ) -> Self {
         let outbox = Outbox::new(setup.session.as_str().into(), link.outgoing.clone(), link.stop.clone());
         let (ask, tasks) = (Ask::new(outbox.clone()), Tasks::new(news));
+        let lookout = lookout(&setup, &ask, &tasks, &outbox);
+        let state = StateSign::new(outbox.clone(), setup.state_wanted);
         Self {
-            lookout: lookout(&setup, &ask, &tasks, &outbox),
+            crew: Crew::start(&mut setup, (&ask, &outbox), &state, &lookout),
+            lookout,
             knobs: watch::Sender::new(setup.knobs.clone()),
             ask,
             tasks,
-            state: StateSign::new(outbox.clone(), setup.state_wanted),
+            state,
             agent: None,
             running: None,
             gauge: Gauge::default(),
@@ -319,8 +332,9 @@ impl Session {
             }
             Ok(Frame::User(_)) => self.complain("a \"user\" line must have the role \"user\"").await,
             Ok(Frame::ControlRequest(asked)) => {
-                let response = control::answer(self, asked.request_id, asked.request).await;
-                self.outbox.send(response).await;
+                if let Some(response) = control::answer(self, asked.request_id, asked.request).await {
+                    self.outbox.send(response).await;
+                }
             }
             Ok(Frame::ControlResponse(answer)) => self.ask.answered(answer.response),
             Ok(Frame::EnvironmentUpdate(update)) => self.setup.workspace.set_variables(update.variables),
@@ -395,20 +409,27 @@ impl Session {
         let cancel = CancellationToken::new();
         agent.bench.call.cancel = cancel.clone();
         let token = cancel.clone();
+        let arrival = self.crew.arrival(&self.setup.commands);
         let turn = Box::pin(async move {
+            let work = crew::await_servers(arrival.as_ref(), &mut agent, work, &token).await;
             let ending = match work {
-                Work::Turn(opening) => match opening::open(&mut agent, *opening, &token).await {
-                    Some(ending) => {
-                        agent.conversation.settle().await;
-                        ending
+                Work::Turn(opening) => {
+                    let ended = opening::open(&mut agent, *opening, &token).await;
+                    arrival.iter().for_each(Arrival::announced);
+                    match ended {
+                        Some(ending) => {
+                            agent.conversation.settle().await;
+                            ending
+                        }
+                        None => turn::run(&mut agent, &token).await,
                     }
-                    None => turn::run(&mut agent, &token).await,
-                },
+                }
                 Work::Command(job, first) => match opening::begin(&mut agent, first, &token).await {
                     true => Ending::new(End::HookStopped),
                     false => commands::run(&mut agent, job, &token).await,
                 },
             };
+            arrival.iter().for_each(Arrival::announced);
             (agent, ending)
         });
         self.running = Some(Running { turn, cancel, started: clock::monotonic(), origin });
@@ -490,6 +511,7 @@ impl Session {
             claude_code_version: PROTOCOL_VERSION.into(),
             output_style: "default".into(),
             slash_commands: self.setup.commands.names(),
+            mcp_servers: self.crew.for_init(),
             betas: (!self.setup.limits.betas.is_empty()).then(|| self.setup.limits.betas.clone()),
             ..Init::default()
         }
@@ -537,7 +559,11 @@ impl Session {
     fn gate(&self) -> Gate {
         Gate {
             rights: self.setup.rights.clone(),
-            asks: if self.setup.host_answers { Asks::Host(self.ask.clone()) } else { Asks::Nobody },
+            asks: match &self.setup.prompt_tool {
+                Some(tool) => Asks::Tool(self.setup.supply.clone(), tool.clone()),
+                None if self.setup.host_answers => Asks::Host(self.ask.clone()),
+                None => Asks::Nobody,
+            },
             state: self.state.clone(),
             outbox: self.outbox.clone(),
             lookout: self.lookout.clone(),
@@ -551,5 +577,6 @@ impl Session {
         self.setup.warning = warnings.reduce(|one, other| format!("{one}\n{other}"));
         self.setup.hooks.append(more);
         self.lookout = lookout(&self.setup, &self.ask, &self.tasks, &self.outbox);
+        self.crew.set_lookout(&self.lookout);
     }
 }

@@ -6,7 +6,9 @@ use serde_json::Value;
 use whimbrel_models::ToolSpec;
 use whimbrel_policy::ToolFacts;
 use whimbrel_wire::options::ToolSet;
+use whimbrel_wire::permission::McpServerProvenance;
 
+use crate::mcp::Supply;
 use crate::permission::Rights;
 use crate::tools::{AGENT, AnyTool, DealsWith};
 
@@ -15,12 +17,21 @@ pub struct Offered {
     tool: Arc<dyn AnyTool>,
     spec: OnceLock<Arc<ToolSpec>>,
     facts: OnceLock<ToolFacts>,
+    provenance: OnceLock<Option<McpServerProvenance>>,
 }
 
 impl Offered {
     /// Puts a tool on the list.
     pub fn new(tool: Arc<dyn AnyTool>) -> Self {
-        Self { tool, spec: OnceLock::new(), facts: OnceLock::new() }
+        Self { tool, spec: OnceLock::new(), facts: OnceLock::new(), provenance: OnceLock::new() }
+    }
+
+    /// Puts a tool on the list in the place of another of its name. If both look the same to the model, they share their
+    /// looks.
+    pub fn in_place_of(before: &Self, tool: Arc<dyn AnyTool>) -> Self {
+        let (old, new) = (before.spec(), tool.spec());
+        let spec = if *old == new { old } else { Arc::new(new) };
+        Self { spec: spec.into(), ..Self::new(tool) }
     }
 
     /// The tool as the model sees it.
@@ -48,9 +59,22 @@ impl Offered {
         })
     }
 
+    /// The MCP server that it belongs to, as hosts and hooks are told of it.
+    pub fn provenance(&self) -> Option<&McpServerProvenance> {
+        self.provenance.get_or_init(|| self.tool.provenance()).as_ref()
+    }
+
     /// Whether it is of use to any agent, wherever it works.
     fn is_for_all(&self) -> bool {
         self.tool.deals_with() == DealsWith::Machines
+    }
+
+    /// Whether a list of tools for a subagent names it, by its own name or by its server's.
+    fn is_meant_by(&self, name: &str) -> bool {
+        let server = |rest: &str| self.tool.server() == Some(rest.strip_suffix("__*").unwrap_or(rest));
+        name == "*"
+            || self.answers_to(name)
+            || name.strip_prefix("mcp__").is_some_and(|rest| rest == "*" || server(rest))
     }
 
     fn answers_to(&self, name: &str) -> bool {
@@ -71,6 +95,10 @@ pub enum Person {
 #[derive(Clone)]
 pub struct Toolbox {
     tools: Vec<Arc<Offered>>,
+    /// What MCP servers bring, which changes as they come and go.
+    supply: Option<Supply>,
+    /// Of these lists, each names the tools of servers that may be used.
+    only: Vec<Arc<[String]>>,
 }
 
 impl Toolbox {
@@ -84,7 +112,13 @@ impl Toolbox {
         let refused = |tool: &Arc<Offered>| rights.removes(tool.tool.name());
         let of_use = |tool: &Arc<Offered>| person == Person::Present || tool.is_for_all();
         let kept = |tool: &&Arc<Offered>| asked_for(tool) && of_use(tool) && !refused(tool);
-        Self { tools: all.iter().filter(kept).cloned().collect() }
+        Self { tools: all.iter().filter(kept).cloned().collect(), supply: None, only: Vec::new() }
+    }
+
+    /// The same tools, and those of MCP servers as they come and go.
+    #[must_use]
+    pub fn with_servers(self, supply: Supply) -> Self {
+        Self { supply: Some(supply), ..self }
     }
 
     /// The same tools and one more.
@@ -93,13 +127,13 @@ impl Toolbox {
         let mut tools = self.tools.clone();
         tools.retain(|listed| listed.tool.name() != tool.name());
         tools.push(Arc::new(Offered::new(tool)));
-        Self { tools }
+        Self { tools, ..self.clone() }
     }
 
     /// No tools at all.
     #[cfg(test)]
     pub(crate) fn empty() -> Self {
-        Self { tools: Vec::new() }
+        Self { tools: Vec::new(), supply: None, only: Vec::new() }
     }
 
     /// The same tools for a subagent: less some, less those that deal with a person, and only those named if any are.
@@ -109,27 +143,43 @@ impl Toolbox {
                 && tool.is_for_all()
                 && only.is_none_or(|names| names.iter().any(|name| name == "*" || tool.answers_to(name)))
         };
-        Self { tools: self.tools.iter().filter(kept).cloned().collect() }
+        let lists = self.only.iter().cloned().chain(only.map(Arc::from)).collect();
+        let tools = self.tools.iter().filter(kept).cloned().collect();
+        Self { tools, supply: self.supply.clone(), only: lists }
+    }
+
+    /// Every tool, as things stand: those of servers come last.
+    fn all(&self) -> impl Iterator<Item = Arc<Offered>> {
+        let brought = self.supply.as_ref().map(Supply::tools).unwrap_or_default();
+        let named = |tool: &Offered, list: &[String]| list.iter().any(|name| tool.is_meant_by(name));
+        let brought = brought.iter().filter(|tool| self.only.iter().all(|list| named(tool, list)));
+        self.tools.iter().chain(brought).cloned().collect::<Vec<_>>().into_iter()
+    }
+
+    /// What MCP servers want the model to know, a text each.
+    pub fn instructions(&self) -> Arc<[String]> {
+        self.supply.as_ref().map(Supply::instructions).unwrap_or_default()
     }
 
     /// Finds a tool by its name or an older one.
     pub fn find(&self, name: &str) -> Option<Arc<Offered>> {
-        self.tools.iter().find(|tool| tool.answers_to(name)).cloned()
+        let own = self.tools.iter().find(|tool| tool.answers_to(name)).cloned();
+        own.or_else(|| self.all().find(|tool| tool.answers_to(name)))
     }
 
     /// The names, in order.
     pub fn names(&self) -> Vec<String> {
-        self.tools.iter().map(|listed| listed.tool.name().to_owned()).collect()
+        self.all().map(|listed| listed.tool.name().to_owned()).collect()
     }
 
     /// The names as hosts expect them in the first notice: there the subagent tool still has its old name.
     pub fn names_for_init(&self) -> Vec<String> {
         let listed = |name: &str| if name == AGENT { "Task".to_owned() } else { name.to_owned() };
-        self.tools.iter().map(|tool| listed(tool.tool.name())).collect()
+        self.all().map(|tool| listed(tool.tool.name())).collect()
     }
 
     /// The tools as the model sees them.
     pub fn specs(&self) -> Vec<Arc<ToolSpec>> {
-        self.tools.iter().map(|listed| listed.spec()).collect()
+        self.all().map(|listed| listed.spec()).collect()
     }
 }

@@ -89,6 +89,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
                 if next != Next::Nudge(Nudge::Paused) {
                     planning::remind(agent, Moment::before_call(now.model_calls));
                 }
+                agent.refit();
                 workshop = Workshop::new(agent.bench.clone());
                 now.model_calls += 1;
                 let heard = listen(agent, &mut workshop, cancel).await;

@@ -87,6 +87,11 @@ impl Workspace {
         *open(&self.additional) = folders;
     }
 
+    /// The session's folder and the additional ones.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        std::iter::once(&self.root).chain(&*open(&self.additional)).cloned().collect()
+    }
+
     /// Whether a path lies in the session's folder or one of the additional ones. Purely by name.
     pub fn contains(&self, path: &Path) -> bool {
         path.starts_with(&self.root) || open(&self.additional).iter().any(|folder| path.starts_with(folder))

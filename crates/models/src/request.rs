@@ -46,7 +46,7 @@ pub struct Preamble {
 }
 
 /// A tool as the model sees it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolSpec {
     /// Its name.
     pub name: String,

@@ -1,10 +1,7 @@
 // Asks for what this version does not have: `asked.feature` names it.
-import { asked, follow, options, sdk, z } from './stage.mjs'
+import { asked, follow, options, sdk } from './stage.mjs'
 
-const add = sdk.tool('add', 'Adds two numbers.', { a: z.number(), b: z.number() }, async () => ({ content: [] }))
 const features = {
-  'an MCP server': { mcpServers: { files: { command: 'true' } } },
-  'an MCP server in process': { mcpServers: { sums: sdk.createSdkMcpServer({ name: 'sums', tools: [add] }) } },
   agents: { agents: { reviewer: { description: 'd', prompt: 'p' } } },
   'an unknown session': { resume: '0b5e6c1e-7d8b-4a52-9f3b-3f5f6f0a7a11' },
 }

@@ -32,7 +32,7 @@ pub(super) fn settle(
     let mut options = std::mem::take(&mut typed.options);
     options.system_prompt = system_prompt(&mut typed, read_file)?;
     options.thinking = thinking(&options, typed.thinking_display);
-    options.mcp_servers = mcp_servers(&typed.mcp_configs, read_file)?;
+    mcp_servers(&typed.mcp_configs, read_file, &mut options)?;
     options.agents = agents(&typed.agents, read_file)?;
     settings(typed.settings, &mut options)?;
     Ok(Args {
@@ -116,17 +116,23 @@ fn thinking(options: &Options, shown: Option<ThinkingDisplay>) -> Option<Thinkin
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct McpConfig {
-    mcp_servers: BTreeMap<String, McpServerConfig>,
+    mcp_servers: BTreeMap<String, Value>,
 }
 
-/// The servers of all configurations; a later one wins.
-fn mcp_servers(
-    configs: &[String],
-    read_file: ReadFile<'_>,
-) -> Result<BTreeMap<String, McpServerConfig>, String> {
-    let configs = configs.iter().map(|config| text_or_file::<McpConfig>("--mcp-config", config, read_file));
-    let configs = configs.collect::<Result<Vec<_>, _>>()?;
-    Ok(configs.into_iter().flat_map(|config| config.mcp_servers).collect())
+/// The servers of all configurations; a later one wins. A bad entry spoils only itself.
+fn mcp_servers(configs: &[String], read_file: ReadFile<'_>, options: &mut Options) -> Result<(), String> {
+    for config in configs {
+        let config = text_or_file::<McpConfig>("--mcp-config", config, read_file)?;
+        for (name, entry) in config.mcp_servers {
+            options.mcp_servers.remove(&name);
+            options.bad_mcp_servers.remove(&name);
+            match serde_json::from_value::<McpServerConfig>(entry) {
+                Ok(server) => drop(options.mcp_servers.insert(name, server)),
+                Err(error) => drop(options.bad_mcp_servers.insert(name, error.to_string())),
+            }
+        }
+    }
+    Ok(())
 }
 
 fn agents(texts: &[String], read_file: ReadFile<'_>) -> Result<BTreeMap<String, AgentDefinition>, String> {

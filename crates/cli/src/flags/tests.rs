@@ -396,6 +396,18 @@ fn files_that_flags_name_are_read() {
 }
 
 #[test]
+fn a_bad_mcp_server_does_not_spoil_the_others() {
+    let servers = r#"{"mcpServers":{"good":{"command":"x"},"pigeon":{"type":"carrier-pigeon"},"bare":{}}}"#;
+    let options = options(&["--mcp-config", servers, r#"{"mcpServers":{"bare":{"command":"y"}}}"#]);
+    assert_eq!(options.mcp_servers.keys().collect::<Vec<_>>(), ["bare", "good"]);
+    let bad: Vec<_> = options.bad_mcp_servers.iter().collect();
+    assert!(
+        matches!(&bad[..], [(name, why)] if *name == "pigeon" && why.contains("carrier-pigeon")),
+        "{bad:?}"
+    );
+}
+
+#[test]
 fn settings_given_twice_are_merged_and_never_lost() {
     let both = options(&["--settings", r#"{"a":1,"b":1}"#, "--settings", r#"{"b":2}"#]);
     assert_eq!(both.settings.as_deref(), Some(r#"{"a":1,"b":2}"#));

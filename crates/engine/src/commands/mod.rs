@@ -2,7 +2,7 @@
 //!
 //! The engine's own commands are one leaf each, and one line in [`ALL`]. Others are files of the person and the project:
 //! [`file`](mod@file) (what one says), `find` (where they are), [`template`] (filling in arguments), [`expand`] (making a prompt of one),
-//! [`loan`] (what a file grants to its turn).
+//! [`loan`] (what a file grants to its turn). Prompts of MCP servers are commands too: [`server_prompt`].
 
 pub mod clear;
 pub mod compact;
@@ -14,6 +14,7 @@ mod find;
 pub mod help;
 pub mod loan;
 pub mod model;
+pub mod server_prompt;
 pub mod template;
 
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use whimbrel_wire::options::SettingSource;
 
 use crate::agent::Agent;
 use crate::ground::Ground;
+use crate::mcp::Supply;
 use crate::turn::Ending;
 use crate::verdict::End;
 pub use file::CommandFile;
@@ -68,6 +70,8 @@ pub const ALL: &[Command] =
 pub struct Commands {
     own: &'static [Command],
     files: Vec<Arc<CommandFile>>,
+    /// What MCP servers bring.
+    supply: Option<Supply>,
 }
 
 /// A command that a prompt calls.
@@ -86,18 +90,28 @@ pub enum Order {
     Own(Command),
     /// In a file.
     File(Arc<CommandFile>),
+    /// A prompt of an MCP server, by its whole name; or what may become one when a server that is starting is there.
+    Prompt(String),
 }
 
 impl Commands {
     /// The engine's own commands and those in files, and what the host should know about the files. Touches the disk.
     pub fn find(ground: &Ground) -> (Self, Vec<String>) {
         let (files, warnings) = find::find(ground);
-        (Self { own: ALL, files }, warnings)
+        (Self { own: ALL, files, supply: None }, warnings)
     }
 
     /// No commands: everything is an ordinary prompt.
     pub fn none() -> Self {
         Self::default()
+    }
+
+    /// The same commands, and the prompts of MCP servers as they come and go. Where there are no commands, these are none
+    /// either.
+    #[must_use]
+    pub fn with_servers(self, supply: Supply) -> Self {
+        let supply = (!self.own.is_empty()).then_some(supply);
+        Self { supply, ..self }
     }
 
     /// The command that a prompt calls.
@@ -111,7 +125,8 @@ impl Commands {
         let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let own = self.own.iter().find(|command| command.name == name).map(|command| Order::Own(*command));
         let in_file = || self.files.iter().find(|file| file.name == name).cloned().map(Order::File);
-        Some(Called { order: own.or_else(in_file)?, rest: rest.trim().to_owned() })
+        let of_server = || self.supply.as_ref()?.may_mean(name).then(|| Order::Prompt(name.to_owned()));
+        Some(Called { order: own.or_else(in_file).or_else(of_server)?, rest: rest.trim().to_owned() })
     }
 
     /// The names, without the slash.
@@ -128,7 +143,9 @@ impl Commands {
             builtin: Some(true),
             ..SlashCommand::default()
         });
-        own.chain(self.files.iter().map(|file| described(file))).collect()
+        let prompts = self.supply.as_ref().map(Supply::prompts).unwrap_or_default();
+        let files = self.files.iter().map(|file| described(file));
+        own.chain(files).chain(prompts.into_iter().map(server_prompt::described)).collect()
     }
 }
 
@@ -160,6 +177,8 @@ pub enum Job {
     },
     /// Makes a prompt of a file and has it answered.
     Expand(Box<expand::Expansion>),
+    /// Asks an MCP server for a prompt and has it answered.
+    Prompt(Box<server_prompt::Errand>),
 }
 
 /// Does it.
@@ -168,6 +187,7 @@ pub async fn run(agent: &mut Agent, job: Job, cancel: &CancellationToken) -> End
         Job::Compact(wish) => compact::run(agent, *wish, cancel).await,
         Job::Answer { prompt, text } => answer(agent, &prompt, text).await,
         Job::Expand(expansion) => expand::run(agent, *expansion, cancel).await,
+        Job::Prompt(errand) => server_prompt::run(agent, *errand, cancel).await,
     }
 }
 
@@ -192,7 +212,7 @@ mod tests {
             description: "Ends it".into(),
             argument_hint: "[how]".into(),
         };
-        Commands { own: ALL, files: vec![Arc::new(file)] }
+        Commands { own: ALL, files: vec![Arc::new(file)], supply: None }
     }
 
     #[test]
@@ -201,6 +221,7 @@ mod tests {
             commands().called(&User::prompt(prompt)).map(|called| match called.order {
                 Order::Own(command) => format!("{}|{}", command.name, called.rest),
                 Order::File(file) => format!("{}|{}", file.name, called.rest),
+                Order::Prompt(name) => format!("{name}|{}", called.rest),
             })
         };
         let rows = [

@@ -11,7 +11,7 @@ use whimbrel_wire::control::CanUseTool;
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::permission::PermissionResult;
 
-use super::{Asked, Asks, Gate, Halt, Permit, Refuser, called};
+use super::{Asked, Asks, Gate, Halt, Permit, Refuser, called, prompt_tool};
 use crate::ask::NoAnswer;
 use crate::permission::question::question;
 
@@ -42,20 +42,26 @@ impl Gate {
                 Some(answer) => First::Hook(answer),
                 None => return Answer::Refused(self.nobody(asked, cancel).await),
             },
-            Asks::Host(ask) => {
+            Asks::Host(_) | Asks::Tool(..) => {
                 let question = CanUseTool {
                     agent_id: self.lookout.agent_id().map(Into::into),
+                    mcp_server: asked.listed.provenance().cloned(),
                     ..question(tool, asked.listed.facts(), asked.id, asked.input, asked.why)
                 };
-                let waiting = self.state.requires_action().await;
+                let waiting = match self.asks {
+                    Asks::Host(_) => Some(self.state.requires_action().await),
+                    Asks::Tool(..) | Asks::Nobody => None,
+                };
                 let first = tokio::select! {
                     biased;
                     answer = self.hooks_first(asked, cancel) => First::Hook(answer),
-                    answer = ask.ask(question) => First::Host(answer),
+                    answer = self.asks.put(question, cancel) => First::Host(answer),
                     decision = self.decided(asked) => First::Decided(decision),
                     () = self.too_long() => First::Nobody,
                 };
-                waiting.over().await;
+                if let Some(waiting) = waiting {
+                    waiting.over().await;
+                }
                 first
             }
         };
@@ -134,6 +140,21 @@ impl Gate {
             call.name
         );
         Permit::no(self.told_of_refusal(call, message, cancel).await, Refuser::NoAnswer)
+    }
+}
+
+impl Asks {
+    /// Asks whoever can be asked.
+    async fn put(
+        &self,
+        question: CanUseTool,
+        cancel: &CancellationToken,
+    ) -> Result<PermissionResult, NoAnswer> {
+        match self {
+            Self::Host(ask) => ask.ask(question).await,
+            Self::Tool(supply, name) => prompt_tool::ask(supply, name, question, cancel).await,
+            Self::Nobody => Err(NoAnswer::Deaf),
+        }
     }
 }
 

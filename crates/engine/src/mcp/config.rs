@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use whimbrel_models::http::Url;
 use whimbrel_wire::options::{McpServerConfig, RemoteServer, StdioServer};
 
+use super::admission::Admission;
 use super::expand::{Expansion, Variables};
 use crate::files;
 
@@ -76,6 +77,8 @@ impl Approval {
 pub struct Servers {
     /// The entries.
     pub entries: BTreeMap<String, Entry>,
+    /// Who may come in.
+    pub admission: Admission,
     /// What the user should be told: sources that could not be read, variables that are not set.
     pub problems: Vec<String>,
 }
@@ -126,14 +129,26 @@ impl Servers {
         variables: Variables<'_>,
         wanted: impl Fn(&str) -> bool,
     ) {
-        let servers = match read(text) {
-            Ok(servers) => servers,
-            Err(problem) => return self.problems.push(format!("{what}: {problem}")),
-        };
-        for (name, entry) in servers.into_iter().filter(|(name, _)| wanted(name)) {
+        match read(text) {
+            Ok(mut servers) => {
+                servers.retain(|name, _| wanted(name));
+                self.add_map(origin, servers, variables);
+            }
+            Err(problem) => self.problems.push(format!("{what}: {problem}")),
+        }
+    }
+
+    /// Adds entries as they stand in a file.
+    pub fn add_map(&mut self, origin: Origin, servers: Map<String, Value>, variables: Variables<'_>) {
+        for (name, entry) in servers {
             let config = serde_json::from_value(entry).map_err(|error| format!("{error}"));
             self.put(&name, origin, config, variables);
         }
+    }
+
+    /// Adds an entry that could not be read.
+    pub fn add_bad(&mut self, origin: Origin, name: &str, problem: &str) {
+        self.put(name, origin, Err(problem.to_owned()), &|_| None);
     }
 
     /// Only what the host or a flag named counts.
@@ -163,7 +178,8 @@ impl Servers {
     }
 }
 
-fn read(text: &str) -> Result<Map<String, Value>, String> {
+/// The entries of a file or flag, by name.
+pub fn read(text: &str) -> Result<Map<String, Value>, String> {
     let whole: Value =
         serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| format!("{error}."))?;
     match whole {

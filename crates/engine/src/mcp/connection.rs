@@ -116,7 +116,8 @@ impl Connection {
         let mut flight = Flight(Some(sent.map_err(|error| self.fault(&error))?));
         let Some(handle) = &mut flight.0 else { return Err(Fault::Cancelled) };
         let (pulse, mut beats) = watch::channel(());
-        let call = UnderWay { tool: caller.tool.into(), tool_use_id: caller.tool_use_id.into(), pulse };
+        let (tool, tool_use_id) = (caller.tool.into(), caller.tool_use_id.into());
+        let call = UnderWay { tool, tool_use_id, since: Instant::now(), pulse };
         let _watch = self.board.watch(handle.progress_token.clone(), call);
         let mut questions = self.board.questions.subscribe();
         let mut sign_of_life = Instant::now();

@@ -15,6 +15,7 @@ use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::Value;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use whimbrel_models::http::Url;
 use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
 
@@ -46,6 +47,8 @@ pub(super) struct Board {
 pub(super) struct UnderWay {
     pub(super) tool: String,
     pub(super) tool_use_id: String,
+    /// When it began.
+    pub(super) since: Instant,
     /// Beats with every sign of progress.
     pub(super) pulse: watch::Sender<()>,
 }
@@ -141,6 +144,7 @@ impl ClientHandler for Desk {
                 server: self.server.to_string(),
                 tool: call.tool.clone(),
                 tool_use_id: call.tool_use_id.clone(),
+                elapsed: call.since.elapsed(),
                 progress: news.progress,
                 total: news.total,
                 message: news.message,

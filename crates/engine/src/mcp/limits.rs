@@ -12,7 +12,9 @@ pub(super) const ITEMS: usize = 1000;
 pub(super) const PAGES: usize = 100;
 /// How much of a description is kept, and of a server's instructions.
 pub(super) const DESCRIPTION: usize = 2048;
-pub(super) const INSTRUCTIONS: usize = 16 * 1024;
+pub(super) const INSTRUCTIONS: usize = 4 * 1024;
+/// How much all servers together may want the model to know.
+pub(super) const ALL_INSTRUCTIONS: usize = 32 * 1024;
 /// How large and how deep a schema may be.
 pub(super) const SCHEMA: usize = 100_000;
 pub(super) const SCHEMA_DEPTH: usize = 40;

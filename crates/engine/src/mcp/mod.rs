@@ -3,14 +3,16 @@
 //! The protocol is rmcp's; what is here is policy: which servers there are, how long they may take, how much they may
 //! say, what becomes of one that dies, and what of theirs reaches the model.
 //!
-//! - [`config`]: which servers; `expand`: variables in their entries; [`names`]: what their tools are called
+//! - [`config`]: which servers; `admission`: whom the settings let in; `expand`: variables in their entries; [`names`]: what their tools are called
 //! - `transport/`: how messages get there and back
 //! - `connection`: one connection; `desk`: our side of it; `listing`: what the other side offers; `schema`: bounds
 //! - `server`: one server's life; `fault`: what can go wrong; `limits`: how long and how much
 //! - [`Roster`]: all servers of a session; `status`: how they are; `offers`: what they offer together; [`Pool`]: servers
 //!   that sessions share
-//! - `tool`, `resources`, `prompts`: what a model or a person can use; `result`: what comes of it
+//! - `tool`, `resources`, `prompts`: what a model or a person can use; `result`: what comes of it; [`Supply`]: all that as
+//!   toolboxes, commands and conversations take it
 
+mod admission;
 pub mod config;
 mod connection;
 mod desk;
@@ -28,12 +30,14 @@ mod roster;
 mod schema;
 mod server;
 mod status;
+mod supply;
 mod surroundings;
 #[cfg(test)]
 mod tests;
 mod tool;
 mod transport;
 
+pub use admission::Admission;
 pub use config::{Approval, Entry, Origin, Servers};
 pub use expand::Variables;
 pub use fault::{Backoff, Fault};
@@ -41,5 +45,6 @@ pub use limits::Limits;
 pub use pool::Pool;
 pub use prompts::PromptCommand;
 pub use roster::{Roster, Switch};
+pub use supply::Supply;
 pub use surroundings::{Elicit, Progress, Surroundings, Tell, elicit_by};
 pub use tool::McpTool;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::join_all;
 use rmcp::model::{
@@ -32,12 +33,16 @@ impl Roster {
         let mut tools: Vec<Arc<dyn AnyTool>> = Vec::new();
         let mut taken = HashSet::new();
         let mut has_resources = false;
+        let all = self.all();
+        let source = |name: &str| all.iter().find(|(other, _)| other == name).map(|(_, slot)| slot.source());
         for (server, prefix, offer) in self.offers() {
             has_resources |= offer.has_resources;
+            let source = source(&server.name).unwrap_or_default();
             for listed in &offer.tools {
                 let name = names::tool(&prefix, &listed.name, &mut taken);
                 let limits = self.inner().surroundings.limits;
-                tools.push(Arc::new(McpTool::new(name, prefix.clone(), &server, listed.clone(), limits)));
+                let owner = (&server, prefix.clone(), source);
+                tools.push(Arc::new(McpTool::new(name, owner, listed.clone(), limits)));
             }
         }
         if has_resources {
@@ -140,6 +145,21 @@ impl Roster {
         asked.await.map_err(|fault| failed(&server, &fault))
     }
 
+    /// Whether a command may be a prompt of a server that is still starting.
+    pub fn may_bring(&self, command: &str) -> bool {
+        let all = self.all();
+        let prefixes = names::prefixes(all.iter().map(|(name, _)| name.as_str()));
+        let starting =
+            self.servers().into_iter().filter(|server| matches!(server.state().phase, Phase::Starting));
+        let mut prefixes = starting.filter_map(|server| prefixes.get(&*server.name).cloned());
+        prefixes.any(|prefix| command.starts_with(&format!("mcp__{prefix}__")))
+    }
+
+    /// How long a server may take to start.
+    pub fn patience(&self) -> Duration {
+        self.inner().surroundings.limits.connect
+    }
+
     /// How many bytes of text a result may have.
     pub(super) fn output_limit(&self) -> usize {
         self.inner().surroundings.limits.output
@@ -210,7 +230,8 @@ impl Roster {
         let asked = async {
             let connection = server.connection().await?;
             let patience = patience(&server.config, self.inner().surroundings.limits);
-            super::tool::call_tool(&connection, &name, arguments, patience, "", cancel).await
+            let caller = Caller { tool, tool_use_id: "", cancel };
+            super::tool::call_tool(&connection, &name, arguments, patience, caller).await
         };
         let result = asked.await.map_err(|fault| failed(&server, &fault))?;
         serde_json::to_value(result).map_err(|error| error.to_string())

@@ -13,6 +13,7 @@ use whimbrel_wire::RawJson;
 use whimbrel_wire::control::{McpMessageReply, McpSetServersReply};
 use whimbrel_wire::options::McpServerConfig;
 
+use super::admission::Admission;
 use super::config::{Entry, Origin, Servers, checked};
 use super::expand::Expansion;
 use super::pool::Pool;
@@ -27,6 +28,7 @@ pub struct Roster(Arc<Inner>);
 pub(super) struct Inner {
     pub(super) surroundings: Surroundings,
     pool: Option<Pool>,
+    admission: Admission,
     slots: Mutex<BTreeMap<String, Slot>>,
     /// Counts the changes of whatever can be seen from outside.
     version: watch::Sender<u64>,
@@ -89,7 +91,9 @@ impl Roster {
     }
 
     fn start_in(servers: Servers, surroundings: Surroundings, pool: Option<Pool>) -> Self {
-        let inner = Inner { surroundings, pool, slots: Mutex::default(), version: watch::Sender::default() };
+        let admission = servers.admission.clone();
+        let (slots, version) = (Mutex::default(), watch::Sender::default());
+        let inner = Inner { surroundings, pool, admission, slots, version };
         let roster = Self(Arc::new(inner));
         roster.add(servers);
         roster
@@ -107,14 +111,24 @@ impl Roster {
 
     /// Waits until every server has been tried to connect to, but not longer than `limit`.
     pub async fn ready(&self, limit: Duration) {
-        let servers = self.servers();
-        let settled = join_all(servers.iter().map(|server| server.settled()));
-        let _ = timeout(limit, settled).await;
+        settle(self.servers(), limit).await;
+    }
+
+    /// The same, without servers in the host's own process: they wait for the host, which may wait for us.
+    pub async fn ready_outside(&self, limit: Duration) {
+        let hosted = |server: &Arc<Server>| matches!(server.config, McpServerConfig::Sdk(_));
+        let outside = self.servers().into_iter().filter(|server| !hosted(server));
+        settle(outside.collect(), limit).await;
     }
 
     /// Counts the changes of servers, tools and prompts.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.0.version.subscribe()
+    }
+
+    /// How many changes there have been.
+    pub fn version(&self) -> u64 {
+        *self.0.version.borrow()
     }
 
     /// Whether there are no servers at all.
@@ -170,6 +184,7 @@ impl Roster {
         for (name, config) in servers {
             let variable = |name: &str| self.0.surroundings.environment.get(name).cloned();
             let config = checked(config.clone(), &mut Expansion::new(&variable));
+            let config = self.admitted(name, config);
             if let Some(slot) = self.slots().get_mut(name).filter(|slot| slot.entry.config == config) {
                 slot.managed = true;
                 continue;
@@ -231,7 +246,17 @@ impl Roster {
         }
     }
 
+    /// The entry, if the settings let the server in.
+    fn admitted(
+        &self,
+        name: &str,
+        config: Result<McpServerConfig, String>,
+    ) -> Result<McpServerConfig, String> {
+        config.and_then(|config| self.0.admission.refuses(name, &config).map_or(Ok(config), Err))
+    }
+
     fn put(&self, name: String, entry: Entry) {
+        let entry = Entry { config: self.admitted(&name, entry.config), ..entry };
         let managed = matches!(entry.config, Ok(McpServerConfig::Sdk(_)));
         let life = match &entry.config {
             Err(problem) => Life::Bad(problem.clone()),
@@ -284,6 +309,12 @@ impl Roster {
     fn slots(&self) -> MutexGuard<'_, BTreeMap<String, Slot>> {
         self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Waits until servers have been tried to connect to, but not longer than `limit`.
+async fn settle(servers: Vec<Arc<Server>>, limit: Duration) {
+    let settled = join_all(servers.iter().map(|server| server.settled()));
+    let _ = timeout(limit, settled).await;
 }
 
 fn not_found(name: &str) -> String {

@@ -5,7 +5,6 @@ use whimbrel_wire::control::{McpConnection, McpServerStatus};
 use whimbrel_wire::options::McpServerConfig;
 use whimbrel_wire::system::InitServer;
 
-use super::config::Entry;
 use super::fault::Fault;
 use super::listing::Listed;
 use super::roster::{Life, Roster, Slot};
@@ -22,7 +21,7 @@ impl Roster {
         let listed = |(name, slot): (String, Slot)| InitServer {
             name,
             status: word(&connection(&slot.life)).into(),
-            source: Some(source(&slot.entry).into()),
+            source: Some(slot.source().into()),
         };
         self.all().into_iter().map(listed).collect()
     }
@@ -52,7 +51,7 @@ fn status(name: String, slot: &Slot) -> McpServerStatus {
         error: problem(&slot.life),
         config: slot.entry.config.as_ref().ok().map(shown),
         scope: Some(slot.entry.origin.scope().into()),
-        source: Some(source(&slot.entry).into()),
+        source: Some(slot.source().into()),
         tools,
     }
 }
@@ -93,10 +92,13 @@ fn word(status: &McpConnection) -> &str {
     }
 }
 
-fn source(entry: &Entry) -> &'static str {
-    match &entry.config {
-        Ok(McpServerConfig::Sdk(_)) => "sdk",
-        Ok(_) | Err(_) => entry.origin.scope(),
+impl Slot {
+    /// Where the server comes from, in a word.
+    pub(super) fn source(&self) -> &'static str {
+        match &self.entry.config {
+            Ok(McpServerConfig::Sdk(_)) => "sdk",
+            Ok(_) | Err(_) => self.entry.origin.scope(),
+        }
     }
 }
 

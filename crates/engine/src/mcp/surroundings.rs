@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use whimbrel_models::http::Door;
@@ -23,10 +24,12 @@ pub type Tell = Arc<dyn Fn(Progress) + Send + Sync>;
 pub struct Progress {
     /// The server.
     pub server: String,
-    /// Its tool.
+    /// Its tool, by its whole name.
     pub tool: String,
     /// The call.
     pub tool_use_id: String,
+    /// How long it has been under way.
+    pub elapsed: Duration,
     /// How much is done.
     pub progress: f64,
     /// How much there is to do, if the server knows.

@@ -5,9 +5,9 @@ use std::sync::{Arc, Weak};
 
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, JsonObject, ServerResult};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 use whimbrel_models::ToolSpec;
 use whimbrel_wire::options::McpServerConfig;
+use whimbrel_wire::permission::McpServerProvenance;
 
 use super::connection::{Caller, Connection, Patience};
 use super::fault::Fault;
@@ -24,6 +24,8 @@ pub struct McpTool {
     /// The server as it stands in the name.
     prefix: String,
     server_name: Arc<str>,
+    /// Where the server comes from, in a word.
+    source: &'static str,
     server: Weak<Server>,
     listed: Listed,
     limits: Limits,
@@ -32,13 +34,12 @@ pub struct McpTool {
 impl McpTool {
     pub(super) fn new(
         name: String,
-        prefix: String,
-        server: &Arc<Server>,
+        (server, prefix, source): (&Arc<Server>, String, &'static str),
         listed: Listed,
         limits: Limits,
     ) -> Self {
         let server_name = Arc::clone(&server.name);
-        Self { name, prefix, server_name, server: Arc::downgrade(server), listed, limits }
+        Self { name, prefix, server_name, source, server: Arc::downgrade(server), listed, limits }
     }
 
     async fn ask(&self, arguments: JsonObject, call: &Call) -> Result<ServerResult, Fault> {
@@ -50,7 +51,8 @@ impl McpTool {
         // A call under way does not keep the server alive either.
         drop(server);
         let connection = connected.ok_or(Fault::Cancelled)??;
-        call_tool(&connection, &self.listed.name, arguments, patience, &call.id, &call.cancel).await
+        let caller = Caller { tool: &self.name, tool_use_id: &call.id, cancel: &call.cancel };
+        call_tool(&connection, &self.listed.name, arguments, patience, caller).await
     }
 
     fn failed(&self, fault: &Fault) -> Trouble {
@@ -68,12 +70,11 @@ pub(super) async fn call_tool(
     tool: &str,
     arguments: JsonObject,
     patience: Patience,
-    tool_use_id: &str,
-    cancel: &CancellationToken,
+    caller: Caller<'_>,
 ) -> Result<ServerResult, Fault> {
     let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-    connection.request(request, patience, Caller { tool, tool_use_id, cancel }).await
+    connection.request(request, patience, caller).await
 }
 
 /// How long a call to this server may take. Only of one at an address silence means something: a line may be dead.
@@ -136,6 +137,11 @@ impl AnyTool for McpTool {
 
     fn server(&self) -> Option<&str> {
         Some(&self.prefix)
+    }
+
+    fn provenance(&self) -> Option<McpServerProvenance> {
+        let details = [("source".to_owned(), self.source.into())].into();
+        Some(McpServerProvenance { name: Some(self.server_name.to_string()), details })
     }
 
     fn needs_person(&self) -> bool {

@@ -169,7 +169,11 @@ impl Rights {
 
     /// Whether a rule takes a tool away altogether.
     pub fn removes(&self, name: &str) -> bool {
-        let facts = ToolFacts::named(name, &[]);
+        self.removes_tool(name, &ToolFacts::named(name, &[]))
+    }
+
+    /// The same, for a tool of which more is known than its name.
+    pub fn removes_tool(&self, name: &str, facts: &ToolFacts) -> bool {
         let call = Call { tool: name, input: &Value::Null };
         self.standing.borrow().rules.removing(facts.name(&call)).is_some()
     }

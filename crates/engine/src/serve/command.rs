@@ -11,7 +11,9 @@ use crate::agent::Agent;
 use crate::commands::expand::Expansion;
 use crate::commands::file::Recipe;
 use crate::commands::loan::Loan;
-use crate::commands::{Action, Called, CommandFile, Job, Order, clear, compact, context, cost, help, model};
+use crate::commands::{
+    Action, Called, CommandFile, Job, Order, clear, compact, context, cost, help, model, server_prompt,
+};
 use crate::context::memory::Memory;
 use crate::context::usage::{self, Facts};
 use crate::settings::{Scope, Trust};
@@ -21,6 +23,7 @@ impl Session {
     pub(super) async fn start_command(&mut self, mut agent: Agent, called: Called, prompt: User) {
         let action = match called.order {
             Order::File(file) => return self.start_file(agent, file, called.rest, prompt).await,
+            Order::Prompt(name) => return self.start_prompt(agent, name, called.rest, prompt).await,
             Order::Own(command) => command.action,
         };
         let text = match action {
@@ -81,6 +84,16 @@ impl Session {
         let expansion = Expansion { file, body, arguments, prompt, mode, loan };
         let first = self.first();
         self.run(agent, Work::Command(Job::Expand(Box::new(expansion)), first), None);
+    }
+
+    async fn start_prompt(&mut self, agent: Agent, name: String, arguments: String, prompt: User) {
+        self.state.running().await;
+        let prompt = self.echo(prompt).await;
+        let (init, warning) = (self.init(), self.setup.warning.take());
+        let supply = self.setup.supply.clone();
+        let errand = server_prompt::Errand { name, arguments, prompt, supply, init, warning };
+        let first = self.first();
+        self.run(agent, Work::Command(Job::Prompt(Box::new(errand)), first), None);
     }
 
     /// Lends a file's allow rules to its turn. What came with a project grants nothing unless the project is trusted.

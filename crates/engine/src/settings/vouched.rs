@@ -1,4 +1,4 @@
-//! Which folders the person trusts. The official engine keeps this in `.claude.json` when a person says so at the
+//! Which folders the person trusts, and which MCP servers they have added. The official engine keeps this in `.claude.json` when a person says so at the
 //! terminal: `{"projects": {"/folder": {"hasTrustDialogAccepted": true}}}`.
 //!
 //! Trust in a folder holds for what is below it, but not for another repository there: whoever trusts a folder of clones
@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::files::{self, Kind};
 
@@ -17,7 +18,7 @@ const LARGEST: u64 = 64 * 1024 * 1024;
 #[derive(Deserialize, Default)]
 struct Kept {
     #[serde(default)]
-    projects: BTreeMap<PathBuf, serde_json::Value>,
+    projects: BTreeMap<PathBuf, Value>,
 }
 
 /// Whether the person trusts a folder. Touches the disk.
@@ -34,6 +35,26 @@ pub fn is_trusted(env: &BTreeMap<String, String>, folder: &Path) -> bool {
     covers(&kept, &folder, &is_repository)
 }
 
+/// MCP servers that the person has added, as they are written.
+#[derive(Debug, Default)]
+pub struct KeptServers {
+    /// For all projects.
+    pub everywhere: Map<String, Value>,
+    /// For this folder.
+    pub here: Map<String, Value>,
+}
+
+/// The person's MCP servers for a folder. Touches the disk.
+pub fn servers(env: &BTreeMap<String, String>, folder: &Path) -> KeptServers {
+    let kept = kept_in(env)
+        .and_then(|file| files::read(&file, LARGEST).ok())
+        .and_then(|(bytes, _)| serde_json::from_slice::<Value>(&bytes).ok())
+        .unwrap_or_default();
+    let of = |value: &Value| value.get("mcpServers").and_then(Value::as_object).cloned().unwrap_or_default();
+    let here = files::real_path(folder).and_then(|real| kept.get("projects")?.get(real.to_str()?));
+    KeptServers { everywhere: of(&kept), here: here.map(of).unwrap_or_default() }
+}
+
 /// The file: in the configuration folder if the environment names one, else at home.
 fn kept_in(env: &BTreeMap<String, String>) -> Option<PathBuf> {
     let named = ["WHIMBREL_CONFIG_DIR", "CLAUDE_CONFIG_DIR", "HOME"]
@@ -46,7 +67,7 @@ fn kept_in(env: &BTreeMap<String, String>) -> Option<PathBuf> {
 fn covers(kept: &Kept, folder: &Path, is_repository: &impl Fn(&Path) -> bool) -> bool {
     for folder in folder.ancestors() {
         let trusted = kept.projects.get(folder).and_then(|project| project.get("hasTrustDialogAccepted"));
-        if trusted == Some(&serde_json::Value::Bool(true)) {
+        if trusted == Some(&Value::Bool(true)) {
             return true;
         }
         if is_repository(folder) {

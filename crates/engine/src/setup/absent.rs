@@ -9,7 +9,6 @@ use crate::settings::{Layer, Settings, Source};
 /// The first option that cannot be honoured, in words.
 pub fn in_options(options: &Options) -> Option<String> {
     let rows = [
-        (!options.mcp_servers.is_empty(), "MCP servers (--mcp-config)"),
         (options.sandbox.as_ref().is_some_and(is_enabled), SANDBOX),
         (options.agent.is_some() || !options.agents.is_empty(), "agent definitions (--agent, --agents)"),
         (!options.plugins.is_empty(), "plugins (--plugin-dir)"),
@@ -22,10 +21,6 @@ pub fn in_options(options: &Options) -> Option<String> {
 /// The first part of an `initialize` that cannot be honoured, in words.
 pub fn in_initialize(initialize: &Initialize) -> Option<String> {
     let rows = [
-        (
-            initialize.sdk_mcp_servers.as_ref().is_some_and(|servers| !servers.is_empty()),
-            "in-process MCP servers",
-        ),
         (initialize.skills.as_ref().is_some_and(|skills| !skills.is_empty()), "skills"),
         (initialize.agents.as_ref().is_some_and(|agents| !agents.is_empty()), "agent definitions"),
         (initialize.plugins.as_ref().is_some_and(|plugins| !plugins.is_empty()), "plugins"),

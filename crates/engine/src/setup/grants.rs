@@ -57,14 +57,17 @@ pub(super) fn rights(
 }
 
 /// Whether the host answers permission questions.
-pub(super) fn host_answers(options: &Options) -> Result<bool, SetupError> {
+pub(super) fn host_answers(options: &Options) -> bool {
+    let asked = options.permission_prompts.as_deref() != Some("none");
+    asked && options.permission_prompt_tool == Some(PermissionPromptTool::Stdio)
+}
+
+/// The tool of an MCP server that answers them instead.
+pub(super) fn prompt_tool(options: &Options) -> Option<String> {
     match &options.permission_prompt_tool {
-        _ if options.permission_prompts.as_deref() == Some("none") => Ok(false),
-        None => Ok(false),
-        Some(PermissionPromptTool::Stdio) => Ok(true),
-        Some(PermissionPromptTool::Mcp(name)) => Err(SetupError::Absent(format!(
-            "--permission-prompt-tool {name}: only \"stdio\" is known in this version."
-        ))),
+        _ if options.permission_prompts.as_deref() == Some("none") => None,
+        Some(PermissionPromptTool::Mcp(name)) => Some(name.clone()),
+        Some(PermissionPromptTool::Stdio) | None => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! From what was asked to what it means: options and environment are resolved once, before the first turn.
 //!
 //! Rooms: [`resolve`] (options to [`Setup`]), `configure` (settings), `grants` (rights), [`model`],
-//! `history` (copies of files), [`absent`] (what this version does not have yet, and says so), `home` (where
+//! `history` (copies of files), [`absent`] (what this version does not have yet, and says so), `servers` (MCP servers), `home` (where
 //! things are kept), [`resume`] (which session it is, and whether it goes on from an older one).
 
 pub mod absent;
@@ -12,6 +12,7 @@ mod home;
 pub mod model;
 pub mod resolve;
 pub mod resume;
+mod servers;
 
 pub use crate::settings::config_folder;
 pub use resolve::{Setup, SetupError, Start};

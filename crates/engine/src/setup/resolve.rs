@@ -17,12 +17,13 @@ use crate::files::{self, Kind};
 use crate::ground::Ground;
 use crate::hooks::{Announce, HookSet};
 use crate::knobs::Knobs;
+use crate::mcp::{Servers, Supply};
 use crate::permission::{Rights, paths};
 use crate::session::lock::Busy;
 use crate::session::{Keeping, Past, Place};
 use crate::settings::{self, Known, Settings};
 use crate::setup::resume::{self, Origin};
-use crate::setup::{absent, configure, grants, history, home, model};
+use crate::setup::{absent, configure, grants, history, home, model, servers};
 use crate::shape::{self, Shape};
 use crate::state::Wanted;
 use crate::toolbox::Toolbox;
@@ -104,6 +105,12 @@ pub struct Setup {
     pub announce: Announce,
     /// Whether the host answers permission questions.
     pub host_answers: bool,
+    /// The tool of an MCP server that answers them instead.
+    pub prompt_tool: Option<String>,
+    /// The MCP servers to start; taken when the session begins.
+    pub servers: Servers,
+    /// What MCP servers bring.
+    pub supply: Supply,
     /// How long a question waits for its answer; none waits as long as it takes.
     pub patience: Option<Duration>,
     /// Where the person's and the project's files lie.
@@ -179,6 +186,8 @@ impl Setup {
         warnings.extend(about_hooks);
         let known = settings.effective().known.clone();
         let ground = Arc::new(configure::ground(options, &settings, config, workspace.root()));
+        let servers = servers::servers(options, env, &settings, &ground);
+        warnings.extend(servers.problems.iter().cloned());
         let (commands, about_commands) = configure::commands(options, &ground);
         warnings.extend(about_commands);
         let before = resume::mode(past.as_ref());
@@ -186,7 +195,9 @@ impl Setup {
         warnings.extend(granted.warnings);
         let rights = granted.rights;
         let default_model = model::default_model(engine, options, env, &known);
-        let host_answers = grants::host_answers(options)?;
+        let host_answers = grants::host_answers(options);
+        let prompt_tool = grants::prompt_tool(options);
+        let supply = Supply::new(rights.clone(), prompt_tool.clone());
         model::budget(engine, options, &known, &default_model)?;
         let small_model = model::small_model(engine, &default_model, env);
         let mut setup = Self {
@@ -196,20 +207,26 @@ impl Setup {
                 effort: model::effort(options, &known),
                 plan_mode_instructions: options.plan_mode_instructions.as_deref().map(Into::into),
             },
-            toolbox: Arc::new(Toolbox::pick(
-                engine.tools(),
-                options.tools.as_ref(),
-                &rights,
-                grants::person(host_answers, rights.mode()),
-            )),
+            toolbox: Arc::new(
+                Toolbox::pick(
+                    engine.tools(),
+                    options.tools.as_ref(),
+                    &rights,
+                    grants::person(host_answers, rights.mode()),
+                )
+                .with_servers(supply.clone()),
+            ),
             agents: definition::built_in(),
             host_answers,
+            prompt_tool,
+            servers,
             patience: options.permission_timeout_ms.map(Duration::from_millis),
             rights,
             hooks,
             announce: if options.include_hook_events { Announce::All } else { Announce::Beginning },
             ground,
-            commands,
+            commands: commands.with_servers(supply.clone()),
+            supply,
             system_prompt: system_prompt(options)?,
             append_system_prompt: appended(options),
             limits: limits(engine, options, env, &known)?,

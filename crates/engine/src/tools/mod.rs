@@ -40,6 +40,7 @@ use whimbrel_models::ToolSpec;
 use whimbrel_policy::Place;
 use whimbrel_wire::RawJson;
 use whimbrel_wire::content::ResultContent;
+use whimbrel_wire::permission::McpServerProvenance;
 
 use crate::agents::Agents;
 use crate::consult::Consult;
@@ -191,6 +192,10 @@ pub trait AnyTool: Send + Sync {
     fn examples(&self) -> Vec<Example>;
     /// The MCP server that it belongs to, as it stands in the tool's name.
     fn server(&self) -> Option<&str> {
+        None
+    }
+    /// The same server, as hosts and hooks are told of it.
+    fn provenance(&self) -> Option<McpServerProvenance> {
         None
     }
     /// Whether only a person can answer it.

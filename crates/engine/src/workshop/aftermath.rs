@@ -25,7 +25,7 @@ pub(super) async fn work(lookout: &Lookout, listed: &Offered, call: Call, input:
     let (id, cancel) = (call.id.clone(), call.cancel.clone());
     let mut made = super::work(listed.tool(), call, input.clone()).await;
     let took = clock::monotonic() - began;
-    let called = Called { name: listed.tool().name(), input: &input, id: &id, server: None };
+    let called = Called { name: listed.tool().name(), input: &input, id: &id, server: listed.provenance() };
     let said = tell(lookout, called, &made, took, &cancel).await;
     replace(&mut made, called.name, &said);
     let complaints = said.feedback.into_iter().map(|reason| reason.text);

@@ -128,6 +128,9 @@ pub struct Options {
     /// MCP servers, by name.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp_servers: BTreeMap<String, McpServerConfig>,
+    /// MCP servers whose entries cannot be read, and what is wrong with each: they are told of, and the others start.
+    #[serde(skip)]
+    pub bad_mcp_servers: BTreeMap<String, String>,
     /// Whether no other MCP servers are used.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub strict_mcp_config: bool,

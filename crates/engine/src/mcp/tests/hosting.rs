@@ -17,7 +17,7 @@ use whimbrel_wire::{Frame, RawJson};
 use super::player::Player;
 use super::stage::{LONG, Stage, surroundings};
 use crate::ask::Ask;
-use crate::mcp::connection::{Connection, Patience};
+use crate::mcp::connection::{Caller, Connection, Patience};
 use crate::mcp::tool::call_tool;
 use crate::mcp::transport::Letterbox;
 use crate::mcp::{Fault, Surroundings};
@@ -161,7 +161,8 @@ async fn a_call_may_go_on_as_long_as_there_is_progress() {
     let (silence, step) = (Duration::from_secs(1), Duration::from_millis(800));
     let patience = Patience { total: LONG, silence: Some(silence) };
     let (began, never) = (Instant::now(), CancellationToken::new());
-    let call = call_tool(&connection, "add", Map::new(), patience, "", &never);
+    let caller = Caller { tool: "add", tool_use_id: "", cancel: &never };
+    let call = call_tool(&connection, "add", Map::new(), patience, caller);
     let (ended, ()) = tokio::join!(call, async {
         for progress in 1..=5 {
             tokio::time::sleep(step).await;

@@ -1,0 +1,203 @@
+//! Which MCP servers a session begins with: those of the person, of the project as far as somebody answers for them, and
+//! of the host. Later ones win. With `--strict-mcp-config` only the host's count, and no file is looked at.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use whimbrel_wire::options::{Options, SettingSource};
+
+use crate::files;
+use crate::ground::Ground;
+use crate::mcp::config::read;
+use crate::mcp::{Admission, Approval, Origin, Servers};
+use crate::settings::{Settings, Trust, vouched};
+
+/// The file in which a project names its servers.
+const PROJECT_FILE: &str = ".mcp.json";
+
+/// The largest one that is read.
+const LARGEST: u64 = 4 << 20;
+
+/// The servers to start with. Touches the disk.
+pub(super) fn servers(
+    options: &Options,
+    env: &BTreeMap<String, String>,
+    settings: &Settings,
+    ground: &Ground,
+) -> Servers {
+    let variable = |name: &str| env.get(name).cloned();
+    let mut servers =
+        Servers { admission: Admission::from_settings(&settings.effective().values), ..Servers::default() };
+    if !options.strict_mcp_config {
+        let kept = match ground.asks(SettingSource::User) || ground.asks(SettingSource::Local) {
+            true => vouched::servers(env, &ground.root),
+            false => vouched::KeptServers::default(),
+        };
+        if ground.asks(SettingSource::User) {
+            servers.add_map(Origin::User, kept.everywhere, &variable);
+        }
+        if ground.asks(SettingSource::Project) {
+            of_project(&mut servers, settings, ground, &variable);
+        }
+        if ground.asks(SettingSource::Local) {
+            servers.add_map(Origin::Local, kept.here, &variable);
+        }
+    }
+    servers.add(Origin::Dynamic, &options.mcp_servers, &variable);
+    for (name, problem) in &options.bad_mcp_servers {
+        servers.add_bad(Origin::Dynamic, name, problem);
+    }
+    servers
+}
+
+/// Adds the servers of the project's files, those of the nearest folder last.
+fn of_project(
+    servers: &mut Servers,
+    settings: &Settings,
+    ground: &Ground,
+    variable: &dyn Fn(&str) -> Option<String>,
+) {
+    let approval = approval(settings);
+    let mut unknown = Vec::new();
+    for file in files_of(ground) {
+        let text = match files::read(&file, LARGEST) {
+            Ok((bytes, _)) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => {
+                servers.problems.push(format!("{} cannot be read: {error}.", file.display()));
+                continue;
+            }
+        };
+        servers.add_project(&file.display().to_string(), &text, &approval, variable);
+        let named = read(&text).unwrap_or_default();
+        let open = |name: &String| !approval.covers(name) && !approval.disabled.contains(name);
+        unknown.extend(named.into_iter().map(|(name, _)| name).filter(open));
+    }
+    if !unknown.is_empty() {
+        servers.problems.push(format!(
+            "MCP servers of the project are not started, because nobody has approved of them: {}. Put them into enabledMcpjsonServers of your settings.",
+            unknown.join(", ")
+        ));
+    }
+}
+
+/// The project's files that may name servers, the nearest last.
+fn files_of(ground: &Ground) -> Vec<PathBuf> {
+    let top = ground.top().to_path_buf();
+    let mut folders: Vec<_> = ground.root.ancestors().take_while(|folder| folder.starts_with(&top)).collect();
+    if !folders.contains(&ground.project.as_path()) {
+        folders.insert(0, &ground.project);
+    }
+    folders.into_iter().rev().map(|folder| folder.join(PROJECT_FILE)).collect()
+}
+
+/// Who answers for the project's servers: whoever trusts the whole project, or the settings, name by name.
+fn approval(settings: &Settings) -> Approval {
+    let known = &settings.effective().known;
+    Approval {
+        all: settings.trust() == Trust::Full || known.enable_all_project_mcp_servers == Some(true),
+        enabled: known.enabled_mcpjson_servers.clone(),
+        disabled: known.disabled_mcpjson_servers.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::setup::configure;
+
+    /// Where each server comes from, or that its entry is bad; and what is to be told.
+    fn found(root: &Path, home: &Path, options: &Options) -> (Vec<(String, &'static str)>, String) {
+        let env = BTreeMap::from([("HOME".to_owned(), home.display().to_string())]);
+        let settings = configure::read(options, &env, root).unwrap();
+        let ground = configure::ground(options, &settings, None, root);
+        let servers = servers(options, &env, &settings, &ground);
+        let scope = |(name, entry): (String, crate::mcp::Entry)| match entry.config {
+            Ok(_) => (name, entry.origin.scope()),
+            Err(_) => (name, "bad"),
+        };
+        (servers.entries.into_iter().map(scope).collect(), servers.problems.join("\n"))
+    }
+
+    fn flag(settings: &Value) -> Options {
+        let entry = serde_json::from_value(json!({"command": "x"})).unwrap();
+        Options {
+            settings: Some(settings.to_string()),
+            mcp_servers: [("flag".to_owned(), entry)].into(),
+            bad_mcp_servers: [("wrong".to_owned(), "no command".to_owned())].into(),
+            ..Options::default()
+        }
+    }
+
+    #[test]
+    fn servers_come_from_the_person_the_project_and_the_host() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        let (top, root) = (home.join("repository"), home.join("repository/deep"));
+        fs::create_dir_all(root.join(".git").parent().unwrap()).unwrap();
+        fs::create_dir(top.join(".git")).unwrap();
+        let entry = json!({"command": "x"});
+        let named = |names: &[&str]| json!({"mcpServers": names.iter().map(|name| ((*name).to_owned(), entry.clone())).collect::<serde_json::Map<_, _>>()});
+        fs::write(top.join(".mcp.json"), named(&["above", "both"]).to_string()).unwrap();
+        fs::write(root.join(".mcp.json"), named(&["here", "both"]).to_string()).unwrap();
+        let mut kept = named(&["mine"]);
+        kept["projects"] = json!({root.to_str().unwrap(): named(&["local"])});
+        fs::write(home.join(".claude.json"), kept.to_string()).unwrap();
+        let own = [("flag", "dynamic"), ("local", "local"), ("mine", "user"), ("wrong", "bad")];
+        let with = |more: &[(&str, &'static str)]| {
+            let all: BTreeMap<_, _> = own.iter().chain(more).copied().collect();
+            all.into_iter().map(|(name, scope)| (name.to_owned(), scope)).collect::<Vec<_>>()
+        };
+        let project = [("above", "project"), ("both", "project"), ("here", "project")];
+        let rows = [
+            ("nobody answers for the project", json!({}), with(&[])),
+            ("the host does", json!({"enableAllProjectMcpServers": true}), with(&project)),
+            ("for one", json!({"enabledMcpjsonServers": ["here"]}), with(&project[2..])),
+            (
+                "but not for another",
+                json!({"enableAllProjectMcpServers": true, "disabledMcpjsonServers": ["above", "both"]}),
+                with(&project[2..]),
+            ),
+        ];
+        for (name, settings, expected) in rows {
+            let (servers, problems) = found(&root, &home, &flag(&settings));
+            assert_eq!(servers, expected, "{name}");
+            assert_eq!(
+                problems.contains("nobody has approved"),
+                !servers.contains(&("above".to_owned(), "project")) && name != "but not for another",
+                "{name}: {problems}"
+            );
+        }
+        let strict =
+            Options { strict_mcp_config: true, ..flag(&json!({"enableAllProjectMcpServers": true})) };
+        let only = [("flag".to_owned(), "dynamic"), ("wrong".to_owned(), "bad")];
+        assert_eq!(found(&root, &home, &strict), (only.to_vec(), String::new()));
+        let nothing = Options { setting_sources: Some(Vec::new()), ..flag(&json!({})) };
+        assert_eq!(found(&root, &home, &nothing), (only.to_vec(), String::new()));
+        let trusting = Options { setting_sources: Some(vec![SettingSource::Project]), ..flag(&json!({})) };
+        assert_eq!(
+            found(&root, &home, &trusting).0.len(),
+            5,
+            "who asks for the project's settings trusts it"
+        );
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::write(root.join(".mcp.json"), "{").unwrap();
+        let (_, problems) =
+            found(&root, &root.join("nobody"), &flag(&json!({"enableAllProjectMcpServers": true})));
+        assert!(problems.contains(".mcp.json: "), "{problems}");
+        fs::remove_file(root.join(".mcp.json")).unwrap();
+        nix::unistd::mkfifo(&root.join(".mcp.json"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let (_, problems) = found(&root, &root.join("nobody"), &flag(&json!({})));
+        assert!(problems.contains(".mcp.json cannot be read"), "{problems}");
+    }
+}
