@@ -20,9 +20,13 @@ pub(crate) fn run(start: Start, call: &str, as_json: bool) -> Result<(), String>
 
 /// The explanation for a person.
 fn page(explanation: &Explanation) -> String {
-    let Explanation { judged, mode, suggestions, warnings, .. } = explanation;
+    let Explanation { judged, mode, if_trusted, suggestions, warnings, .. } = explanation;
     let mut page = format!("{} in the mode {mode}\n", judged.decision);
     tell(judged, 1, &mut page);
+    if let Some(then) = if_trusted {
+        page += &format!("  If the folder were trusted: {}\n", then.decision);
+        tell(then, 2, &mut page);
+    }
     if !suggestions.is_empty() {
         page += "  An answer for good would be:\n";
         for suggestion in suggestions {

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use whimbrel_models::Preamble;
 use whimbrel_models::retry::Policy;
-use whimbrel_wire::system::{InformationLevel, Informational};
 
 use crate::context::memory::{Loaded, Memory};
 use crate::context::room::{Room, Switches};
@@ -114,8 +113,7 @@ impl Agent {
     pub async fn report_memory(&mut self) -> Vec<Loaded> {
         let news = self.memory.take_news();
         for content in news.warnings {
-            let level = InformationLevel::Warning;
-            self.outbox.notify(Informational { content, level, ..Informational::default() }).await;
+            self.outbox.warn(content).await;
         }
         news.loaded
     }

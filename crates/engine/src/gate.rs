@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_policy::{Decision, HookVerdict, Judged, Place, Question, Reason};
 use whimbrel_wire::hook::{HookEvent, HookPermissionDecision};
 use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
-use whimbrel_wire::system::{InformationLevel, Informational};
 
 use crate::ask::Ask;
 use crate::files;
@@ -22,7 +21,7 @@ use crate::permission::{ModeSwitch, Rights};
 use crate::state::StateSign;
 use crate::toolbox::Offered;
 use crate::tools::Trouble;
-use answer::Answer;
+use answer::{Answer, Answerer};
 
 /// Whoever can be asked for a permission.
 #[derive(Debug, Clone)]
@@ -209,8 +208,10 @@ impl Gate {
                 let asked = Asked { listed, id, input: &input, why: &why, hook };
                 match self.ask(&asked, cancel).await {
                     // Whoever allows it allows what was shown, wherever the path may lead by now.
-                    Answer::Allowed(allowed, _) if allowed == input => Ok(Permit::go(input, place)),
-                    Answer::Allowed(changed, by) => {
+                    Answer::Allowed { input: allowed, .. } if allowed == input => {
+                        Ok(Permit::go(input, place))
+                    }
+                    Answer::Allowed { input: changed, by } => {
                         self.judge_changed(listed, id, changed, (mode, by), cancel).await
                     }
                     Answer::Refused(permit) => Ok(permit),
@@ -230,7 +231,7 @@ impl Gate {
         listed: &Offered,
         id: &str,
         input: Value,
-        (mode, by): (PermissionMode, Refuser),
+        (mode, by): (PermissionMode, Answerer),
         cancel: &CancellationToken,
     ) -> Result<Permit, Trouble> {
         listed.tool().touches(&input)?;
@@ -240,7 +241,7 @@ impl Gate {
             Decision::Deny(reason) if !matches!(reason, Reason::Mode(_)) => {
                 self.refuse(listed, id, &input, &reason, cancel).await
             }
-            Decision::Ask(why) if by == Refuser::Hook => {
+            Decision::Ask(why) if by == Answerer::Hook => {
                 let message =
                     format!("A hook changed the call to one that needs a permission. {}", why.reason.text());
                 Ok(Permit::no(message, Refuser::Hook))
@@ -287,16 +288,21 @@ impl Gate {
         ModeSwitch::new(self.rights.clone(), self.outbox.clone())
     }
 
-    /// Makes the changes that came with an answer; what could not be done is told.
-    async fn change(&self, updates: Vec<PermissionUpdate>) {
+    /// Makes the changes that came with an answer; what could not be done, or not be read in the first place, is told.
+    async fn change(&self, updates: Vec<PermissionUpdate>, unread: &[String]) {
+        for why in unread {
+            self.outbox.warn(format!("A change of permissions in an answer is left out. {why}.")).await;
+        }
+        if updates.is_empty() {
+            return;
+        }
         let (rights, mode) = (self.rights.clone(), self.rights.mode());
         let changed = files::aside(move || rights.change(&updates)).await;
         if self.rights.mode() != mode {
             self.mode_switch().tell().await;
         }
         for content in changed.unwrap_or_else(|error| vec![error.to_string()]) {
-            let level = InformationLevel::Warning;
-            self.outbox.notify(Informational { content, level, ..Informational::default() }).await;
+            self.outbox.warn(content).await;
         }
     }
 }

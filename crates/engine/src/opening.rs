@@ -27,16 +27,50 @@ pub(crate) struct Opening {
     pub(crate) warning: Option<String>,
     /// What is due.
     pub(crate) dues: Vec<Due>,
-    /// Whether user messages are echoed.
-    pub(crate) replay: bool,
+    /// Whether the host sees its prompts again.
+    pub(crate) echo: Echo,
+}
+
+/// Whether a host sees its prompts again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Echo {
+    /// It wants to.
+    Wanted,
+    /// It does not.
+    Unwanted,
+}
+
+/// What the host is told before the words of a command: in the order of a turn.
+pub(crate) struct Notices {
+    /// The notice that begins every turn.
+    pub(crate) init: Init,
+    /// What the host should know.
+    pub(crate) warnings: Vec<String>,
+    /// The prompt that calls the command, if the host wants to see it again.
+    pub(crate) replay: Option<User>,
+}
+
+impl Notices {
+    /// Tells the host.
+    pub(crate) async fn tell(self, outbox: &Outbox) {
+        outbox.notify(self.init).await;
+        for warning in self.warnings {
+            outbox.warn(warning).await;
+        }
+        if let Some(user) = self.replay {
+            replay(outbox, user).await;
+        }
+    }
 }
 
 /// Opens a turn. An ending says that the model is not to be asked.
 pub(crate) async fn open(agent: &mut Agent, opening: Opening, cancel: &CancellationToken) -> Option<Ending> {
-    let Opening { first, init, warning, dues, replay } = opening;
+    let Opening { first, init, warning, dues, echo } = opening;
     let stopped = begin(agent, first, cancel).await;
     agent.outbox.notify(init).await;
-    warn(&agent.outbox, warning).await;
+    if let Some(warning) = warning {
+        agent.outbox.warn(warning).await;
+    }
     let mut refused = None;
     let mut heard = false;
     for due in dues {
@@ -46,7 +80,7 @@ pub(crate) async fn open(agent: &mut Agent, opening: Opening, cancel: &Cancellat
                 agent.conversation.note(&text).await;
                 Ok(())
             }
-            Due::Prompt(user) => hear(agent, *user, replay, cancel).await,
+            Due::Prompt(user) => hear(agent, *user, echo, cancel).await,
         };
         match taken {
             Ok(()) => heard |= asks,
@@ -76,25 +110,19 @@ pub(crate) async fn begin(agent: &mut Agent, first: Option<&str>, cancel: &Cance
     said.stop.is_some()
 }
 
-/// Tells the host what it should know.
-pub(crate) async fn warn(outbox: &Outbox, warning: Option<String>) {
-    if let Some(content) = warning {
-        let level = InformationLevel::Warning;
-        outbox.notify(Informational { content, level, ..Informational::default() }).await;
-    }
-}
-
 /// Takes a prompt in, if the hooks agree; if not, says how the turn ends.
 async fn hear(
     agent: &mut Agent,
     mut user: User,
-    replay: bool,
+    echo: Echo,
     cancel: &CancellationToken,
 ) -> Result<(), Ending> {
     user.uuid.get_or_insert_with(ids::uuid);
     let taken = take(agent, &user, cancel).await;
     // First the transcript: what the host has seen can be resumed.
-    echo(&agent.outbox, replay, user).await;
+    if echo == Echo::Wanted {
+        replay(&agent.outbox, user).await;
+    }
     taken
 }
 
@@ -151,12 +179,8 @@ pub(crate) fn record(agent: &mut Agent, user: &User) {
     agent.conversation.prompt(user.uuid.as_deref().unwrap_or_default(), content, &mode);
 }
 
-/// Gives a prompt an id if it has none, and shows it to the host if the host wants that.
-pub(crate) async fn echo(outbox: &Outbox, replay: bool, mut user: User) -> User {
-    user.uuid.get_or_insert_with(ids::uuid);
-    if replay {
-        let session_id = outbox.session().to_owned();
-        outbox.send(User { is_replay: Some(true), session_id, ..user.clone() }).await;
-    }
-    user
+/// Shows a prompt to the host that sent it.
+pub(crate) async fn replay(outbox: &Outbox, user: User) {
+    let session_id = outbox.session().to_owned();
+    outbox.send(User { is_replay: Some(true), session_id, ..user }).await;
 }

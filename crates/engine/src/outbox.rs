@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::Frame;
-use whimbrel_wire::system::{System, SystemEvent};
+use whimbrel_wire::system::{InformationLevel, Informational, System, SystemEvent};
 
 use crate::ids;
 
@@ -56,6 +56,20 @@ impl Outbox {
     /// Sends a `system` notice.
     pub async fn notify(&self, event: impl Into<SystemEvent>) {
         self.notify_as(ids::uuid(), event).await;
+    }
+
+    /// Tells the host something that it should look into.
+    pub async fn warn(&self, content: impl Into<String>) {
+        self.say(content.into(), InformationLevel::Warning).await;
+    }
+
+    /// Tells the host something that is good to know.
+    pub async fn inform(&self, content: impl Into<String>) {
+        self.say(content.into(), InformationLevel::Info).await;
+    }
+
+    async fn say(&self, content: String, level: InformationLevel) {
+        self.notify(Informational { content, level, ..Informational::default() }).await;
     }
 
     /// Sends a `system` notice that is known by this id elsewhere too.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use whimbrel_wire::control::{ControlResponse, RewindFiles, RewindFilesReply};
-use whimbrel_wire::system::{InformationLevel, Informational};
 
 use crate::files;
 use crate::outbox::Outbox;
@@ -24,8 +23,7 @@ pub(crate) async fn tell_losses(workspace: &Workspace, outbox: &Outbox) {
     let Some(content) = workspace.checkpoints().and_then(|checkpoints| checkpoints.take_losses()) else {
         return;
     };
-    let level = InformationLevel::Warning;
-    outbox.notify(Informational { content, level, ..Informational::default() }).await;
+    outbox.warn(content).await;
 }
 
 /// Answers a `rewind_files`. As hosts expect it, what cannot be done is an error, but only a word in the reply to a dry

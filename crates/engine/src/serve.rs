@@ -6,7 +6,6 @@
 mod command;
 mod crew;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,7 +34,7 @@ use crate::gate::{Asks, Gate};
 use crate::hooks::{Desk, HookSet, Hooks, Lookout};
 use crate::knobs::KnobsWriter;
 use crate::link::Link;
-use crate::opening::{self, Opening};
+use crate::opening::{self, Echo, Notices, Opening};
 use crate::outbox::Outbox;
 use crate::queue::{Batch, Due, Queue};
 use crate::report::{self, Report, report};
@@ -248,8 +247,15 @@ struct Running {
 enum Work {
     /// The model answers.
     Turn(Box<Opening>),
-    /// A command is run, in the session's first turn perhaps.
-    Command(Job, Option<&'static str>),
+    /// A command is run.
+    Command {
+        /// What it does.
+        job: Job,
+        /// What the host is told before.
+        notices: Box<Notices>,
+        /// How the session begins, if this is its first turn.
+        first: Option<&'static str>,
+    },
 }
 
 /// Ends when the turn under way ends; never, if there is none.
@@ -381,14 +387,16 @@ impl Session {
     }
 
     async fn start_turn(&mut self, mut agent: Agent, dues: Vec<Due>) {
-        let replay = self.setup.replay_user_messages;
+        let echo = self.echo();
         if !dues.iter().any(Due::asks) {
             for due in dues {
                 if let Due::Prompt(user) = due {
                     let user = User { uuid: user.uuid.clone().or_else(|| Some(ids::uuid())), ..*user };
                     rewind::begin(&self.setup.workspace, user.uuid.as_deref()).await;
                     opening::record(&mut agent, &user);
-                    opening::echo(&self.outbox, replay, user).await;
+                    if echo == Echo::Wanted {
+                        opening::replay(&self.outbox, user).await;
+                    }
                 }
             }
             self.agent = Some(agent);
@@ -399,7 +407,7 @@ impl Session {
         let origin = only_news.then(|| Origin { kind: "task-notification".into(), details: Map::new() });
         let first = self.first();
         let (init, warning) = (self.init(), self.setup.warning.take());
-        let opening = Opening { first, init, warning, dues, replay };
+        let opening = Opening { first, init, warning, dues, echo };
         self.run(agent, Work::Turn(Box::new(opening)), origin);
     }
 
@@ -424,10 +432,15 @@ impl Session {
                         None => turn::run(&mut agent, &token).await,
                     }
                 }
-                Work::Command(job, first) => match opening::begin(&mut agent, first, &token).await {
-                    true => Ending::new(End::HookStopped),
-                    false => commands::run(&mut agent, job, &token).await,
-                },
+                Work::Command { job, notices, first } => {
+                    match opening::begin(&mut agent, first, &token).await {
+                        true => {
+                            notices.tell(&agent.outbox).await;
+                            Ending::new(End::HookStopped)
+                        }
+                        false => commands::run(&mut agent, job, *notices, &token).await,
+                    }
+                }
             };
             arrival.iter().for_each(Arrival::announced);
             (agent, ending)
@@ -440,18 +453,9 @@ impl Session {
         (!std::mem::replace(&mut self.opened, true)).then_some(self.setup.origin.name())
     }
 
-    /// Tells the host that a command is run.
-    async fn announce(&mut self) {
-        self.state.running().await;
-        self.outbox.notify(self.init()).await;
-        opening::warn(&self.outbox, self.setup.warning.take()).await;
-    }
-
-    /// Takes a prompt in that calls a command.
-    async fn echo(&mut self, user: User) -> User {
-        let user = opening::echo(&self.outbox, self.setup.replay_user_messages, user).await;
-        rewind::begin(&self.setup.workspace, user.uuid.as_deref()).await;
-        user
+    /// Whether the host sees its prompts again.
+    fn echo(&self) -> Echo {
+        if self.setup.replay_user_messages { Echo::Wanted } else { Echo::Unwanted }
     }
 
     /// Ends a turn with its result.
@@ -547,13 +551,8 @@ impl Session {
             tasks: self.tasks.clone(),
             small_model: small_model.clone(),
             shape: shape.clone(),
-            memory: Memory::new(Arc::clone(&self.setup.ground), self.home().as_deref()),
+            memory: Memory::new(Arc::clone(&self.setup.ground), workspace.home().as_deref()),
         })
-    }
-
-    /// The person's home folder.
-    fn home(&self) -> Option<PathBuf> {
-        self.setup.workspace.variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
     }
 
     fn gate(&self) -> Gate {

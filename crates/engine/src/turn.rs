@@ -1,6 +1,9 @@
 //! One turn, from a prompt to its end: ask, record, judge, act, and round again.
 
+mod act;
 mod hooked;
+mod listen;
+mod wind_up;
 
 pub(crate) use hooked::brief;
 
@@ -8,24 +11,18 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use whimbrel_models::assemble::{Assembly, Finished};
-use whimbrel_models::call::{Call, Retry, Step, Timing};
-use whimbrel_models::{Delta, Event, Fault, FaultKind, Request};
-use whimbrel_wire::message::{FailureKind, StreamEvent};
-use whimbrel_wire::system::{ApiRetry, PermissionDenied, Status, StatusKind};
-use whimbrel_wire::{Block, RawJson, StopReason};
+use whimbrel_models::Fault;
+use whimbrel_wire::StopReason;
 
 use crate::agent::Agent;
-use crate::clock;
 use crate::context::planning::{self, Moment};
 use crate::context::room;
-use crate::conversation::ReplyHead;
-use crate::cost::Metered;
-use crate::gate::{Halt, Refuser};
-use crate::ids;
 use crate::verdict::{self, End, Happened, Next, Nudge, Situation};
-use crate::workshop::{Made, Wanted, Workshop};
-use crate::{shape, understudy};
+use crate::workshop::Workshop;
+use crate::{clock, shape, understudy};
+use act::act;
+use listen::{Heard, listen};
+use wind_up::wind_up;
 
 /// What the model is told of a turn that was interrupted while it spoke.
 pub(crate) const INTERRUPTED: &str = "[Request interrupted by user]";
@@ -143,29 +140,6 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
     }
 }
 
-/// What came of one model call.
-struct Heard {
-    stop: Option<StopReason>,
-    fault: Option<Fault>,
-    /// Whether the fault left whole blocks behind.
-    cut: bool,
-    text: Option<String>,
-    first_event: Option<std::time::Instant>,
-}
-
-impl Heard {
-    fn happened(&self, calls: usize) -> Happened {
-        match &self.fault {
-            Some(fault) if !self.cut => match fault.kind {
-                FaultKind::PromptTooLong | FaultKind::TooLarge => Happened::TooLong,
-                _ if understudy::unavailable(fault).is_some() => Happened::Unavailable,
-                _ => Happened::Failed,
-            },
-            _ => Happened::Replied { stop: if self.cut { None } else { self.stop.clone() }, calls },
-        }
-    }
-}
-
 impl Ending {
     /// An ending without anything said.
     pub fn new(end: End) -> Self {
@@ -180,282 +154,6 @@ impl Ending {
         }
         self.stop_reason = heard.stop;
         self.fault = heard.fault;
-    }
-}
-
-/// Asks the model once and records what it says as it says it. Harmless tool calls begin meanwhile.
-async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &CancellationToken) -> Heard {
-    let mut heard = Heard { stop: None, fault: None, cut: false, text: None, first_event: None };
-    let asked = agent.model();
-    let (model, name) = match agent.engine.providers().resolve(&asked) {
-        Ok(found) => found,
-        Err(fault) => return Heard { fault: Some(fault), ..heard },
-    };
-    agent.conversation.address(&asked);
-    let request = request(agent, name);
-    if agent.limits.partial_messages {
-        agent.outbox.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;
-    }
-    let call = Call::new(model, request, agent.policy(), Timing::default());
-    let admitted = Metered::begin(call, agent.engine.clone(), agent.ledger.clone(), asked);
-    let mut call = match cancel.run_until_cancelled(admitted).await {
-        Some(Ok(call)) => call,
-        Some(Err(fault)) => return Heard { fault: Some(fault), ..heard },
-        None => return heard,
-    };
-    let mut assembly = Assembly::default();
-    loop {
-        let step = tokio::select! {
-            biased;
-            () = cancel.cancelled() => break,
-            () = workshop.work(), if workshop.is_busy() => continue,
-            step = call.next() => step,
-        };
-        match step {
-            None => break,
-            Some(Ok(Step::Delta(delta))) => {
-                heard.first_event.get_or_insert_with(clock::monotonic);
-                match take(agent, &mut assembly, workshop, delta).await {
-                    Ok(Some(text)) => heard.text = Some(text),
-                    Ok(None) => {}
-                    Err(fault) => {
-                        heard.fault = Some(fault);
-                        break;
-                    }
-                }
-            }
-            Some(Ok(Step::Retry(retry))) => {
-                assembly = Assembly::default();
-                agent.conversation.end_reply();
-                announce(agent, &retry).await;
-            }
-            Some(Ok(Step::Cut(fault))) => {
-                if let Some(finished) = assembly.let_go() {
-                    record(agent, &assembly, workshop, finished).await;
-                }
-                heard.cut = true;
-                heard.fault = Some(fault);
-            }
-            Some(Err(fault)) => heard.fault = Some(fault),
-        }
-    }
-    heard.stop = assembly.stop_reason.clone();
-    if cancel.is_cancelled()
-        && let Some(text) = assembly.open_text()
-    {
-        agent.conversation.reply(&head(&assembly), Block::text(text), true).await;
-    }
-    agent.conversation.end_reply();
-    if !assembly.id.is_empty() {
-        agent.conversation.note_usage(&assembly.usage);
-    }
-    heard
-}
-
-/// Takes one event in: to the host as it is if it wants that, to the conversation when a block is complete.
-async fn take(
-    agent: &mut Agent,
-    assembly: &mut Assembly,
-    workshop: &mut Workshop,
-    delta: Delta,
-) -> Result<Option<String>, Fault> {
-    let mut text = None;
-    if let Some(finished) = assembly.take(&delta.event)? {
-        text = record(agent, assembly, workshop, finished).await;
-    }
-    if let Some(event) = delta.raw
-        && delta.event != Event::Ping
-    {
-        pass_on(agent, event).await;
-    }
-    Ok(text)
-}
-
-/// Records a complete block; a tool call goes to the workshop. Gives the text, if it is one.
-async fn record(
-    agent: &mut Agent,
-    assembly: &Assembly,
-    workshop: &mut Workshop,
-    finished: Finished,
-) -> Option<String> {
-    let Finished { mut block, bad_input } = finished;
-    let mut text = None;
-    let mut wanted = None;
-    match &mut block {
-        Block::Text { text: said, .. } => text = Some(said.clone()),
-        Block::ToolUse { id, name, input } => {
-            agent.conversation.name_call(id);
-            agent.owed.called(name, id);
-            agent.memory.watch(name, input);
-            wanted = Some(Wanted { id: id.clone(), tool: name.clone(), input: input.clone(), bad_input });
-        }
-        _ => {}
-    }
-    if text.as_deref() != Some("") {
-        agent.conversation.reply(&head(assembly), block, false).await;
-    }
-    if let Some(wanted) = wanted {
-        workshop.take(wanted);
-    }
-    text
-}
-
-/// Makes the calls that are left; says whether one of them ends the turn.
-async fn act(
-    agent: &mut Agent,
-    workshop: &mut Workshop,
-    ending: &mut Ending,
-    cancel: &CancellationToken,
-) -> Option<Halt> {
-    let mut settled = Settled::default();
-    workshop.reply_complete();
-    while settled.halt != Some(Halt::Refused) {
-        let made = tokio::select! {
-            biased;
-            () = cancel.cancelled() => break,
-            made = workshop.next() => made,
-        };
-        let Some(made) = made else { break };
-        settle(agent, made, ending, &mut settled).await;
-        if settled.halt.is_some() {
-            // What is under way ends; nothing else begins.
-            workshop.close();
-        }
-    }
-    brief(agent, &settled.notes);
-    if settled.halt.is_none() && !cancel.is_cancelled() {
-        settled.halt = hooked::after_batch(agent, workshop.batch(), cancel).await;
-    }
-    settled.halt
-}
-
-/// What came of calls besides their results.
-#[derive(Default)]
-struct Settled {
-    notes: Vec<String>,
-    halt: Option<Halt>,
-}
-
-/// Records one result.
-async fn settle(agent: &mut Agent, mut made: Made, ending: &mut Ending, settled: &mut Settled) {
-    ending.num_turns += 1;
-    ending.deferred = made.deferred.take().or(ending.deferred.take());
-    settled.notes.append(&mut made.notes);
-    settled.halt = settled.halt.or(made.halt);
-    agent.owed.settled(&made);
-    if let Some(refused) = &made.denial {
-        agent.denials.add(refused.denial.clone());
-        if refused.by != Refuser::Host {
-            let notice = PermissionDenied {
-                tool_name: refused.denial.tool_name.clone(),
-                tool_use_id: refused.denial.tool_use_id.clone(),
-                message: refused.message.clone(),
-                ..PermissionDenied::default()
-            };
-            agent.outbox.notify(notice).await;
-        }
-    }
-    agent.conversation.tool_result(made).await;
-}
-
-/// Leaves the conversation in order: every call has a result, and an abort or a failure is on record.
-async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
-    let why = match ending.end {
-        End::Broke => "the budget was used up",
-        End::HookStopped => "a hook ended the turn",
-        End::Deferred => "a call was put off",
-        End::ApiFailure | End::TooLong => "the model failed",
-        _ => "the turn was interrupted by the user",
-    };
-    let mut settled = Settled::default();
-    for made in workshop.abandon(why) {
-        if ending.end == End::Broke {
-            agent.conversation.close_call(made);
-            continue;
-        }
-        settle(agent, made, ending, &mut settled).await;
-    }
-    brief(agent, &settled.notes);
-    match ending.end {
-        End::AbortedStreaming => agent.conversation.note(INTERRUPTED).await,
-        End::AbortedTools => agent.conversation.note("[Request interrupted by user for tool use]").await,
-        End::ApiFailure => {
-            let fault =
-                ending.fault.clone().unwrap_or_else(|| Fault::new(FaultKind::Cut, "The reply broke off."));
-            ending.text = failure_text(&fault);
-            agent.conversation.failure(&ending.text, fault.failure(), Some(&fault)).await;
-            hooked::after_failure(agent, &fault).await;
-            ending.fault = Some(fault);
-        }
-        End::TooLong => {
-            let fault = ending.fault.clone();
-            ending.text = match &fault {
-                Some(fault) => failure_text(fault),
-                None => "The conversation is too long for the model's window, and the reply was cut at its end. Shorten it with /compact, or begin a new one.".into(),
-            };
-            agent.conversation.failure(&ending.text, FailureKind::InvalidRequest, fault.as_ref()).await;
-        }
-        End::OutputLimit => {
-            ending.text = "The reply hit the output limit again and again. Ask for less at a time, or raise CLAUDE_CODE_MAX_OUTPUT_TOKENS.".into();
-            agent.conversation.failure(&ending.text, FailureKind::MaxOutputTokens, None).await;
-        }
-        End::Done => {
-            ending.structured = agent.owed.take();
-            if let Some(answer) = &ending.structured {
-                ending.text = answer.to_string();
-            }
-        }
-        End::Refused if ending.text.is_empty() => ending.text = "The model declined to answer.".into(),
-        End::HookStopped => ending.text.clear(),
-        End::Deferred | End::MaxTurns | End::Refused | End::NoAnswer | End::Broke => {}
-    }
-    agent.conversation.settle().await;
-}
-
-fn request(agent: &mut Agent, model: String) -> Request {
-    let knobs = agent.knobs.borrow().clone();
-    let catalog = agent.engine.catalog();
-    let max_tokens = agent.limits.max_output_tokens.unwrap_or_else(|| catalog.max_output_tokens(&model));
-    Request {
-        thinking: knobs.thinking.unwrap_or_else(|| catalog.default_thinking(&model, max_tokens)),
-        effort: knobs.effort,
-        task_budget: agent.limits.task_budget,
-        max_tokens,
-        model,
-        preamble: agent.preamble.clone(),
-        history: agent.conversation.history.ask(),
-        betas: agent.limits.betas.clone(),
-        session_id: agent.outbox.session().to_owned(),
-        raw_events: agent.limits.partial_messages,
-    }
-}
-
-async fn announce(agent: &Agent, retry: &Retry) {
-    let notice = ApiRetry {
-        attempt: retry.attempt,
-        max_retries: retry.max_retries,
-        retry_delay_ms: u64::try_from(retry.delay.as_millis()).unwrap_or(u64::MAX),
-        error_status: retry.status,
-        error: retry.failure.clone(),
-        ..ApiRetry::default()
-    };
-    agent.outbox.notify(notice).await;
-}
-
-async fn pass_on(agent: &Agent, event: RawJson) {
-    let session_id = agent.outbox.session().to_owned();
-    let frame = StreamEvent { event, parent_tool_use_id: None, session_id, uuid: ids::uuid(), ttft_ms: None };
-    agent.outbox.send(frame).await;
-}
-
-fn head(assembly: &Assembly) -> ReplyHead {
-    ReplyHead { id: assembly.id.clone(), model: assembly.model.clone(), usage: assembly.usage.clone() }
-}
-
-fn failure_text(fault: &Fault) -> String {
-    match fault.status {
-        Some(status) => format!("API Error: {status} {}", fault.message),
-        None => format!("API Error: {}", fault.message),
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use crate::session::checkpoint::Checkpoints;
+use crate::settings::home_folder;
 
 /// A session's working place.
 #[derive(Debug)]
@@ -100,13 +101,15 @@ impl Workspace {
     /// A path as the model wrote it, made absolute: relative to the current folder, `~` is the home folder.
     pub fn resolve(&self, path: &str) -> PathBuf {
         let path = match path.strip_prefix("~/") {
-            Some(rest) => match self.variable("HOME") {
-                Some(home) => PathBuf::from(home).join(rest),
-                None => PathBuf::from(path),
-            },
+            Some(rest) => self.home().map_or_else(|| PathBuf::from(path), |home| home.join(rest)),
             None => PathBuf::from(path),
         };
         if path.is_absolute() { path } else { self.cwd().join(path) }
+    }
+
+    /// The person's home folder, if the environment names one.
+    pub fn home(&self) -> Option<PathBuf> {
+        home_folder(self.variable("HOME").as_deref())
     }
 
     /// The environment of commands.

@@ -14,6 +14,11 @@ fn width(mode: PermissionMode) -> u8 {
     }
 }
 
+/// Whether a switch lets more happen unasked than before, and more than usual.
+pub(crate) fn loosens(from: PermissionMode, to: PermissionMode) -> bool {
+    width(to) > width(from).max(width(PermissionMode::Default))
+}
+
 /// The mode of a subagent: the one it asks for, unless that is wider than its parent's.
 pub fn inherited(parent: PermissionMode, wanted: Option<PermissionMode>) -> PermissionMode {
     wanted.filter(|wanted| width(*wanted) <= width(parent)).unwrap_or(parent)

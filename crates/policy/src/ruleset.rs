@@ -155,7 +155,8 @@ impl RuleSet {
         Self { home: home.to_owned(), original_cwd: original_cwd.to_owned(), ..Self::default() }
     }
 
-    /// From now on only managed rules count, nothing is suggested and no update is taken.
+    /// From now on only managed rules count, and what the host forbids; nothing is suggested, and no update can loosen
+    /// anything.
     pub fn limit_to_managed(&mut self) {
         self.managed_only = true;
     }
@@ -169,7 +170,7 @@ impl RuleSet {
     pub fn saying(&self, behavior: PermissionBehavior) -> impl Iterator<Item = &Compiled> {
         self.rules.iter().map(Arc::as_ref).filter(move |rule| {
             rule.reference.behavior == behavior
-                && (!self.managed_only || rule.reference.source == Source::Managed)
+                && (!self.managed_only || counts_beside_managed(&rule.reference))
         })
     }
 
@@ -241,6 +242,15 @@ impl RuleSet {
             self.saying(behavior)
                 .any(|rule| matches!(rule.matcher, Matcher::Command(_) | Matcher::Read(_) | Matcher::Edit(_)))
         })
+    }
+}
+
+/// Whether a rule counts where only managed ones do: an administrator's, and what the host says to forbid more.
+fn counts_beside_managed(rule: &RuleRef) -> bool {
+    match rule.source {
+        Source::Managed => true,
+        Source::CliArg | Source::FlagSettings | Source::Session => rule.behavior != PermissionBehavior::Allow,
+        Source::LocalSettings | Source::ProjectSettings | Source::UserSettings | Source::Skill => false,
     }
 }
 

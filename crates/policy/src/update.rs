@@ -3,10 +3,13 @@
 use std::path::Path;
 
 use thiserror::Error;
-use whimbrel_wire::permission::{Destination, PermissionMode, PermissionUpdate, RuleValue};
+use whimbrel_wire::permission::{
+    Destination, PermissionBehavior, PermissionMode, PermissionUpdate, RuleValue,
+};
 
 use crate::dirs::WorkDirs;
 use crate::fs::FsView;
+use crate::mode::loosens;
 use crate::rule::{Rule, RuleError};
 use crate::ruleset::{RuleSet, Source, Warning};
 
@@ -53,8 +56,7 @@ pub enum UpdateProblem {
 /// Makes a change. What cannot be done is left out and told; the rest is done.
 pub fn apply(standing: &mut Standing, update: &PermissionUpdate, bounds: &Bounds<'_>) -> Vec<UpdateProblem> {
     let destination = update.destination();
-    let in_memory = matches!(destination, Destination::Session | Destination::CliArg);
-    if standing.rules.is_managed_only() && !in_memory {
+    if standing.rules.is_managed_only() && !may_join_managed(standing, update) {
         return vec![UpdateProblem::ManagedOnly(destination)];
     }
     let source = Source::of(destination);
@@ -88,6 +90,21 @@ pub fn apply(standing: &mut Standing, update: &PermissionUpdate, bounds: &Bounds
     }
 }
 
+/// Whether a change may be made where only managed rules count: in memory, and only if it loosens nothing.
+fn may_join_managed(standing: &Standing, update: &PermissionUpdate) -> bool {
+    let in_memory = matches!(update.destination(), Destination::Session | Destination::CliArg);
+    in_memory
+        && match update {
+            PermissionUpdate::AddRules { behavior, .. } => *behavior != PermissionBehavior::Allow,
+            PermissionUpdate::RemoveRules { behavior, .. } => *behavior == PermissionBehavior::Allow,
+            // Rules that forbid may be among those that would go.
+            PermissionUpdate::ReplaceRules { .. } => false,
+            PermissionUpdate::SetMode { mode, .. } => !loosens(standing.mode, *mode),
+            PermissionUpdate::AddDirectories { .. } => false,
+            PermissionUpdate::RemoveDirectories { .. } => true,
+        }
+}
+
 fn each_rule(
     rules: &[RuleValue],
     mut take: impl FnMut(Rule) -> Result<Option<Warning>, RuleError>,
@@ -117,11 +134,9 @@ fn each_directory(directories: &[String], mut take: impl FnMut(&Path)) -> Vec<Up
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-    use whimbrel_wire::permission::PermissionBehavior;
-
     use super::*;
     use crate::fs::FakeFs;
+    use serde_json::{Value, json};
 
     fn standing() -> Standing {
         Standing {
@@ -208,5 +223,45 @@ mod tests {
             "rules": [{"toolName": "Bash"}]});
         assert_eq!(change(&mut state, add), [UpdateProblem::ManagedOnly(Destination::LocalSettings)]);
         assert_eq!(state.rules.saying(PermissionBehavior::Allow).count(), 0);
+    }
+
+    #[test]
+    fn where_only_managed_rules_count_a_session_can_be_tightened_but_not_loosened() {
+        let rule = json!([{"toolName": "Bash", "ruleContent": "x"}]);
+        let rules = |kind: &str, behavior: &str| json!({"type": kind, "behavior": behavior, "rules": rule});
+        let mode = |mode: &str| json!({"type": "setMode", "mode": mode});
+        let directories = |kind: &str| json!({"type": kind, "directories": ["/x"]});
+        let rows = [
+            ("more that is allowed", rules("addRules", "allow"), false),
+            ("more that is denied", rules("addRules", "deny"), true),
+            ("more that is asked about", rules("addRules", "ask"), true),
+            ("less that is allowed", rules("removeRules", "allow"), true),
+            ("less that is denied", rules("removeRules", "deny"), false),
+            ("less that is asked about", rules("removeRules", "ask"), false),
+            ("other allow rules", rules("replaceRules", "allow"), false),
+            ("other deny rules", rules("replaceRules", "deny"), false),
+            ("a freer mode", mode("acceptEdits"), false),
+            ("the freest mode", mode("bypassPermissions"), false),
+            ("a stricter mode", mode("plan"), true),
+            ("the usual mode", mode("default"), true),
+            ("one more directory", directories("addDirectories"), false),
+            ("one directory less", directories("removeDirectories"), true),
+        ];
+        for (name, update, expected) in rows {
+            for destination in ["session", "cliArg"] {
+                let mut state = standing();
+                state.rules.limit_to_managed();
+                let mut update = update.clone();
+                update["destination"] = destination.into();
+                let problems = change(&mut state, update);
+                assert_eq!(problems.is_empty(), expected, "{name}: {problems:?}");
+                let allowed = state.rules.saying(PermissionBehavior::Allow).count();
+                assert_eq!((allowed, state.dirs.extra.len()), (0, 0), "{name}");
+            }
+        }
+        let mut state = standing();
+        state.rules.limit_to_managed();
+        change(&mut state, rules("addRules", "deny"));
+        assert_eq!(state.rules.saying(PermissionBehavior::Deny).count(), 1, "what is denied counts");
     }
 }

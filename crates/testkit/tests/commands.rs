@@ -109,6 +109,36 @@ async fn files_that_a_prompt_names_are_shown_if_they_may_be_read() {
 }
 
 #[tokio::test]
+async fn a_command_is_told_in_the_order_of_a_turn() {
+    let hooks = json!({"SessionStart": [{"hooks": [{"type": "command", "command": "true"}]}]});
+    let kinds = |host: &Host| -> Vec<String> {
+        let kind = |json: &serde_json::Value| match (&json["type"], &json["isReplay"], &json["subtype"]) {
+            (kind, replay, _) if kind == "user" && replay == true => "replay".into(),
+            (kind, _, subtype) if kind == "system" => subtype.as_str().unwrap_or_default().to_owned(),
+            (kind, ..) => kind.as_str().unwrap_or_default().to_owned(),
+        };
+        let kinds = host.heard().iter().map(|heard| kind(&heard.json)).collect::<Vec<_>>();
+        kinds.into_iter().filter(|kind| !kind.starts_with("control")).collect()
+    };
+    for prompt in ["Hi.", "/cost", "/greet"] {
+        let options = Options {
+            settings: Some(json!({"hooks": hooks}).to_string()),
+            replay_user_messages: true,
+            ..Options::default()
+        };
+        let mut host = Host::with([Reply::text("Hello.")])
+            .options(options)
+            .file(".claude/commands/greet.md", "Greet.")
+            .start()
+            .await
+            .unwrap();
+        host.run(prompt).await.unwrap();
+        let expected = ["hook_started", "hook_response", "init", "replay", "assistant", "result"];
+        assert_eq!(kinds(&host), expected, "{prompt}");
+    }
+}
+
+#[tokio::test]
 async fn the_engine_answers_its_own_commands_without_a_model() {
     let script = [Reply::text("Hello."), Reply::text("Hello again.")];
     let mut host = Host::with(script).file("CLAUDE.md", "PROJECT-RULE").start().await.unwrap();

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::lenient::{is_default, or_default};
+use crate::lenient::{from_fields, is_default, or_default};
 use crate::names::named;
 
 named! {
@@ -175,6 +175,9 @@ pub enum PermissionResult {
         /// Changes of rules that go with the answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         updated_permissions: Option<Vec<PermissionUpdate>>,
+        /// Changes that came along and could not be read, and why: they are left out, the answer counts. Never sent.
+        #[serde(skip)]
+        unread: Vec<String>,
         /// The call.
         #[serde(default, rename = "toolUseID", skip_serializing_if = "Option::is_none")]
         tool_use_id: Option<String>,
@@ -205,6 +208,7 @@ impl PermissionResult {
         Self::Allow {
             updated_input: None,
             updated_permissions: None,
+            unread: Vec::new(),
             tool_use_id: None,
             decision_classification: None,
         }
@@ -227,7 +231,7 @@ impl PermissionResult {
 struct Verdict {
     behavior: VerdictBehavior,
     updated_input: Option<Map<String, Value>>,
-    updated_permissions: Option<Vec<PermissionUpdate>>,
+    updated_permissions: Option<Vec<Value>>,
     #[serde(rename = "toolUseID")]
     tool_use_id: Option<String>,
     decision_classification: Option<DecisionClassification>,
@@ -255,7 +259,15 @@ impl<'de> Deserialize<'de> for PermissionResult {
         } = Verdict::deserialize(deserializer)?;
         Ok(match behavior {
             VerdictBehavior::Allow => {
-                Self::Allow { updated_input, updated_permissions, tool_use_id, decision_classification }
+                let mut unread = Vec::new();
+                let updated_permissions = updated_permissions.map(|changes| sort(changes, &mut unread));
+                Self::Allow {
+                    updated_input,
+                    updated_permissions,
+                    unread,
+                    tool_use_id,
+                    decision_classification,
+                }
             }
             VerdictBehavior::Deny => Self::Deny {
                 message: message.unwrap_or_default(),
@@ -265,6 +277,22 @@ impl<'de> Deserialize<'de> for PermissionResult {
             },
         })
     }
+}
+
+/// The changes that can be read; what is wrong with the others goes to `unread`.
+fn sort(changes: Vec<Value>, unread: &mut Vec<String>) -> Vec<PermissionUpdate> {
+    let mut good = Vec::new();
+    for (index, change) in changes.into_iter().enumerate() {
+        let read = match change {
+            Value::Object(fields) => from_fields(fields),
+            _ => Err("it is not an object".into()),
+        };
+        match read {
+            Ok(change) => good.push(change),
+            Err(why) => unread.push(format!("updatedPermissions[{index}]: {why}")),
+        }
+    }
+    good
 }
 
 /// Which MCP server a tool belongs to, and what else is known about it.
@@ -313,6 +341,25 @@ mod tests {
         let verdict: PermissionResult =
             serde_json::from_value(json!({"behavior": "allow", "updatedPermissions": null})).unwrap();
         assert_eq!(verdict, PermissionResult::allow());
+    }
+
+    #[test]
+    fn a_change_that_cannot_be_read_does_not_spoil_the_answer_or_the_others() {
+        let good = json!({"type": "setMode", "mode": "plan", "destination": "session"});
+        let changes = json!([{"type": "setMood"}, good, 5, {"type": "addRules", "rules": []}]);
+        let verdict = json!({"behavior": "allow", "updatedPermissions": changes});
+        let PermissionResult::Allow { updated_permissions: Some(read), unread, .. } =
+            serde_json::from_value(verdict).unwrap()
+        else {
+            panic!("not an allow")
+        };
+        assert_eq!(serde_json::to_value(read).unwrap(), json!([good]));
+        let [kind, shape, field] = &unread[..] else { panic!("{unread:?}") };
+        assert!(kind.starts_with("updatedPermissions[0]: ") && kind.contains("setMood"), "{kind}");
+        assert_eq!(shape, "updatedPermissions[2]: it is not an object");
+        assert!(field.starts_with("updatedPermissions[3]: ") && field.contains("behavior"), "{field}");
+        let no_list = json!({"behavior": "allow", "updatedPermissions": 5});
+        assert!(serde_json::from_value::<PermissionResult>(no_list).is_err());
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub(super) fn put(
     PermissionResult::Allow {
         updated_input: Some(input),
         updated_permissions: None,
+        unread: Vec::new(),
         tool_use_id: None,
         decision_classification: None,
     }

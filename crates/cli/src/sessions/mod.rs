@@ -12,10 +12,11 @@ mod shape;
 mod show;
 
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 use whimbrel_engine::session::shelf::{FindError, Shelf};
+use whimbrel_engine::settings::home_folder;
 use whimbrel_engine::setup::config_folder;
 
 use crate::session::Env;
@@ -78,7 +79,7 @@ pub(crate) fn main(argv: &[String], mut env: Env, terminal: Terminal) -> i32 {
     let Some(config) = config_folder(&env) else {
         return fail("Nobody knows where sessions are kept: set HOME or CLAUDE_CONFIG_DIR.");
     };
-    let home = env.get("HOME").filter(|home| Path::new(home).is_absolute()).map(PathBuf::from);
+    let home = home_folder(env.get("HOME").map(String::as_str));
     let desk = Desk { shelf: Shelf::new(config), terminal, home };
     let mut out = BufWriter::new(io::stdout().lock());
     let done = carry_out(&desk, command, &mut out).and_then(|outcome| {

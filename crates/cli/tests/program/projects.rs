@@ -186,6 +186,73 @@ fn an_answer_can_be_kept_and_counts_in_the_next_session() {
 }
 
 #[test]
+fn a_change_that_cannot_be_read_is_told_and_the_answer_counts() {
+    let rig = Rig::new();
+    let replies = json!([
+        call("Bash", &json!({"command": "mkdir made"})),
+        call("Bash", &json!({"command": "mkdir more"})),
+        "done"
+    ]);
+    let mut session = Session::start(rig.session_command(&replies, &["--permission-prompt-tool", "stdio"]));
+    session.say("go");
+    let asked = session.next("control_request");
+    let rules = json!([{"toolName": "Bash", "ruleContent": "mkdir *"}]);
+    let changes = json!([
+        {"type": "addRules", "rules": rules, "destination": "session"},
+        {"type": "addRules", "rules": rules, "behavior": "allow", "destination": "session"},
+    ]);
+    let answer = json!({"type": "control_response", "response": {"subtype": "success", "request_id": asked["request_id"],
+        "response": {"behavior": "allow", "updatedInput": {"command": "mkdir made"}, "updatedPermissions": changes}}});
+    session.write(format!("{answer}\n").as_bytes());
+    let told = session.next("system");
+    assert_eq!((&told["subtype"], &told["level"]), (&json!("informational"), &json!("warning")), "{told}");
+    let text = told["content"].as_str().unwrap();
+    assert!(text.contains("updatedPermissions[0]") && text.contains("behavior"), "{text}");
+    // The second call is not asked about: the change that can be read counts.
+    session.next("result");
+    assert_eq!(session.finish().0, Some(0));
+    assert!(rig.work().join("made").exists() && rig.work().join("more").exists());
+}
+
+#[test]
+fn a_local_file_out_of_an_archive_grants_and_runs_nothing() {
+    let rig = Rig::new();
+    let local = rig.work().join(".claude/settings.local.json");
+    fs::create_dir_all(local.parent().unwrap()).unwrap();
+    let hook = json!([{"hooks": [{"type": "command", "command": "touch hooked"}]}]);
+    let given = json!({"permissions": {"allow": ["Bash"]}, "hooks": {"SessionStart": hook}});
+    fs::write(&local, given.to_string()).unwrap();
+    let model = rig.script(&json!([call("Bash", &json!({"command": "mkdir made"})), "done"]));
+    rig.run(&["-p", "--model", &model, "go"], "");
+    assert!(!rig.work().join("hooked").exists() && !rig.work().join("made").exists());
+    let model = rig.script(&json!([call("Bash", &json!({"command": "mkdir made"})), "done"]));
+    rig.run(&["-p", "--model", &model, "--setting-sources", "local", "go"], "");
+    assert!(rig.work().join("hooked").exists() && rig.work().join("made").exists());
+}
+
+#[test]
+fn a_rule_that_does_not_count_yet_is_explained() {
+    let rig = Rig::new();
+    settings(&rig, &json!({"permissions": {"allow": ["Bash(npm test)"]}}));
+    let out = rig.run(&["permissions", "explain", "Bash(npm test)"], "");
+    assert!(out.stdout.starts_with("ask"), "{}", out.stdout);
+    for part in
+        ["If the folder were trusted: allow", "The allow rule Bash(npm test)", "settings.json, line 1"]
+    {
+        assert!(out.stdout.contains(part), "{part}: {}", out.stdout);
+    }
+    let out = rig.run(&["permissions", "explain", "--json", "Bash(npm test)"], "");
+    let told: Value = serde_json::from_str(&out.stdout).unwrap();
+    assert_eq!(
+        (&told["decision"], &told["ifTrusted"]["decision"]),
+        (&json!("ask"), &json!("allow")),
+        "{told}"
+    );
+    let out = rig.run(&["permissions", "explain", "Bash(npm install)"], "");
+    assert!(!out.stdout.contains("If the folder"), "{}", out.stdout);
+}
+
+#[test]
 fn a_judgement_is_explained_with_its_rule_file_and_line() {
     let rig = Rig::new();
     settings(&rig, &json!({"permissions": {"deny": ["Bash(git push *)"], "ask": ["Bash(git commit *)"]}}));

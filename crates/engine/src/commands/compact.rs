@@ -2,11 +2,12 @@
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::message::User;
-use whimbrel_wire::system::{CompactTrigger, Init};
+use whimbrel_wire::system::CompactTrigger;
 
 use crate::agent::Agent;
 use crate::commands::{Action, Command};
 use crate::context::compact::{self, Failed, Source};
+use crate::opening::Notices;
 use crate::turn::Ending;
 use crate::verdict::End;
 
@@ -23,16 +24,19 @@ pub struct Wish {
     /// What the summary should keep.
     pub keep: String,
     /// The prompt that asked for it.
-    pub prompt: User,
-    /// The notice that hosts expect between the work and its outcome.
-    pub init: Init,
+    pub prompt: Box<User>,
 }
 
 /// Runs it in place of a turn.
-pub async fn run(agent: &mut Agent, wish: Wish, cancel: &CancellationToken) -> Ending {
+pub(crate) async fn run(
+    agent: &mut Agent,
+    wish: Wish,
+    notices: Notices,
+    cancel: &CancellationToken,
+) -> Ending {
     let (trigger, source) = (CompactTrigger::Manual, Source::Whole);
     let summary = compact::summarise(agent, trigger, &wish.keep, source, cancel).await;
-    agent.outbox.notify(wish.init).await;
+    notices.tell(&agent.outbox).await;
     let done = Ending::new(End::Done);
     let ending = match summary {
         Ok(summary) => {

@@ -34,7 +34,7 @@ pub struct Expansion {
     /// What followed its name.
     pub arguments: String,
     /// The prompt that called it.
-    pub prompt: User,
+    pub prompt: Box<User>,
     /// The permission mode, for the transcript.
     pub mode: String,
     /// What the turn has by the file's leave.

@@ -27,6 +27,7 @@ use whimbrel_wire::options::SettingSource;
 use crate::agent::Agent;
 use crate::ground::Ground;
 use crate::mcp::Supply;
+use crate::opening::Notices;
 use crate::turn::Ending;
 use crate::verdict::End;
 pub use file::CommandFile;
@@ -167,7 +168,7 @@ fn described(file: &CommandFile) -> SlashCommand {
 /// What a command does in place of a turn, or before it.
 pub enum Job {
     /// Summarises.
-    Compact(Box<compact::Wish>),
+    Compact(compact::Wish),
     /// Has been done; this is what the person is told.
     Answer {
         /// The prompt that called it.
@@ -181,13 +182,22 @@ pub enum Job {
     Prompt(Box<server_prompt::Errand>),
 }
 
-/// Does it.
-pub async fn run(agent: &mut Agent, job: Job, cancel: &CancellationToken) -> Ending {
+/// Does it. What the host is told before comes first, but for a summary: there hosts expect it after the work.
+pub(crate) async fn run(agent: &mut Agent, job: Job, notices: Notices, cancel: &CancellationToken) -> Ending {
     match job {
-        Job::Compact(wish) => compact::run(agent, *wish, cancel).await,
-        Job::Answer { prompt, text } => answer(agent, &prompt, text).await,
-        Job::Expand(expansion) => expand::run(agent, *expansion, cancel).await,
-        Job::Prompt(errand) => server_prompt::run(agent, *errand, cancel).await,
+        Job::Compact(wish) => compact::run(agent, wish, notices, cancel).await,
+        Job::Answer { prompt, text } => {
+            notices.tell(&agent.outbox).await;
+            answer(agent, &prompt, text).await
+        }
+        Job::Expand(expansion) => {
+            notices.tell(&agent.outbox).await;
+            expand::run(agent, *expansion, cancel).await
+        }
+        Job::Prompt(errand) => {
+            notices.tell(&agent.outbox).await;
+            server_prompt::run(agent, *errand, cancel).await
+        }
     }
 }
 

@@ -6,7 +6,6 @@ use whimbrel_wire::content::Content;
 use whimbrel_wire::control::SlashCommand;
 use whimbrel_wire::hook::{HookEvent, UserPromptExpansion};
 use whimbrel_wire::message::User;
-use whimbrel_wire::system::Init;
 
 use super::answer;
 use crate::agent::Agent;
@@ -23,13 +22,9 @@ pub struct Errand {
     /// What followed its name.
     pub arguments: String,
     /// What the person wrote.
-    pub prompt: User,
+    pub prompt: Box<User>,
     /// What MCP servers bring.
     pub supply: Supply,
-    /// The notice that begins the turn, and what the host should know.
-    pub init: Init,
-    /// A warning for the host.
-    pub warning: Option<String>,
 }
 
 /// A prompt as hosts are told of it.
@@ -45,9 +40,7 @@ pub(super) fn described(prompt: PromptCommand) -> SlashCommand {
 
 /// Asks for the prompt and has the model answer it. A name that turns out to be nobody's is an ordinary prompt.
 pub async fn run(agent: &mut Agent, errand: Errand, cancel: &CancellationToken) -> Ending {
-    let Errand { name, arguments, prompt, supply, init, warning } = errand;
-    agent.outbox.notify(init).await;
-    opening::warn(&agent.outbox, warning).await;
+    let Errand { name, arguments, prompt, supply } = errand;
     let Some(command) = supply.prompts().into_iter().find(|prompt| prompt.name == name) else {
         return match opening::take(agent, &prompt, cancel).await {
             Ok(()) => turn::run(agent, cancel).await,

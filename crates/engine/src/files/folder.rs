@@ -25,7 +25,14 @@ const HELD: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLO
 
 /// A folder that is held open.
 #[derive(Debug)]
-pub(super) struct Folder(OwnedFd);
+pub(crate) struct Folder(OwnedFd);
+
+impl From<File> for Folder {
+    /// A folder that was opened elsewhere.
+    fn from(folder: File) -> Self {
+        Self(folder.into())
+    }
+}
 
 impl AsFd for Folder {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -67,7 +74,7 @@ impl Folder {
     }
 
     /// Opens a file in the folder. A link is `ELOOP`. Nothing is waited for.
-    pub(super) fn file(&self, name: &OsStr, flags: OFlags, mode: Mode) -> io::Result<File> {
+    pub(crate) fn file(&self, name: &OsStr, flags: OFlags, mode: Mode) -> io::Result<File> {
         let always = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         Ok(File::from(openat(self, name, flags | always, mode)?))
     }

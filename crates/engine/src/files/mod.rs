@@ -28,10 +28,12 @@ use nix::sys::stat::stat;
 use tokio_util::task::AbortOnDropHandle;
 
 pub use ends::{Ends, ends, open_for_parts, part};
+pub(crate) use folder::Folder;
 pub use kind::{Kind, Stamp};
 pub use put::create;
 pub use restore::{create_with_mode, link, mode, private_folder, remove};
 pub use spot::{Moved, Spot};
+pub(crate) use stage::{Reader, Staged};
 
 /// Does disk work beside the async threads. Dropping the future drops work that has not begun; work that has is short
 /// and ends by itself.

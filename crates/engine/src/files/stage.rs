@@ -34,7 +34,7 @@ static CLEARED: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default
 
 /// Who may read a staged file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reader {
+pub(crate) enum Reader {
     /// Whoever may read a new file.
     Everybody,
     /// Only the owner, until the mode of the old file is set.
@@ -43,24 +43,29 @@ pub(super) enum Reader {
 
 /// A finished file in the folder of the one whose place it takes. It goes away unless it is put there.
 #[derive(Debug)]
-pub(super) struct Staged<'a> {
+pub(crate) struct Staged<'a> {
     folder: &'a Folder,
     name: OsString,
     file: File,
 }
 
 impl<'a> Staged<'a> {
-    /// Writes the file. With the first one in a folder, those that a killed process left there are cleared away; `real`
-    /// is where the folder lies.
-    pub(super) fn write(folder: &'a Folder, real: &Path, bytes: &[u8], reader: Reader) -> io::Result<Self> {
+    /// Makes an empty file of this name.
+    pub(crate) fn begin(folder: &'a Folder, name: OsString, reader: Reader) -> io::Result<Self> {
         let mode = match reader {
             Reader::Everybody => 0o666,
             Reader::Owner => 0o600,
         };
-        let name = OsString::from(format!("{BEGIN}{}{END}", &ids::uuid().replace('-', "")[..RANDOM]));
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         let file = folder.file(&name, flags, Mode::from_raw_mode(mode))?;
-        let mut staged = Self { folder, name, file };
+        Ok(Self { folder, name, file })
+    }
+
+    /// Writes the file. With the first one in a folder, those that a killed process left there are cleared away; `real`
+    /// is where the folder lies.
+    pub(super) fn write(folder: &'a Folder, real: &Path, bytes: &[u8], reader: Reader) -> io::Result<Self> {
+        let name = OsString::from(format!("{BEGIN}{}{END}", &ids::uuid().replace('-', "")[..RANDOM]));
+        let mut staged = Self::begin(folder, name, reader)?;
         if is_first_in(real) {
             staged.sweep();
         }
@@ -72,12 +77,12 @@ impl<'a> Staged<'a> {
     }
 
     /// The file.
-    pub(super) fn file(&self) -> &File {
+    pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
     /// Puts the file in the place of another.
-    pub(super) fn take_place_of(&self, name: &OsStr) -> io::Result<Stamp> {
+    pub(crate) fn take_place_of(&self, name: &OsStr) -> io::Result<Stamp> {
         let stamp = Stamp::of(&self.file.metadata()?);
         renameat(self.folder, &self.name, self.folder, name)?;
         Ok(stamp)

@@ -17,12 +17,35 @@ use crate::permission::question::question;
 
 /// What came of asking.
 pub(super) enum Answer {
-    /// It may be made, with this input, says this one.
-    Allowed(Value, Refuser),
+    /// It may be made.
+    Allowed {
+        /// With this input.
+        input: Value,
+        /// Who says so.
+        by: Answerer,
+    },
     /// It may not, or nobody could answer.
     Refused(Permit),
     /// Nobody needs to answer any more: this is decided.
     Moot(Judged),
+}
+
+/// Whoever answers a question about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answerer {
+    /// The host, for the person.
+    Host,
+    /// A hook, in the person's place.
+    Hook,
+}
+
+impl From<Answerer> for Refuser {
+    fn from(answerer: Answerer) -> Self {
+        match answerer {
+            Answerer::Host => Self::Host,
+            Answerer::Hook => Self::Hook,
+        }
+    }
 }
 
 /// Who was first.
@@ -68,16 +91,16 @@ impl Gate {
         let (answer, by) = match first {
             First::Decided(decision) => return Answer::Moot(decision),
             First::Nobody => return failed("nobody has answered in time"),
-            First::Hook(answer) => (Ok(answer), Refuser::Hook),
+            First::Hook(answer) => (Ok(answer), Answerer::Hook),
             First::Host(Ok(PermissionResult::Allow { tool_use_id: Some(other), .. }))
                 if other != asked.id =>
             {
                 return failed("the answer is about another call");
             }
-            First::Host(answer) => (answer, Refuser::Host),
+            First::Host(answer) => (answer, Answerer::Host),
         };
-        if let Ok(PermissionResult::Allow { updated_permissions: Some(updates), .. }) = &answer {
-            self.change(updates.clone()).await;
+        if let Ok(PermissionResult::Allow { updated_permissions, unread, .. }) = &answer {
+            self.change(updated_permissions.clone().unwrap_or_default(), unread).await;
         }
         read(tool, asked.input, answer, by)
     }
@@ -159,18 +182,18 @@ impl Asks {
 }
 
 /// What an answer means.
-fn read(tool: &str, input: &Value, answer: Result<PermissionResult, NoAnswer>, by: Refuser) -> Answer {
+fn read(tool: &str, input: &Value, answer: Result<PermissionResult, NoAnswer>, by: Answerer) -> Answer {
     match answer {
         // An input without any field is how some hosts say that they change nothing.
         Ok(PermissionResult::Allow { updated_input: Some(updated), .. }) if !updated.is_empty() => {
-            Answer::Allowed(take_back(input, updated), by)
+            Answer::Allowed { input: take_back(input, updated), by }
         }
-        Ok(PermissionResult::Allow { .. }) => Answer::Allowed(input.clone(), by),
+        Ok(PermissionResult::Allow { .. }) => Answer::Allowed { input: input.clone(), by },
         Ok(PermissionResult::Deny { message, interrupt, .. }) => {
             let message =
                 if message.is_empty() { format!("The user does not want {tool} to run.") } else { message };
             let halt = interrupt.then_some(Halt::Refused);
-            Answer::Refused(Permit { halt, ..Permit::no(message, by) })
+            Answer::Refused(Permit { halt, ..Permit::no(message, by.into()) })
         }
         Err(error) => failed(&error.to_string()),
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::hook::{HookBase, HookEvent};
-use whimbrel_wire::system::{InformationLevel, Informational};
+use whimbrel_wire::system::Informational;
 
 use super::events::{Occasion, Scene};
 use super::fold::{Folded, Stop};
@@ -82,10 +82,10 @@ impl Lookout {
         let mut contexts = Vec::new();
         for answer in self.hooks.take_late(self.agent_id()) {
             if let Some(fault) = answer.fault {
-                self.warn(format!("{} hook ({}): {fault}", answer.event, answer.hook)).await;
+                self.outbox.warn(format!("{} hook ({}): {fault}", answer.event, answer.hook)).await;
             }
             if let Some(message) = answer.system_message {
-                self.inform(message).await;
+                self.outbox.inform(message).await;
             }
             contexts.extend(answer.context);
         }
@@ -103,10 +103,10 @@ impl Lookout {
 
     async fn pass_on(&self, event: HookEvent, folded: &Folded) {
         for message in &folded.system_messages {
-            self.inform(message.clone()).await;
+            self.outbox.inform(message.clone()).await;
         }
         for fault in &folded.faults {
-            self.warn(format!("{event} hook ({}): {}", fault.hook, fault.text)).await;
+            self.outbox.warn(format!("{event} hook ({}): {}", fault.hook, fault.text)).await;
         }
         if let Some(Stop { reason: Some(reason) }) = &folded.stop {
             let content = reason.clone();
@@ -115,14 +115,5 @@ impl Lookout {
                 .notify(Informational { content, prevent_continuation, ..Informational::default() })
                 .await;
         }
-    }
-
-    async fn inform(&self, content: String) {
-        self.outbox.notify(Informational { content, ..Informational::default() }).await;
-    }
-
-    async fn warn(&self, content: String) {
-        let level = InformationLevel::Warning;
-        self.outbox.notify(Informational { content, level, ..Informational::default() }).await;
     }
 }

@@ -25,6 +25,10 @@ pub struct Explanation {
     /// What would happen.
     #[serde(flatten)]
     pub judged: Judged,
+    /// What would happen if the project were trusted, where that is something else: rules of a project that nobody
+    /// vouches for are held back as far as they grant anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub if_trusted: Option<Judged>,
     /// What would allow it from now on, if it is asked about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<PermissionUpdate>,
@@ -95,6 +99,14 @@ pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation,
         Decision::Ask(question) => question.suggestions.clone(),
         Decision::Allow(_) | Decision::Deny(_) => Vec::new(),
     };
+    let judged_now = judged(rights, &decision);
+    let (if_trusted, unsure) = match rights.if_trusted() {
+        Ok(trusted) => {
+            let then = judged(&trusted, &trusted.judge(name, &facts, &input, None).decision);
+            (Some(then).filter(|then| *then != judged_now), None)
+        }
+        Err(why) => (None, Some(format!("What would be if the project were trusted cannot be said. {why}"))),
+    };
     let hooks = setup
         .hooks
         .listens(HookEvent::PreToolUse)
@@ -103,9 +115,10 @@ pub fn explain(engine: &Engine, start: Start, call: &str) -> Result<Explanation,
         tool: name.to_owned(),
         input,
         mode: rights.mode(),
-        judged: judged(rights, &decision),
+        judged: judged_now,
+        if_trusted,
         suggestions,
-        warnings: setup.warning.into_iter().chain(hooks).collect(),
+        warnings: setup.warning.into_iter().chain(hooks).chain(unsure).collect(),
     })
 }
 

@@ -1,18 +1,18 @@
 //! What a session may do now: mode, rules and directories. One for the whole tree of agents.
 
+mod change;
 mod loan;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::watch;
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::{
-    Bounds, Call, Facts, HookVerdict, Judged, Layer, RuleSet, Source, Standing, ToolFacts, UpdateProblem,
-    WorkDirs, apply, judge,
+    Call, Facts, HookVerdict, Judged, Layer, RuleSet, Source, Standing, ToolFacts, WorkDirs, judge,
 };
-use whimbrel_wire::permission::{Destination, PermissionMode, PermissionUpdate};
+use whimbrel_wire::permission::PermissionMode;
 
 use crate::permission::{Sight, from_settings};
 use crate::settings::{self, Effective, Settings};
@@ -24,8 +24,10 @@ pub struct Rights {
     standing: watch::Sender<Arc<Standing>>,
     /// The mode to go back to when plan mode ends.
     before_plan: watch::Sender<PermissionMode>,
-    /// The settings that they were made of; what is to be kept is written there.
+    /// The settings that they were made of. Never held while a file is written.
     settings: Arc<Mutex<Settings>>,
+    /// Held by whoever writes to a settings file and reads the files again.
+    writer: Arc<Mutex<()>>,
     workspace: Arc<Workspace>,
     home: Arc<Path>,
     bypass: Bypass,
@@ -70,21 +72,19 @@ impl Rights {
         grants: Grants,
         bypass: Bypass,
     ) -> Result<Granted, String> {
-        let home = PathBuf::from(workspace.variable("HOME").unwrap_or_default());
+        let home = workspace.home().unwrap_or_default();
         let mut rules = RuleSet::new(&home, workspace.root());
         let mut dirs = WorkDirs::new(workspace.root(), &RealFs);
         let mut warnings = add_options(&mut rules, workspace.root(), grants.allow, grants.deny)?;
         for directory in &grants.directories {
             dirs.add(directory, Source::CliArg, &RealFs);
         }
-        if settings.effective().managed_rules_only {
-            rules.limit_to_managed();
-        }
         let standing = Standing { rules, mode: grants.mode, dirs };
         let rights = Self {
             standing: watch::Sender::new(Arc::new(standing)),
             before_plan: watch::Sender::new(PermissionMode::Default),
             settings: Arc::new(Mutex::new(settings)),
+            writer: Arc::default(),
             workspace,
             home: home.into(),
             bypass,
@@ -102,32 +102,33 @@ impl Rights {
     /// Takes rules and directories of these sources from the settings, in place of those that were taken before. Tells
     /// what rules do not do although they seem to; if one that should deny or ask cannot be read, nothing is changed.
     fn take(&self, effective: &Effective, sources: &[settings::Source]) -> Result<Vec<String>, String> {
-        let mut taken = Ok(Vec::new());
-        // In one step: somebody else may change the rights meanwhile.
-        self.standing.send_if_modified(|standing| {
-            let mut next = Standing::clone(standing);
-            taken = from_settings::replace(&mut next, effective, sources, &self.workspace);
-            if taken.is_ok() {
-                *standing = Arc::new(next);
+        let taken = self.revise(|standing| {
+            if effective.managed_rules_only {
+                standing.rules.limit_to_managed();
             }
-            taken.is_ok()
+            from_settings::replace(standing, effective, sources, &self.workspace)
         });
         self.tell_workspace();
         taken
     }
 
-    /// Lays settings of the host over all others, and gives what was and what is in force. If something in them cannot be
-    /// taken, nothing changes.
-    pub fn lay_over(&self, changes: Map<String, Value>) -> Result<(Effective, Effective), String> {
-        let mut settings = self.settings();
-        let before = settings.clone();
-        let changed = settings.apply_flag(changes).map_err(|error| error.to_string())?;
-        let effective = settings.effective().clone();
-        match self.take(&effective, &Vec::from_iter(changed)) {
-            Ok(_) => Ok((before.effective().clone(), effective)),
-            Err(error) => {
-                *settings = before;
-                Err(error)
+    /// Changes how things stand, in one step though others may change them at the same time. The change is tried on a
+    /// copy, so that nobody waits while it looks at the disk; if things have changed meanwhile, it is tried again. An
+    /// error changes nothing.
+    fn revise<T, E>(&self, change: impl Fn(&mut Standing) -> Result<T, E>) -> Result<T, E> {
+        loop {
+            let before = Arc::clone(&self.standing.borrow());
+            let mut after = Standing::clone(&before);
+            let outcome = change(&mut after)?;
+            let is_done = self.standing.send_if_modified(|now| {
+                let is_same = Arc::ptr_eq(now, &before);
+                if is_same {
+                    *now = Arc::new(after);
+                }
+                is_same
+            });
+            if is_done {
+                return Ok(outcome);
             }
         }
     }
@@ -211,38 +212,19 @@ impl Rights {
         Changes(self.standing.subscribe())
     }
 
-    /// Makes changes as a host says: at once, and in the file that each names. What cannot be done is left out and told;
-    /// the rest is done. Touches the disk.
-    pub fn change(&self, updates: &[PermissionUpdate]) -> Vec<String> {
-        let bounds = Bounds { bypass_available: self.may_bypass(), fs: &RealFs };
-        let (mut problems, from) = (Vec::new(), self.mode());
-        for update in updates {
-            let mut found = Vec::new();
-            self.standing.send_modify(|standing| found = apply(Arc::make_mut(standing), update, &bounds));
-            let refused = found.iter().any(|problem| {
-                matches!(
-                    problem,
-                    UpdateProblem::ManagedOnly(_)
-                        | UpdateProblem::BypassUnavailable
-                        | UpdateProblem::RelativeDirectory(_)
-                )
-            });
-            problems.extend(found.iter().map(ToString::to_string));
-            if !refused && !matches!(update.destination(), Destination::Session | Destination::CliArg) {
-                problems.extend(self.keep(update));
-            }
-        }
-        self.moved(from);
-        self.tell_workspace();
-        problems
-    }
-
-    /// Writes a change to its file; tells what went wrong.
-    fn keep(&self, update: &PermissionUpdate) -> Vec<String> {
-        match self.settings().update(update) {
-            Ok(updated) => updated.warnings,
-            Err(error) => vec![format!("{error} The change counts for this session only.")],
-        }
+    /// The rights as they would be if the project were trusted. What is done with them does not touch these.
+    pub fn if_trusted(&self) -> Result<Self, String> {
+        let settings = self.settings().if_trusted().map_err(|error| error.to_string())?;
+        let effective = settings.effective().clone();
+        let trusted = Self {
+            standing: watch::Sender::new(Arc::clone(&self.standing.borrow())),
+            settings: Arc::new(Mutex::new(settings)),
+            ..self.clone()
+        };
+        trusted.revise(|standing| {
+            from_settings::replace(standing, &effective, settings::Source::ALL, &self.workspace)
+        })?;
+        Ok(trusted)
     }
 
     fn tell_workspace(&self) {
@@ -286,7 +268,6 @@ mod tests {
     use std::collections::BTreeMap;
 
     use PermissionMode::{AcceptEdits, BypassPermissions, Default, Plan};
-    use serde_json::json;
 
     use super::*;
 
@@ -315,15 +296,5 @@ mod tests {
             rights.leave_plan();
             assert_eq!(rights.mode(), expected, "{name}");
         }
-    }
-
-    #[test]
-    fn an_update_that_begins_plan_mode_counts_too() {
-        let rights = rights(AcceptEdits, Bypass::Unavailable);
-        let update = json!({"type": "setMode", "mode": "plan", "destination": "session"});
-        assert_eq!(rights.change(&[serde_json::from_value(update).unwrap()]), Vec::<String>::new());
-        assert_eq!(rights.mode(), Plan);
-        rights.leave_plan();
-        assert_eq!(rights.mode(), AcceptEdits);
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use whimbrel_wire::control::ContextUsage;
 use whimbrel_wire::message::User;
-use whimbrel_wire::system::{InformationLevel, Informational};
 
 use super::{Session, Work};
 use crate::agent::Agent;
@@ -16,7 +15,9 @@ use crate::commands::{
 };
 use crate::context::memory::Memory;
 use crate::context::usage::{self, Facts};
+use crate::opening::{Echo, Notices};
 use crate::settings::{Scope, Trust};
+use crate::{ids, rewind};
 
 impl Session {
     /// Starts what a prompt that calls a command asks for.
@@ -38,18 +39,31 @@ impl Session {
     }
 
     async fn start_compact(&mut self, agent: Agent, keep: String, prompt: User) {
-        self.state.running().await;
-        let prompt = self.echo(prompt).await;
-        let wish = compact::Wish { keep, prompt, init: self.init() };
-        let first = self.first();
-        self.run(agent, Work::Command(Job::Compact(Box::new(wish)), first), None);
+        let (prompt, notices) = self.accept(prompt, Vec::new()).await;
+        self.run_command(agent, Job::Compact(compact::Wish { keep, prompt }), notices);
     }
 
     async fn start_answer(&mut self, agent: Agent, prompt: User, text: String) {
-        self.announce().await;
-        let prompt = self.echo(prompt).await;
+        let (prompt, notices) = self.accept(prompt, Vec::new()).await;
+        self.run_command(agent, Job::Answer { prompt, text }, notices);
+    }
+
+    /// Takes in a prompt that calls a command; with it comes what the host is told before the command's own words.
+    async fn accept(&mut self, mut prompt: User, warnings: Vec<String>) -> (Box<User>, Box<Notices>) {
+        self.state.running().await;
+        prompt.uuid.get_or_insert_with(ids::uuid);
+        rewind::begin(&self.setup.workspace, prompt.uuid.as_deref()).await;
+        let notices = Notices {
+            init: self.init(),
+            warnings: self.setup.warning.take().into_iter().chain(warnings).collect(),
+            replay: (self.echo() == Echo::Wanted).then(|| prompt.clone()),
+        };
+        (Box::new(prompt), Box::new(notices))
+    }
+
+    fn run_command(&mut self, agent: Agent, job: Job, notices: Box<Notices>) {
         let first = self.first();
-        self.run(agent, Work::Command(Job::Answer { prompt: Box::new(prompt), text }, first), None);
+        self.run(agent, Work::Command { job, notices, first }, None);
     }
 
     async fn start_file(&mut self, agent: Agent, file: Arc<CommandFile>, arguments: String, prompt: User) {
@@ -74,26 +88,17 @@ impl Session {
                 )),
             }
         }
-        self.announce().await;
-        for content in warnings {
-            let level = InformationLevel::Warning;
-            self.outbox.notify(Informational { content, level, ..Informational::default() }).await;
-        }
-        let prompt = self.echo(prompt).await;
+        let (prompt, notices) = self.accept(prompt, warnings).await;
         let mode = self.setup.rights.mode().to_string();
         let expansion = Expansion { file, body, arguments, prompt, mode, loan };
-        let first = self.first();
-        self.run(agent, Work::Command(Job::Expand(Box::new(expansion)), first), None);
+        self.run_command(agent, Job::Expand(Box::new(expansion)), notices);
     }
 
     async fn start_prompt(&mut self, agent: Agent, name: String, arguments: String, prompt: User) {
-        self.state.running().await;
-        let prompt = self.echo(prompt).await;
-        let (init, warning) = (self.init(), self.setup.warning.take());
+        let (prompt, notices) = self.accept(prompt, Vec::new()).await;
         let supply = self.setup.supply.clone();
-        let errand = server_prompt::Errand { name, arguments, prompt, supply, init, warning };
-        let first = self.first();
-        self.run(agent, Work::Command(Job::Prompt(Box::new(errand)), first), None);
+        let errand = server_prompt::Errand { name, arguments, prompt, supply };
+        self.run_command(agent, Job::Prompt(Box::new(errand)), notices);
     }
 
     /// Lends a file's allow rules to its turn. What came with a project grants nothing unless the project is trusted.
@@ -113,7 +118,7 @@ impl Session {
     pub(crate) fn context_usage(&self) -> ContextUsage {
         let mut reading = self.gauge.read();
         if !self.has_begun() {
-            let mut memory = Memory::new(self.setup.ground.clone(), self.home().as_deref());
+            let mut memory = Memory::new(self.setup.ground.clone(), self.setup.workspace.home().as_deref());
             reading.size = memory.begin().map_or(0, |text| text.len());
             reading.memory = memory.files().to_vec();
         }

@@ -20,7 +20,7 @@ use whimbrel_wire::system::{Init, InitServer};
 use super::Work;
 use crate::agent::Agent;
 use crate::ask::Ask;
-use crate::commands::{Commands, Job};
+use crate::commands::Commands;
 use crate::hooks::Lookout;
 use crate::mcp::{Origin, Progress, Roster, Servers, Supply, Surroundings, Tell};
 use crate::outbox::Outbox;
@@ -227,8 +227,7 @@ pub(super) async fn await_servers(
     arrival.wait(agent, cancel).await;
     match &mut work {
         Work::Turn(opening) => arrival.complete(&mut opening.init, agent),
-        Work::Command(Job::Prompt(errand), _) => arrival.complete(&mut errand.init, agent),
-        Work::Command(..) => {}
+        Work::Command { notices, .. } => arrival.complete(&mut notices.init, agent),
     }
     work
 }

@@ -2,7 +2,7 @@
 
 use nix::errno::Errno;
 use whimbrel_wire::notice::TranscriptMirror;
-use whimbrel_wire::system::{InformationLevel, Informational, SessionWritesLost};
+use whimbrel_wire::system::SessionWritesLost;
 
 use super::journal::{Journal, News};
 use crate::outbox::Outbox;
@@ -29,18 +29,13 @@ pub(crate) async fn publish(journal: &Journal, outbox: &Outbox) {
                 let text = format!(
                     "The transcript cannot be written ({error}). What is said from here on is lost with this process unless that changes; it is tried again with every message."
                 );
-                inform(outbox, text, InformationLevel::Warning).await;
+                outbox.warn(text).await;
             }
         },
         Some(News::Complete) => {
-            let text = "The transcript can be written again, and nothing is missing in it.".to_owned();
-            inform(outbox, text, InformationLevel::Info).await;
+            outbox.inform("The transcript can be written again, and nothing is missing in it.").await;
         }
     }
-}
-
-async fn inform(outbox: &Outbox, content: String, level: InformationLevel) {
-    outbox.notify(Informational { content, level, ..Informational::default() }).await;
 }
 
 /// The name of the error if there is no room.

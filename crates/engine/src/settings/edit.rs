@@ -41,7 +41,8 @@ pub enum List {
 }
 
 impl List {
-    fn key(self) -> &'static str {
+    /// Its key.
+    pub fn key(self) -> &'static str {
         match self {
             Self::Rules(behavior) => behavior.as_str(),
             Self::Directories => "additionalDirectories",

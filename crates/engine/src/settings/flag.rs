@@ -1,7 +1,8 @@
 //! Settings that the host changes while the session runs, pure. They lie over those it gave at the start.
 //!
 //! A key that the host names replaces the whole value that it had in the host's settings; null takes the key away there,
-//! so that the weaker sources count again.
+//! so that the weaker sources count again. One thing stays whatever the host names later: what it forbade at the start.
+//! Whoever changes one permission does not mean to lift the others, and would not notice.
 
 use serde_json::{Map, Value};
 
@@ -10,9 +11,19 @@ pub fn change(overlay: &mut Map<String, Value>, changes: Map<String, Value>) {
     overlay.extend(changes);
 }
 
+/// What forbids something, under `permissions`.
+const FORBIDS: &[&str] = &["deny", "ask", "disableBypassPermissionsMode", "disableAutoMode"];
+
 /// What still counts of the settings given at the start.
 pub fn beneath(mut start: Map<String, Value>, overlay: &Map<String, Value>) -> Map<String, Value> {
-    start.retain(|key, _| !overlay.contains_key(key));
+    start.retain(|key, value| match value {
+        _ if !overlay.contains_key(key) => true,
+        Value::Object(permissions) if key == "permissions" => {
+            permissions.retain(|key, _| FORBIDS.contains(&key.as_str()));
+            !permissions.is_empty()
+        }
+        _ => false,
+    });
     start
 }
 
@@ -53,6 +64,17 @@ mod tests {
             let start = map(json!({"model": "m", "env": {"A": "1"}}));
             assert_eq!((beneath(start, &overlay), above(&overlay)), (map(under), map(over)), "{name}");
         }
+    }
+
+    #[test]
+    fn what_was_forbidden_at_the_start_stays_forbidden() {
+        let start = map(json!({"permissions": {"allow": ["A"], "deny": ["D"], "ask": ["Q"]}}));
+        let forbids = map(json!({"permissions": {"deny": ["D"], "ask": ["Q"]}}));
+        for changes in [json!({"permissions": {"allow": ["B"]}}), json!({"permissions": null})] {
+            assert_eq!(beneath(start.clone(), &map(changes)), forbids);
+        }
+        let only_allows = map(json!({"permissions": {"allow": ["A"]}}));
+        assert_eq!(beneath(only_allows, &map(json!({"permissions": {}}))), Map::new());
     }
 
     #[test]

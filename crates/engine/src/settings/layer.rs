@@ -8,6 +8,7 @@ use whimbrel_wire::permission::PermissionBehavior;
 
 use super::error::{Problem, plain};
 use super::hooks::{Flaw, Handler};
+use super::nearby;
 use super::read::Document;
 use super::schema::{self, dotted};
 use super::sources::{Origin, Source};
@@ -80,7 +81,8 @@ pub fn judge(origin: Origin, document: Document, trust: Trust) -> Judged {
     let (values, held) = trust::filter(document.values.clone(), origin.scope, trust);
     let held = trust::warning(&origin.shown(), &held);
     let checked = schema::check(values);
-    let (grave, slight): (Vec<Flaw>, Vec<Flaw>) = checked.flaws.into_iter().partition(|flaw| flaw.grave);
+    let flaws = checked.flaws.into_iter().chain(nearby::misses(&document.values));
+    let (grave, slight): (Vec<Flaw>, Vec<Flaw>) = flaws.partition(|flaw| flaw.grave);
     let problems = |flaws: &[Flaw]| flaws.iter().map(|flaw| problem(flaw, &origin, &document)).collect();
     let (grave, slight) = (problems(&grave), problems(&slight));
     let rules = checked.rules.into_iter().map(|rule| Rule {

@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
+use whimbrel_wire::options::SettingSource;
 
-use super::error::{SettingsError, few};
+use super::error::{SettingsError, few, shown};
 use super::flag;
 use super::layer::{Layer, judge};
+use super::own;
 use super::read::{self, Document};
 use super::sources::{self, Origin, Request, Scope, Source, Tolerance};
 use super::tracked::is_tracked;
@@ -39,9 +41,11 @@ pub struct Gathered {
 pub fn find(request: &Request) -> Result<Found, SettingsError> {
     let mut found = Found { host: of_host(request)?, managed: managed(request)?, ..Found::default() };
     for (source, file, base) in request.files() {
-        match read::file(&file) {
-            Ok(Some(document)) => {
-                let scope = scope(source, &file, request);
+        let read = read::text(&file)
+            .and_then(|text| text.map(|text| Ok((read::document(&text, &shown(&file))?, text))).transpose());
+        match read {
+            Ok(Some((document, text))) => {
+                let scope = scope(source, &file, &text, request);
                 found.own.push((Origin { source, scope, file: Some(file), base }, document));
             }
             Ok(None) => {}
@@ -54,14 +58,25 @@ pub fn find(request: &Request) -> Result<Found, SettingsError> {
     Ok(found)
 }
 
-/// Whose word a file is. A local file that came with the repository, or that a link leads away from, is the project's.
-fn scope(source: Source, file: &Path, request: &Request) -> Scope {
+/// Whose word a file is. A local file that came with the repository, or that a link leads away from, is the project's;
+/// and so is one that nobody vouches for: it may have come with an archive.
+fn scope(source: Source, file: &Path, text: &str, request: &Request) -> Scope {
     let came_along = match source {
         Source::User | Source::Flag | Source::Managed => false,
         Source::Project => true,
-        Source::Local => is_linked(file, &request.local) || is_tracked(file),
+        Source::Local => {
+            is_linked(file, &request.local) || is_tracked(file) || !is_vouched_for(file, text, request)
+        }
     };
     if came_along { Scope::Project } else { Scope::Person }
+}
+
+/// Whether a local file is the person's: the project is trusted as far as is customary, the host asked for the file by
+/// name, or the engine wrote it on the person's word.
+fn is_vouched_for(file: &Path, text: &str, request: &Request) -> bool {
+    request.trust >= Trust::Customary
+        || request.named.contains(&SettingSource::Local)
+        || own::is_own(request.config.as_deref(), file, text)
 }
 
 fn is_linked(file: &Path, root: &Path) -> bool {

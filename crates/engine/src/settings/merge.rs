@@ -3,8 +3,8 @@
 //! In this order:
 //! 1. a single value: the strongest source that has it counts; objects are merged key by key
 //! 2. lists: all of them together, the strongest source first, nothing twice
-//! 3. `allowManagedPermissionRulesOnly`: only an administrator's rules count; if one of the administrator's files says
-//!    so, the host's managed layer may still forbid, but no longer allow
+//! 3. `allowManagedPermissionRulesOnly`: only an administrator's rules count, and what the host forbids besides; if one
+//!    of the administrator's files says so, the host's managed layer may still forbid, but no longer allow
 //! 4. `allowManagedHooksOnly`: only an administrator's hooks run
 //! 5. `disableAllHooks`: said by an administrator, no hook runs; by the person or the host, only an administrator's run;
 //!    by the project, the project's own do not run: it cannot switch off what guards the person
@@ -24,8 +24,8 @@ use super::sources::{Scope, Source};
 pub struct Effective {
     /// The permission rules, those of the strongest source first.
     pub rules: Vec<Rule>,
-    /// Whether only an administrator's rules count. Then rules that the host names count only if they forbid, and no
-    /// rule can be added.
+    /// Whether only an administrator's rules count. Then rules that the host names count only if they forbid, and
+    /// nothing can be loosened.
     pub managed_rules_only: bool,
     /// Directories to work in, as they are written.
     pub directories: Vec<Directory>,
@@ -126,7 +126,9 @@ fn govern(layers: &[Layer]) -> Vec<Layer> {
         if !is_managed(layer) {
             drop_managed_switches(layer);
         }
-        if rules_only && !is_managed(layer) {
+        if rules_only && layer.origin.source == Source::Flag {
+            drop_rules(layer, &[PermissionBehavior::Allow]);
+        } else if rules_only && !is_managed(layer) {
             drop_rules(layer, PermissionBehavior::ALL);
         } else if said_in_a_file && layer.origin.file.is_none() {
             drop_rules(layer, &[PermissionBehavior::Allow]);

@@ -5,11 +5,12 @@
 //!
 //! The rooms, along the way of a file:
 //! - [`sources`] (which files there are), [`read`] (a file to values that know their lines), [`load`] (all of them)
-//! - [`trust`], [`environment`] (what a project may bring along), [`tracked`] (what came with a repository), [`vouched`]
-//!   (which folders the person trusts)
-//! - [`schema`], [`hooks`] (what the keys may hold), [`layer`] (what one source says)
+//! - [`trust`], [`environment`] (what a project may bring along), [`tracked`] (what came with a repository), `own` (which
+//!   local files are the person's), [`vouched`] (which folders the person trusts)
+//! - [`schema`], [`hooks`] (what the keys may hold), `nearby` (keys that are almost known), [`layer`] (what one source says)
 //! - [`merge`](mod@merge) (many layers to one), [`known`] (its keys in types), [`view`] (what the host sees)
-//! - [`flag`] (changes by the host), [`edit`], [`write`](mod@write) (changes to a file), [`rule_text`] (how a rule is written)
+//! - [`flag`] (changes by the host), `update`, [`edit`], [`write`](mod@write) (changes to a file), [`rule_text`] (how a rule
+//!   is written)
 
 pub mod edit;
 pub mod environment;
@@ -20,25 +21,23 @@ pub mod known;
 pub mod layer;
 pub mod load;
 pub mod merge;
+mod nearby;
+mod own;
 pub mod read;
 pub mod rule_text;
 pub mod schema;
 pub mod sources;
 pub mod tracked;
 pub mod trust;
+mod update;
 pub mod view;
 pub mod vouched;
 pub mod write;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use serde_json::{Map, Value};
-use whimbrel_wire::control::{SettingsReport, UpdateSettings};
-use whimbrel_wire::options::SettingSource;
-use whimbrel_wire::permission::{
-    Destination, PermissionBehavior, PermissionMode, PermissionUpdate, RuleValue,
-};
+use whimbrel_wire::control::SettingsReport;
 
 pub use edit::{Act, Change, List};
 pub use error::{Problem, SettingsError};
@@ -46,12 +45,11 @@ pub use hooks::{CommandHook, Handler};
 pub use known::Known;
 pub use layer::{Hook, Layer, Rule};
 pub use merge::{Directory, Effective};
-pub use sources::{Origin, Request, Scope, Source, Tolerance, config_folder, managed_files};
+pub use sources::{Origin, Request, Scope, Source, Tolerance, config_folder, home_folder, managed_files};
 pub use trust::Trust;
+pub use update::{Counts, Draft, Updated, Written};
 
-use crate::permission::paths;
 use load::{Found, Gathered};
-use write::Readers;
 
 /// The settings of a session.
 #[derive(Debug, Clone)]
@@ -61,22 +59,6 @@ pub struct Settings {
     found: Found,
     gathered: Gathered,
     effective: Effective,
-}
-
-/// What became of a change to a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Updated {
-    /// The file.
-    pub file: PathBuf,
-    /// Whether it says something new now.
-    pub changed: bool,
-    /// Whether it counts in this session by itself. If not, its source is not read here or the project is not trusted;
-    /// then it is up to the caller to keep the change for the session.
-    pub in_force: bool,
-    /// Rules that could not be written.
-    pub skipped: Vec<RuleValue>,
-    /// What the host should know.
-    pub warnings: Vec<String>,
 }
 
 impl Settings {
@@ -116,10 +98,22 @@ impl Settings {
 
     /// Reads the files again and says whose settings are others now. If that fails, what was in force stays in force.
     pub fn reload(&mut self) -> Result<BTreeSet<Source>, SettingsError> {
-        let found = load::find(&self.request)?;
+        self.renew(load::find(&self.request)?)
+    }
+
+    /// Puts what was found now in the place of what was found before.
+    fn renew(&mut self, found: Found) -> Result<BTreeSet<Source>, SettingsError> {
         let gathered = load::sift(&self.request, &found, &self.overlay)?;
         self.found = found;
         Ok(self.take(gathered))
+    }
+
+    /// The settings as they would count if the project were trusted. Reads no file.
+    pub fn if_trusted(&self) -> Result<Self, SettingsError> {
+        let mut trusted = self.clone();
+        trusted.request.trust = Trust::Full;
+        trusted.renew(self.found.clone())?;
+        Ok(trusted)
     }
 
     fn take(&mut self, gathered: Gathered) -> BTreeSet<Source> {
@@ -137,8 +131,8 @@ impl Settings {
         changed
     }
 
-    /// Changes the host's layer: each key replaces its old value there, null takes it away. If something in it cannot
-    /// be taken, nothing changes. No file is read.
+    /// Changes the host's layer: each key replaces its old value there, null takes it away; what the host forbade at the
+    /// start stays. If something in it cannot be taken, nothing changes. No file is read.
     pub fn apply_flag(&mut self, changes: Map<String, Value>) -> Result<BTreeSet<Source>, SettingsError> {
         let mut overlay = self.overlay.clone();
         flag::change(&mut overlay, changes);
@@ -151,131 +145,6 @@ impl Settings {
     pub fn report(&self, applied: Map<String, Value>) -> SettingsReport {
         view::report(&self.effective, &self.gathered.layers, applied)
     }
-
-    /// Writes a change of rules, mode or directories to the file that it names, and reads the settings again.
-    pub fn update(&mut self, update: &PermissionUpdate) -> Result<Updated, SettingsError> {
-        let source = source_of(update.destination())?;
-        let (change, skipped) = Change::of(&self.with_real_directories(update));
-        self.check(&change, &skipped)?;
-        let updated = self.write(source, &change)?;
-        Ok(Updated { skipped, ..updated })
-    }
-
-    /// Writes values to a file for the host: the style of answers to the local one, the effort to the person's.
-    pub fn update_values(&mut self, update: &UpdateSettings) -> Result<Vec<Updated>, SettingsError> {
-        let (source, allowed) = match update.source.as_str() {
-            "localSettings" => (SettingSource::Local, "outputStyle"),
-            "userSettings" => (SettingSource::User, "effortLevel"),
-            other => {
-                return Err(refused(format!(
-                    "Settings cannot be written to \"{other}\": only to localSettings and userSettings."
-                )));
-            }
-        };
-        if !self.request.sources.contains(&source) {
-            return Err(refused(format!(
-                "This session does not read {}, so it does not write there.",
-                update.source
-            )));
-        }
-        if let Some((key, _)) =
-            update.settings.iter().find(|(key, value)| *key != allowed || !value.is_string())
-        {
-            return Err(refused(format!(
-                "{key} cannot be written to {}: only {allowed} can, as a text.",
-                update.source
-            )));
-        }
-        let changes = update
-            .settings
-            .iter()
-            .map(|(key, value)| Change::Value { key: key.clone(), value: value.clone() });
-        changes.map(|change| self.write(source, &change)).collect()
-    }
-
-    fn with_real_directories(&self, update: &PermissionUpdate) -> PermissionUpdate {
-        let real = |directories: &[String]| {
-            let path =
-                |path: &String| paths::real(&self.request.cwd.join(path)).to_string_lossy().into_owned();
-            directories.iter().map(path).collect()
-        };
-        let mut update = update.clone();
-        match &mut update {
-            PermissionUpdate::AddDirectories { directories, .. }
-            | PermissionUpdate::RemoveDirectories { directories, .. } => *directories = real(directories),
-            PermissionUpdate::AddRules { .. }
-            | PermissionUpdate::ReplaceRules { .. }
-            | PermissionUpdate::RemoveRules { .. }
-            | PermissionUpdate::SetMode { .. } => {}
-        }
-        update
-    }
-
-    /// What may not be written.
-    fn check(&self, change: &Change, skipped: &[RuleValue]) -> Result<(), SettingsError> {
-        match change {
-            Change::List { list: List::Rules(_), .. } if self.effective.managed_rules_only => Err(refused(
-                "An administrator allows only managed permission rules, so none can be changed here.".into(),
-            )),
-            Change::List { act: Act::Replace, .. } if !skipped.is_empty() => Err(refused(format!(
-                "The rules cannot be replaced because {:?} is not a rule. Correct it and try again.",
-                skipped[0].tool_name
-            ))),
-            Change::Mode(PermissionMode::BypassPermissions) => Err(refused(
-                "The mode bypassPermissions is never kept in a file. Choose it at the start of a session."
-                    .into(),
-            )),
-            Change::List { .. } | Change::Mode(_) | Change::Value { .. } => Ok(()),
-        }
-    }
-
-    fn write(&mut self, source: SettingSource, change: &Change) -> Result<Updated, SettingsError> {
-        let file = self.request.file(source).ok_or_else(|| {
-            refused("There is no configuration folder. Set HOME or CLAUDE_CONFIG_DIR.".into())
-        })?;
-        let readers = match source {
-            SettingSource::User => Readers::Person,
-            SettingSource::Project => Readers::Project,
-            SettingSource::Local => Readers::PersonInProject,
-        };
-        let changed = write::change(&file, readers, change)?;
-        let warnings = match self.reload() {
-            Ok(_) => Vec::new(),
-            Err(error) => vec![format!(
-                "{} was changed, but the settings cannot be read again. {error}",
-                file.display()
-            )],
-        };
-        let in_force = warnings.is_empty() && self.counts(&file, change);
-        Ok(Updated { file, changed, in_force, skipped: Vec::new(), warnings })
-    }
-
-    /// Whether a change of a file counts in this session.
-    fn counts(&self, file: &std::path::Path, change: &Change) -> bool {
-        let layer = self.gathered.layers.iter().find(|layer| layer.origin.file.as_deref() == Some(file));
-        let forbids = matches!(
-            change,
-            Change::List { list: List::Rules(PermissionBehavior::Deny | PermissionBehavior::Ask), .. }
-        );
-        layer.is_some_and(|layer| {
-            layer.origin.scope == Scope::Person || forbids || self.request.trust == Trust::Full
-        })
-    }
-}
-
-fn source_of(destination: Destination) -> Result<SettingSource, SettingsError> {
-    match destination {
-        Destination::UserSettings => Ok(SettingSource::User),
-        Destination::ProjectSettings => Ok(SettingSource::Project),
-        Destination::LocalSettings => Ok(SettingSource::Local),
-        Destination::Session | Destination::CliArg => {
-            Err(refused(format!("What is kept for the {destination} is not written to a file.")))
-        }
-    }
-}
-
-fn refused(text: String) -> SettingsError {
-    SettingsError::Refused(text)
 }
 
 #[cfg(test)]

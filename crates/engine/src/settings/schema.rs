@@ -118,7 +118,21 @@ pub struct Checked {
     pub flaws: Vec<Flaw>,
 }
 
-/// Checks the values of one layer. A null counts as nothing.
+/// Whether a key is one of ours, at this place.
+pub(super) fn is_known(place: &[&str], key: &str) -> bool {
+    KEYS.iter()
+        .any(|(path, ..)| path.split_last().is_some_and(|(last, above)| above == place && *last == key))
+}
+
+/// The keys at this place that may guard something. Under `permissions` and `sandbox` that is all of them.
+pub(super) fn guards(place: &[&str]) -> impl Iterator<Item = &'static str> {
+    KEYS.iter().filter_map(move |(path, _, loss)| {
+        let (key, above) = path.split_last()?;
+        (above == place && (*loss == Guard || !place.is_empty())).then_some(*key)
+    })
+}
+
+/// Checks the values of one layer. A null counts as nothing, except where a guard should stand.
 pub fn check(mut values: Map<String, Value>) -> Checked {
     let rules = rules(&values);
     let mut flaws = Vec::new();
@@ -126,12 +140,15 @@ pub fn check(mut values: Map<String, Value>) -> Checked {
     for (path, shape, loss) in KEYS {
         let Some((holder, key)) = holder_of(&mut values, path) else { continue };
         let Some(value) = holder.get_mut(key) else { continue };
-        if *shape == Shape::Hooks && !value.is_null() {
+        let pointer: String = path.iter().map(|key| step(key)).collect();
+        if value.is_null() && *loss == Guard {
+            let cause = format!("must be {}, but is null", expected(*shape));
+            flaws.push(Flaw { pointer, cause, grave: true });
+        } else if *shape == Shape::Hooks && !value.is_null() {
             let (read, wrong) = hooks::read(value);
             entries.extend(read);
             flaws.extend(wrong);
         } else if let Err(wrong) = fit(value, *shape) {
-            let pointer: String = path.iter().map(|key| step(key)).collect();
             flaws.extend(wrong.into_iter().map(|(at, cause)| Flaw {
                 pointer: format!("{pointer}{at}"),
                 cause,

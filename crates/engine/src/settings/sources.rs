@@ -99,6 +99,8 @@ pub struct Request {
     pub cwd: PathBuf,
     /// The files to read.
     pub sources: BTreeSet<SettingSource>,
+    /// Those of them that the host named. Whoever names the local file vouches for it.
+    pub named: BTreeSet<SettingSource>,
     /// How far the project is trusted.
     pub trust: Trust,
     /// Settings of the host: a path, or JSON.
@@ -149,8 +151,13 @@ fn real(file: &Path) -> PathBuf {
 pub fn config_folder(env: &BTreeMap<String, String>) -> Option<PathBuf> {
     match named_config_folder(env) {
         Some(folder) => std::path::absolute(folder).ok(),
-        None => named(env, "HOME").filter(|home| home.is_absolute()).map(|home| home.join(".claude")),
+        None => home_folder(env.get("HOME").map(String::as_str)).map(|home| home.join(".claude")),
     }
+}
+
+/// The person's home folder: what the variable `HOME` says, unless that depends on where we happen to be.
+pub fn home_folder(variable: Option<&str>) -> Option<PathBuf> {
+    variable.map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
 /// The configuration folder that the environment names outright.

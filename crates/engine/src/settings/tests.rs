@@ -2,9 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 
 use serde_json::json;
 use tempfile::TempDir;
+use whimbrel_wire::control::UpdateSettings;
+use whimbrel_wire::options::SettingSource;
+use whimbrel_wire::permission::PermissionUpdate;
 
 use super::*;
 
@@ -15,6 +19,7 @@ struct Bench {
     tolerance: Tolerance,
     flag: Option<String>,
     sources: BTreeSet<SettingSource>,
+    named: BTreeSet<SettingSource>,
 }
 
 const USER: &str = "home/.claude/settings.json";
@@ -30,6 +35,7 @@ impl Bench {
             tolerance: Tolerance::Strict,
             flag: None,
             sources: SettingSource::ALL.iter().copied().collect(),
+            named: [SettingSource::Local].into(),
         };
         fs::create_dir(bench.path("project")).unwrap();
         for (name, value) in files {
@@ -54,6 +60,7 @@ impl Bench {
             local: self.path("project"),
             cwd: self.path("project"),
             sources: self.sources.clone(),
+            named: self.named.clone(),
             trust: self.trust,
             flag: self.flag.clone(),
             managed_files: vec![self.path(MANAGED)],
@@ -80,6 +87,11 @@ fn map(value: Value) -> Map<String, Value> {
 
 fn allow(rule: &str) -> Value {
     json!({"permissions": {"allow": [rule]}})
+}
+
+/// Writes a change and takes in what comes of it.
+fn update(settings: &mut Settings, update: &PermissionUpdate) -> Result<Updated, SettingsError> {
+    Ok(settings.adopt(settings.draft(update)?.write()?))
 }
 
 fn rules(settings: &Settings) -> Vec<String> {
@@ -121,7 +133,7 @@ fn all_layers_count_in_their_order_with_file_and_line() {
 #[test]
 fn a_trusted_project_counts_in_full_and_without_a_warning() {
     let mut bench = Bench::new(&[(PROJECT, allow("P"))]);
-    bench.trust = true.into();
+    bench.trust = Trust::Full;
     assert_eq!((rules(&bench.load()), bench.load().warnings()), (vec!["allow P".to_owned()], [].as_slice()));
 }
 
@@ -181,8 +193,13 @@ fn broken_hooks_of_a_project_that_nobody_trusts_do_not_stop_the_start() {
 
 #[test]
 fn a_local_file_that_came_with_the_repository_is_the_projects() {
-    let bench = Bench::new(&[(LOCAL, allow("L"))]);
-    assert_eq!(rules(&bench.load()), ["allow L"]);
+    let mut bench = Bench::new(&[(LOCAL, allow("L"))]);
+    assert_eq!(rules(&bench.load()), ["allow L"], "the host asked for it by name");
+    bench.named = BTreeSet::new();
+    assert_eq!((rules(&bench.load()).len(), bench.load().warnings().len()), (0, 1), "nobody vouches for it");
+    bench.trust = Trust::Customary;
+    assert_eq!(rules(&bench.load()), ["allow L"], "the machine is disposable");
+    (bench.trust, bench.named) = (Trust::Unknown, [SettingSource::Local].into());
 
     fs::create_dir(bench.path("project/.git")).unwrap();
     fs::write(bench.path("project/.git/index"), "an index that nobody can read").unwrap();
@@ -224,7 +241,8 @@ fn the_host_changes_its_layer_while_the_session_runs() {
     let changed = settings.apply_flag(map(json!({"model": "g"}))).unwrap();
     assert_eq!((model(&settings).as_str(), rules(&settings).len(), changed), ("g", 2, [Source::Flag].into()));
     settings.apply_flag(map(json!({"model": null, "permissions": {"deny": ["E"]}}))).unwrap();
-    assert_eq!((model(&settings).as_str(), rules(&settings)), ("u", vec!["deny E".to_owned()]));
+    // What the host allowed at the start is replaced; what it denied stays.
+    assert_eq!((model(&settings).as_str(), rules(&settings).join(", ").as_str()), ("u", "deny E, deny D"));
     let before = settings.effective().clone();
     assert!(settings.apply_flag(map(json!({"model": "h", "permissions": {"deny": 5}}))).is_err());
     assert_eq!(settings.effective(), &before);
@@ -255,17 +273,21 @@ fn an_update_is_written_and_in_force_at_once() {
     let bench = Bench::new(&[]);
     let mut settings = bench.load();
     for (destination, name) in [("localSettings", LOCAL), ("userSettings", USER)] {
-        let updated = settings.update(&add(destination, destination)).unwrap();
-        assert_eq!((&updated.file, updated.changed, updated.in_force), (&bench.path(name), true, true));
-        let again = settings.update(&add(destination, destination)).unwrap();
-        assert_eq!((again.changed, again.in_force), (false, true));
+        let updated = update(&mut settings, &add(destination, destination)).unwrap();
+        let expected = (&bench.path(name), true, Counts::ByItself);
+        assert_eq!((&updated.file, updated.changed, updated.counts), expected);
+        let again = update(&mut settings, &add(destination, destination)).unwrap();
+        assert_eq!((again.changed, again.counts), (false, Counts::ByItself));
     }
     assert_eq!(rules(&settings), ["allow localSettings", "allow userSettings"]);
-    let project = settings.update(&add("projectSettings", "P")).unwrap();
-    assert_eq!((project.changed, project.in_force, rules(&settings).len()), (true, false, 2));
+    let project = update(&mut settings, &add("projectSettings", "P")).unwrap();
+    assert_eq!((project.changed, project.counts, rules(&settings).len()), (true, Counts::NotTrusted, 2));
+    let plan = json!({"type": "setMode", "mode": "plan", "destination": "projectSettings"});
+    let plan = update(&mut settings, &serde_json::from_value(plan).unwrap()).unwrap();
+    assert_eq!((plan.counts, plan.sources), (Counts::ByItself, [Source::Project].into()));
     let mut unread = Settings::load(Request { sources: BTreeSet::new(), ..bench.request() }).unwrap();
-    let updated = unread.update(&add("localSettings", "X")).unwrap();
-    assert_eq!((updated.changed, updated.in_force), (true, false));
+    let updated = update(&mut unread, &add("localSettings", "X")).unwrap();
+    assert_eq!((updated.changed, updated.counts), (true, Counts::NotRead));
 }
 
 #[test]
@@ -274,14 +296,14 @@ fn directories_are_kept_as_real_paths() {
     fs::create_dir(bench.path("real")).unwrap();
     symlink("../real", bench.path("project/link")).unwrap();
     let mut settings = bench.load();
-    let update = |kind: &str| -> PermissionUpdate {
+    let directories = |kind: &str| -> PermissionUpdate {
         serde_json::from_value(json!({"type": kind, "directories": ["link"], "destination": "localSettings"}))
             .unwrap()
     };
-    settings.update(&update("addDirectories")).unwrap();
+    update(&mut settings, &directories("addDirectories")).unwrap();
     let real = Directory { path: bench.path("real").to_str().unwrap().into(), source: Source::Local };
     assert_eq!(settings.effective().directories, [real]);
-    settings.update(&update("removeDirectories")).unwrap();
+    update(&mut settings, &directories("removeDirectories")).unwrap();
     assert_eq!(settings.effective().directories, []);
 }
 
@@ -293,23 +315,21 @@ fn what_may_not_be_written_is_refused() {
     let replace = json!({
         "type": "replaceRules", "behavior": "deny", "destination": "userSettings", "rules": [{"toolName": "no rule"}],
     });
-    for update in [bypass, replace] {
-        assert!(matches!(
-            settings.update(&serde_json::from_value(update).unwrap()),
-            Err(SettingsError::Refused(_))
-        ));
+    for wanted in [bypass, replace] {
+        let wanted = serde_json::from_value(wanted).unwrap();
+        assert!(matches!(settings.draft(&wanted), Err(SettingsError::Refused(_))));
     }
-    assert!(matches!(settings.update(&add("session", "A")), Err(SettingsError::Refused(_))));
-    let skipped = settings.update(&add("userSettings", "no rule")).unwrap();
+    assert!(matches!(settings.draft(&add("session", "A")), Err(SettingsError::Refused(_))));
+    let skipped = update(&mut settings, &add("userSettings", "no rule")).unwrap();
     assert_eq!((skipped.changed, skipped.skipped.len(), bench.path("home").exists()), (false, 1, false));
 
     bench.put(MANAGED, &json!({"allowManagedPermissionRulesOnly": true}).to_string());
     settings.reload().unwrap();
-    assert!(matches!(settings.update(&add("userSettings", "A")), Err(SettingsError::Refused(_))));
+    assert!(matches!(settings.draft(&add("userSettings", "A")), Err(SettingsError::Refused(_))));
     assert!(!bench.path(USER).exists());
-    let mut homeless =
+    let homeless =
         Settings::load(Request { config: None, managed_files: vec![], ..bench.request() }).unwrap();
-    assert!(homeless.update(&add("userSettings", "A")).unwrap_err().to_string().contains("HOME"));
+    assert!(homeless.draft(&add("userSettings", "A")).unwrap_err().to_string().contains("HOME"));
 }
 
 #[test]
@@ -318,7 +338,10 @@ fn the_host_may_write_a_few_values() {
     let mut settings = bench.load();
     let update =
         |source: &str, settings: Value| UpdateSettings { source: source.into(), settings: map(settings) };
-    settings.update_values(&update("localSettings", json!({"outputStyle": "brief"}))).unwrap();
+    let wanted = update("localSettings", json!({"outputStyle": "brief"}));
+    for draft in settings.draft_values(&wanted).unwrap() {
+        settings.adopt(draft.write().unwrap());
+    }
     assert_eq!(settings.effective().known.output_style.as_deref(), Some("brief"));
     let rows = [
         update("localSettings", json!({"hooks": {}})),
@@ -327,10 +350,10 @@ fn the_host_may_write_a_few_values() {
         update("projectSettings", json!({"outputStyle": "brief"})),
     ];
     for update in rows {
-        assert!(settings.update_values(&update).is_err(), "{update:?}");
+        assert!(settings.draft_values(&update).is_err(), "{update:?}");
     }
-    let mut unread = Settings::load(Request { sources: BTreeSet::new(), ..bench.request() }).unwrap();
-    assert!(unread.update_values(&update("userSettings", json!({"effortLevel": "high"}))).is_err());
+    let unread = Settings::load(Request { sources: BTreeSet::new(), ..bench.request() }).unwrap();
+    assert!(unread.draft_values(&update("userSettings", json!({"effortLevel": "high"}))).is_err());
 }
 
 #[test]

@@ -24,12 +24,6 @@ pub enum Trust {
     Full,
 }
 
-impl From<bool> for Trust {
-    fn from(trusted: bool) -> Self {
-        if trusted { Self::Full } else { Self::Unknown }
-    }
-}
-
 /// Something that does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::sources::{home_folder, named_config_folder};
 use crate::files::{self, Kind};
 
 /// How large that file may be: it holds more than trust.
@@ -57,10 +58,8 @@ pub fn servers(env: &BTreeMap<String, String>, folder: &Path) -> KeptServers {
 
 /// The file: in the configuration folder if the environment names one, else at home.
 fn kept_in(env: &BTreeMap<String, String>) -> Option<PathBuf> {
-    let named = ["WHIMBREL_CONFIG_DIR", "CLAUDE_CONFIG_DIR", "HOME"]
-        .iter()
-        .find_map(|name| env.get(*name).filter(|value| !value.is_empty()));
-    Some(Path::new(named?).join(".claude.json"))
+    let home = || home_folder(env.get("HOME").map(String::as_str));
+    Some(named_config_folder(env).or_else(home)?.join(".claude.json"))
 }
 
 /// Whether the folder, or one above it in the same repository, is trusted.

@@ -7,21 +7,20 @@
 
 use std::fs::{DirBuilder, File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, openat, renameat};
+use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::edit::{self, Change};
 use super::error::{SettingsError, shown};
 use super::read::{self, LARGEST};
-use crate::files::{self, Kind};
+use crate::files::{self, Folder, Kind, Reader, Staged};
 use crate::ids;
 
 /// Who may read the file.
@@ -44,15 +43,24 @@ const TRIES: usize = 100;
 const MARK: &str = ".whimbrel-settings-";
 const LINKS: &str = "Links are not followed when settings are changed: edit the file that it leads to, or replace the link by a file.";
 
-/// Makes a change to the file at `path`; the file and its folder are made if they are missing. False if the file says
-/// so already.
-pub fn change(path: &Path, readers: Readers, change: &Change) -> Result<bool, SettingsError> {
+/// What a file said before a change, and what it says now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replaced {
+    /// Before; none if there was no file.
+    pub old: Option<String>,
+    /// Now.
+    pub new: String,
+}
+
+/// Makes a change to the file at `path`; the file and its folder are made if they are missing. None if the file says so
+/// already.
+pub fn change(path: &Path, readers: Readers, change: &Change) -> Result<Option<Replaced>, SettingsError> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
         return Err(SettingsError::not_written(path, "this is no file name", "Choose another folder."));
     };
     // Nothing is made only to say nothing in it.
     if matches!(files::kind(path), Ok(Kind::Missing)) && changed(path, None, change)?.is_none() {
-        return Ok(false);
+        return Ok(None);
     }
     let failed = |error: io::Error| not_written(path, &error);
     let place = Place { folder: open_folder(folder, readers).map_err(failed)?, name, readers };
@@ -61,17 +69,18 @@ pub fn change(path: &Path, readers: Readers, change: &Change) -> Result<bool, Se
     }
     for _ in 0..TRIES {
         let old = place.read().map_err(failed)?;
-        let Some(new) = changed(path, old.as_ref(), change)? else { return Ok(false) };
-        if place.replace(old.as_ref(), &new).map_err(failed)? {
-            return Ok(true);
+        let Some(new) = changed(path, old.as_ref(), change)? else { return Ok(None) };
+        if place.replace(old.as_ref(), new.as_bytes()).map_err(failed)? {
+            let old = old.map(|old| String::from_utf8_lossy(&old.bytes).into_owned());
+            return Ok(Some(Replaced { old, new }));
         }
     }
     let cause = "another program changes it all the time";
     Err(SettingsError::not_written(path, cause, "End that program, and try again."))
 }
 
-/// The new bytes. None if nothing changes.
-fn changed(path: &Path, old: Option<&Old>, change: &Change) -> Result<Option<Vec<u8>>, SettingsError> {
+/// The new text. None if nothing changes.
+fn changed(path: &Path, old: Option<&Old>, change: &Change) -> Result<Option<String>, SettingsError> {
     let remedy = "Correct the file first; it was left as it is.";
     let bytes = old.map_or(b"{}\n".as_slice(), |old| old.bytes.as_slice());
     let whole = std::str::from_utf8(bytes)
@@ -87,7 +96,7 @@ fn changed(path: &Path, old: Option<&Old>, change: &Change) -> Result<Option<Vec
     }
     // What was written must be readable at the next start.
     read::document(&new, &shown(path))?;
-    Ok(Some(new.into_bytes()))
+    Ok(Some(new))
 }
 
 fn not_written(path: &Path, error: &io::Error) -> SettingsError {
@@ -207,63 +216,47 @@ impl Place<'_> {
         Ok(Some(Old { bytes, mode: metadata.mode() & 0o7777, owner: (metadata.uid(), metadata.gid()) }))
     }
 
+    /// Who may read a new file.
+    fn reader(&self) -> Reader {
+        match self.readers {
+            Readers::Person | Readers::PersonInProject => Reader::Owner,
+            Readers::Project => Reader::Everybody,
+        }
+    }
+
     /// Puts new bytes in the place of the old. False if what is there is no longer the old.
     fn replace(&self, old: Option<&Old>, new: &[u8]) -> io::Result<bool> {
-        let staged = Staged::new(&self.folder)?;
-        let mode = match (self.readers, old) {
-            (Readers::Person | Readers::PersonInProject, _) => Some(0o600),
-            (Readers::Project, Some(old)) => Some(old.mode),
-            (Readers::Project, None) => None,
-        };
-        if let Some(mode) = mode {
-            staged.file.set_permissions(Permissions::from_mode(mode))?;
+        let held = Folder::from(self.folder.try_clone()?);
+        let staged = Staged::begin(&held, format!("{MARK}{}", ids::uuid()).into(), self.reader())?;
+        let mut file = staged.file();
+        match (self.readers, old) {
+            (Readers::Person | Readers::PersonInProject, _) | (Readers::Project, None) => {}
+            (Readers::Project, Some(old)) => file.set_permissions(Permissions::from_mode(old.mode))?,
         }
-        staged.give_to(&self.folder, old)?;
-        (&staged.file).write_all(new)?;
-        staged.file.sync_all()?;
+        give(file, &self.folder, old)?;
+        file.write_all(new)?;
+        file.sync_all()?;
         let now = self.read()?;
         if now.as_ref().map(|now| &now.bytes) != old.map(|old| &old.bytes) {
             return Ok(false);
         }
-        renameat(&self.folder, staged.name.as_str(), &self.folder, self.name)?;
+        staged.take_place_of(self.name.as_ref())?;
         // Some file systems cannot bring a folder to the disk; the file itself is there.
         let _ = self.folder.sync_all();
         Ok(true)
     }
 }
 
-/// A new file that goes away unless it is put in the place of another.
-struct Staged<'a> {
-    folder: &'a File,
-    name: String,
-    file: File,
-}
-
-impl<'a> Staged<'a> {
-    fn new(folder: &'a File) -> io::Result<Self> {
-        let name = format!("{MARK}{}", ids::uuid());
-        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let file = openat(folder.as_fd(), name.as_str(), flags, Mode::from_bits_truncate(0o666))?;
-        Ok(Self { folder, name, file: file.into() })
+/// Gives a new file to whom the old one belongs, or the folder: what root writes must stay readable to its owner.
+fn give(new: &File, folder: &File, old: Option<&Old>) -> io::Result<()> {
+    let home = folder.metadata()?;
+    let (user, group) = old.map_or((home.uid(), home.gid()), |old| old.owner);
+    let mine = new.metadata()?;
+    if (mine.uid(), mine.gid()) != (user, group) {
+        // Only root may give a file away; whoever may not, owns the new file.
+        let _ = fchown(new, Some(user), Some(group));
     }
-
-    /// Gives the file to whom the old one belongs, or the folder: what root writes must stay readable to its owner.
-    fn give_to(&self, folder: &File, old: Option<&Old>) -> io::Result<()> {
-        let home = folder.metadata()?;
-        let (user, group) = old.map_or((home.uid(), home.gid()), |old| old.owner);
-        let mine = self.file.metadata()?;
-        if (mine.uid(), mine.gid()) != (user, group) {
-            // Only root may give a file away; whoever may not, owns the new file.
-            let _ = fchown(&self.file, Some(user), Some(group));
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Staged<'_> {
-    fn drop(&mut self) {
-        let _ = unlinkat(self.folder, self.name.as_str(), UnlinkatFlags::NoRemoveDir);
-    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ pub(super) fn read(options: &Options, env: &Env, root: &Path) -> Result<Settings
         local: root.into(),
         cwd: root.into(),
         sources: sources(options),
+        named: options.setting_sources.iter().flatten().copied().collect(),
         flag: options.settings.clone(),
         managed_files: settings::managed_files().map_err(invalid)?,
         managed: managed(options)?,

@@ -1,5 +1,6 @@
 //! Allow rules for one turn.
 
+use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,12 +16,9 @@ impl Rights {
         let mut layer = Layer::new(Source::Skill, self.workspace.root());
         layer.file = Some(file.to_owned());
         layer.allow = rules;
-        let mut problems = Vec::new();
-        self.standing.send_modify(|standing| {
-            let loaded = Arc::make_mut(standing).rules.add_layer(&layer, &RealFs);
-            problems.extend(loaded.warnings.iter().map(ToString::to_string));
-        });
-        problems
+        let Ok(loaded) =
+            self.revise(|standing| Ok::<_, Infallible>(standing.rules.add_layer(&layer, &RealFs)));
+        loaded.warnings.iter().map(ToString::to_string).collect()
     }
 
     /// Takes back all rules that were lent.

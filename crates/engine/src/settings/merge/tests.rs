@@ -121,7 +121,8 @@ fn only_an_administrators_rules_count_if_the_administrator_says_so() {
             layer(Source::Flag, &others),
             layer(Source::Managed, managed),
         ]);
-        assert_eq!(rules(&effective), ["allow M"]);
+        // What the host forbids stays forbidden.
+        assert_eq!(rules(&effective), ["allow M", "deny D"]);
         assert!(effective.managed_rules_only);
         assert_eq!(effective.values["permissions"]["allow"], json!(["M"]));
         assert_eq!(effective.mode, Some((PermissionMode::Plan, Source::Flag)));

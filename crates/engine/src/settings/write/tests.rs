@@ -45,11 +45,12 @@ fn names(path: &Path) -> Vec<String> {
 fn a_new_file_is_made_with_its_folder_for_the_person_only() {
     let folder = folder();
     let path = local(&folder);
-    assert!(change(&path, Readers::PersonInProject, &add("Bash(m1 *)")).unwrap());
+    let replaced = change(&path, Readers::PersonInProject, &add("Bash(m1 *)")).unwrap().unwrap();
     let expected = "{\n  \"permissions\": {\n    \"allow\": [\n      \"Bash(m1 *)\"\n    ]\n  }\n}\n";
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+    assert_eq!(replaced, Replaced { old: None, new: expected.into() });
     assert_eq!((mode(&path), names(&path)), (0o600, vec!["settings.local.json".to_owned()]));
-    assert!(!change(&path, Readers::PersonInProject, &add("Bash(m1 *)")).unwrap());
+    assert_eq!(change(&path, Readers::PersonInProject, &add("Bash(m1 *)")).unwrap(), None);
 }
 
 #[test]

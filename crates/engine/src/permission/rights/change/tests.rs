@@ -1,0 +1,216 @@
+//! Changes of rights with the files that they are kept in.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::json;
+use tempfile::TempDir;
+use whimbrel_policy::{Decision, ToolFacts};
+use whimbrel_wire::options::SettingSource;
+use whimbrel_wire::permission::PermissionMode;
+
+use super::super::{Bypass, Grants};
+use super::*;
+use crate::settings::{Request, Settings, Trust};
+use crate::workspace::Workspace;
+
+const LOCAL: &str = "project/.claude/settings.local.json";
+const PROJECT: &str = "project/.claude/settings.json";
+const USER: &str = "home/.claude/settings.json";
+
+/// A home and a project in a folder of their own.
+struct Bench(TempDir);
+
+impl Bench {
+    fn new() -> Self {
+        let bench = Self(TempDir::new().unwrap());
+        fs::create_dir_all(bench.path("project/.claude")).unwrap();
+        bench
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join(name)
+    }
+
+    fn put(&self, name: &str, value: &Value) {
+        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        fs::write(self.path(name), value.to_string()).unwrap();
+    }
+
+    fn rights(&self, request: Request, grants: Grants) -> Rights {
+        let settings = Settings::load(Request {
+            config: Some(self.path("home/.claude")),
+            project: self.path("project"),
+            local: self.path("project"),
+            cwd: self.path("project"),
+            sources: SettingSource::ALL.iter().copied().collect(),
+            ..request
+        })
+        .unwrap();
+        let workspace = Workspace::new(self.path("project"), self.path("spill"), Default::default());
+        Rights::grant(Arc::new(workspace), settings, grants, Bypass::Unavailable).unwrap().rights
+    }
+
+    fn untrusted(&self) -> Rights {
+        self.rights(Request::default(), Grants::default())
+    }
+}
+
+fn update(value: Value) -> PermissionUpdate {
+    serde_json::from_value(value).unwrap()
+}
+
+fn rules(kind: &str, behavior: &str, destination: &str, command: &str) -> PermissionUpdate {
+    let rules = json!([{"toolName": "Bash", "ruleContent": command}]);
+    update(json!({"type": kind, "behavior": behavior, "destination": destination, "rules": rules}))
+}
+
+fn judged(rights: &Rights, command: &str) -> &'static str {
+    let facts = ToolFacts::named("Bash", &["command"]);
+    match rights.judge("Bash", &facts, &json!({"command": command}), None).decision {
+        Decision::Allow(_) => "allow",
+        Decision::Ask(_) => "ask",
+        Decision::Deny(_) => "deny",
+    }
+}
+
+#[test]
+fn an_update_that_begins_plan_mode_is_left_like_any_other() {
+    let bench = Bench::new();
+    let grants = Grants { mode: PermissionMode::AcceptEdits, ..Grants::default() };
+    let rights = bench.rights(Request::default(), grants);
+    let plan = update(json!({"type": "setMode", "mode": "plan", "destination": "session"}));
+    assert_eq!(rights.change(&[plan]), Vec::<String>::new());
+    assert_eq!(rights.mode(), PermissionMode::Plan);
+    rights.leave_plan();
+    assert_eq!(rights.mode(), PermissionMode::AcceptEdits);
+}
+
+#[test]
+fn what_is_allowed_for_good_counts_now_and_the_next_time() {
+    let bench = Bench::new();
+    let rights = bench.untrusted();
+    assert_eq!(rights.change(&[rules("addRules", "allow", "localSettings", "touch *")]), [""; 0]);
+    assert_eq!(judged(&rights, "touch a"), "allow");
+    assert_eq!(judged(&bench.untrusted(), "touch a"), "allow", "the file is the person's own");
+    assert_eq!(rights.change(&[rules("addRules", "allow", "localSettings", "mkdir *")]), [""; 0]);
+    assert_eq!(judged(&bench.untrusted(), "mkdir a"), "allow", "and stays it");
+    assert_eq!(rights.change(&[rules("removeRules", "allow", "localSettings", "touch *")]), [""; 0]);
+    assert_eq!((judged(&rights, "touch a"), judged(&bench.untrusted(), "touch a")), ("ask", "ask"));
+}
+
+#[test]
+fn what_does_not_count_the_next_time_is_told_and_counts_in_this_session() {
+    let rows = [
+        ("a project's file", "projectSettings", None),
+        ("a local file that came along", "localSettings", Some(LOCAL)),
+    ];
+    for (name, destination, came_along) in rows {
+        let bench = Bench::new();
+        if let Some(file) = came_along {
+            bench.put(file, &json!({"permissions": {"allow": ["Bash(rm *)"]}}));
+        }
+        let rights = bench.untrusted();
+        let told = rights.change(&[rules("addRules", "allow", destination, "touch *")]);
+        let [told] = &told[..] else { panic!("{name}: {told:?}") };
+        assert!(told.contains("counts for this session") && told.contains("not trusted"), "{name}: {told}");
+        assert_eq!((judged(&rights, "touch a"), judged(&rights, "rm a")), ("allow", "ask"), "{name}");
+        // A later change reads the file again; what the person allowed stays.
+        assert_eq!(rights.change(&[rules("addRules", "deny", destination, "mkdir *")]), [""; 0], "{name}");
+        assert_eq!((judged(&rights, "touch a"), judged(&rights, "mkdir a")), ("allow", "deny"), "{name}");
+        let next = bench.untrusted();
+        assert_eq!((judged(&next, "touch a"), judged(&next, "mkdir a")), ("ask", "deny"), "{name}");
+        let trusted = next.if_trusted().unwrap();
+        assert_eq!((judged(&trusted, "touch a"), judged(&next, "touch a")), ("allow", "ask"), "{name}");
+        let vouched_for =
+            bench.rights(Request { trust: Trust::Full, ..Request::default() }, Grants::default());
+        assert_eq!(judged(&vouched_for, "touch a"), "allow", "{name}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_read_or_cannot_be_written_keeps_nothing_but_the_session_does() {
+    let bench = Bench::new();
+    fs::remove_dir(bench.path("project/.claude")).unwrap();
+    fs::write(bench.path("project/.claude"), "no folder").unwrap();
+    let rights = bench.rights(Request::default(), Grants::default());
+    let told = rights.change(&[rules("addRules", "allow", "localSettings", "touch *")]);
+    assert!(told.len() == 1 && told[0].contains("for this session only"), "{told:?}");
+    assert_eq!(judged(&rights, "touch a"), "allow");
+}
+
+#[test]
+fn what_others_change_meanwhile_is_taken_in_with_a_change_and_not_lost() {
+    let bench = Bench::new();
+    bench.put(USER, &json!({"permissions": {"allow": ["Bash(mkdir *)"]}}));
+    let rights = bench.untrusted();
+    assert_eq!(judged(&rights, "mkdir a"), "allow");
+    bench.put(USER, &json!({"permissions": {"deny": ["Bash(mkdir *)"]}}));
+    bench.put(PROJECT, &json!({"permissions": {"deny": ["Bash(rm *)"]}}));
+    rights
+        .lay_over(json!({"permissions": {"deny": ["Bash(touch b)"]}}).as_object().unwrap().clone())
+        .unwrap();
+    assert_eq!(rights.change(&[rules("addRules", "allow", "localSettings", "touch *")]), [""; 0]);
+    let judgements = ["mkdir a", "rm a", "touch b", "touch a"].map(|command| judged(&rights, command));
+    assert_eq!(judgements, ["deny", "deny", "deny", "allow"]);
+}
+
+#[test]
+fn a_rule_of_others_that_cannot_be_read_is_told_and_everything_stays() {
+    let bench = Bench::new();
+    bench.put(USER, &json!({"permissions": {"deny": ["Bash(rm *)"]}}));
+    let rights = bench.untrusted();
+    bench.put(USER, &json!({"permissions": {"deny": ["Bash(rm *"]}}));
+    let told = rights.change(&[rules("addRules", "allow", "localSettings", "touch *")]);
+    assert!(told.len() == 1 && told[0].contains("cannot be taken in"), "{told:?}");
+    assert_eq!((judged(&rights, "rm a"), judged(&rights, "touch a")), ("deny", "allow"));
+}
+
+#[test]
+fn many_changes_at_once_all_count() {
+    let bench = Bench::new();
+    let rights = bench.untrusted();
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let rights = rights.clone();
+            scope.spawn(move || {
+                for number in 0..3 {
+                    let destination = if writer % 2 == 0 { "localSettings" } else { "userSettings" };
+                    let command = format!("touch {writer}x{number}");
+                    assert_eq!(rights.change(&[rules("addRules", "allow", destination, &command)]), [""; 0]);
+                }
+            });
+        }
+    });
+    for writer in 0..4 {
+        for number in 0..3 {
+            let command = format!("touch {writer}x{number}");
+            assert_eq!((judged(&rights, &command), judged(&bench.untrusted(), &command)), ("allow", "allow"));
+        }
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_file_who_only_judges_or_looks() {
+    let bench = Bench::new();
+    bench.put(LOCAL, &json!({}));
+    let rights = bench.untrusted();
+    // Somebody else holds the folder locked, so that the writer waits.
+    let folder = fs::File::open(bench.path("project/.claude")).unwrap();
+    folder.lock().unwrap();
+    std::thread::scope(|scope| {
+        let writer = rights.clone();
+        let written =
+            scope.spawn(move || writer.change(&[rules("addRules", "deny", "localSettings", "touch *")]));
+        while judged(&rights, "touch a") != "deny" {
+            std::thread::yield_now();
+        }
+        // It counts already although it is not written yet; and the settings are free.
+        assert!(rights.set_mode(PermissionMode::Plan));
+        assert_eq!(rights.settings().effective().rules.len(), 0);
+        folder.unlock().unwrap();
+        assert_eq!(written.join().unwrap(), [""; 0]);
+    });
+    assert_eq!(rights.settings().effective().rules.len(), 1);
+}

@@ -1,0 +1,196 @@
+//! Listening to the model: one call, and what it says recorded as it says it.
+
+use tokio_util::sync::CancellationToken;
+use whimbrel_models::assemble::{Assembly, Finished};
+use whimbrel_models::call::{Call, Retry, Step, Timing};
+use whimbrel_models::{Delta, Event, Fault, FaultKind, Request};
+use whimbrel_wire::message::StreamEvent;
+use whimbrel_wire::system::{ApiRetry, Status, StatusKind};
+use whimbrel_wire::{Block, RawJson, StopReason};
+
+use crate::agent::Agent;
+use crate::conversation::ReplyHead;
+use crate::cost::Metered;
+use crate::verdict::Happened;
+use crate::workshop::{Wanted, Workshop};
+use crate::{clock, ids, understudy};
+
+/// What came of one model call.
+pub(super) struct Heard {
+    pub(super) stop: Option<StopReason>,
+    pub(super) fault: Option<Fault>,
+    /// Whether the fault left whole blocks behind.
+    cut: bool,
+    pub(super) text: Option<String>,
+    pub(super) first_event: Option<std::time::Instant>,
+}
+
+impl Heard {
+    pub(super) fn happened(&self, calls: usize) -> Happened {
+        match &self.fault {
+            Some(fault) if !self.cut => match fault.kind {
+                FaultKind::PromptTooLong | FaultKind::TooLarge => Happened::TooLong,
+                _ if understudy::unavailable(fault).is_some() => Happened::Unavailable,
+                _ => Happened::Failed,
+            },
+            _ => Happened::Replied { stop: if self.cut { None } else { self.stop.clone() }, calls },
+        }
+    }
+}
+
+/// Asks the model once and records what it says as it says it. Harmless tool calls begin meanwhile.
+pub(super) async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &CancellationToken) -> Heard {
+    let mut heard = Heard { stop: None, fault: None, cut: false, text: None, first_event: None };
+    let asked = agent.model();
+    let (model, name) = match agent.engine.providers().resolve(&asked) {
+        Ok(found) => found,
+        Err(fault) => return Heard { fault: Some(fault), ..heard },
+    };
+    agent.conversation.address(&asked);
+    let request = request(agent, name);
+    if agent.limits.partial_messages {
+        agent.outbox.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;
+    }
+    let call = Call::new(model, request, agent.policy(), Timing::default());
+    let admitted = Metered::begin(call, agent.engine.clone(), agent.ledger.clone(), asked);
+    let mut call = match cancel.run_until_cancelled(admitted).await {
+        Some(Ok(call)) => call,
+        Some(Err(fault)) => return Heard { fault: Some(fault), ..heard },
+        None => return heard,
+    };
+    let mut assembly = Assembly::default();
+    loop {
+        let step = tokio::select! {
+            biased;
+            () = cancel.cancelled() => break,
+            () = workshop.work(), if workshop.is_busy() => continue,
+            step = call.next() => step,
+        };
+        match step {
+            None => break,
+            Some(Ok(Step::Delta(delta))) => {
+                heard.first_event.get_or_insert_with(clock::monotonic);
+                match take(agent, &mut assembly, workshop, delta).await {
+                    Ok(Some(text)) => heard.text = Some(text),
+                    Ok(None) => {}
+                    Err(fault) => {
+                        heard.fault = Some(fault);
+                        break;
+                    }
+                }
+            }
+            Some(Ok(Step::Retry(retry))) => {
+                assembly = Assembly::default();
+                agent.conversation.end_reply();
+                announce(agent, &retry).await;
+            }
+            Some(Ok(Step::Cut(fault))) => {
+                if let Some(finished) = assembly.let_go() {
+                    record(agent, &assembly, workshop, finished).await;
+                }
+                heard.cut = true;
+                heard.fault = Some(fault);
+            }
+            Some(Err(fault)) => heard.fault = Some(fault),
+        }
+    }
+    heard.stop = assembly.stop_reason.clone();
+    if cancel.is_cancelled()
+        && let Some(text) = assembly.open_text()
+    {
+        agent.conversation.reply(&head(&assembly), Block::text(text), true).await;
+    }
+    agent.conversation.end_reply();
+    if !assembly.id.is_empty() {
+        agent.conversation.note_usage(&assembly.usage);
+    }
+    heard
+}
+
+/// Takes one event in: to the host as it is if it wants that, to the conversation when a block is complete.
+async fn take(
+    agent: &mut Agent,
+    assembly: &mut Assembly,
+    workshop: &mut Workshop,
+    delta: Delta,
+) -> Result<Option<String>, Fault> {
+    let mut text = None;
+    if let Some(finished) = assembly.take(&delta.event)? {
+        text = record(agent, assembly, workshop, finished).await;
+    }
+    if let Some(event) = delta.raw
+        && delta.event != Event::Ping
+    {
+        pass_on(agent, event).await;
+    }
+    Ok(text)
+}
+
+/// Records a complete block; a tool call goes to the workshop. Gives the text, if it is one.
+async fn record(
+    agent: &mut Agent,
+    assembly: &Assembly,
+    workshop: &mut Workshop,
+    finished: Finished,
+) -> Option<String> {
+    let Finished { mut block, bad_input } = finished;
+    let mut text = None;
+    let mut wanted = None;
+    match &mut block {
+        Block::Text { text: said, .. } => text = Some(said.clone()),
+        Block::ToolUse { id, name, input } => {
+            agent.conversation.name_call(id);
+            agent.owed.called(name, id);
+            agent.memory.watch(name, input);
+            wanted = Some(Wanted { id: id.clone(), tool: name.clone(), input: input.clone(), bad_input });
+        }
+        _ => {}
+    }
+    if text.as_deref() != Some("") {
+        agent.conversation.reply(&head(assembly), block, false).await;
+    }
+    if let Some(wanted) = wanted {
+        workshop.take(wanted);
+    }
+    text
+}
+
+fn request(agent: &mut Agent, model: String) -> Request {
+    let knobs = agent.knobs.borrow().clone();
+    let catalog = agent.engine.catalog();
+    let max_tokens = agent.limits.max_output_tokens.unwrap_or_else(|| catalog.max_output_tokens(&model));
+    Request {
+        thinking: knobs.thinking.unwrap_or_else(|| catalog.default_thinking(&model, max_tokens)),
+        effort: knobs.effort,
+        task_budget: agent.limits.task_budget,
+        max_tokens,
+        model,
+        preamble: agent.preamble.clone(),
+        history: agent.conversation.history.ask(),
+        betas: agent.limits.betas.clone(),
+        session_id: agent.outbox.session().to_owned(),
+        raw_events: agent.limits.partial_messages,
+    }
+}
+
+async fn announce(agent: &Agent, retry: &Retry) {
+    let notice = ApiRetry {
+        attempt: retry.attempt,
+        max_retries: retry.max_retries,
+        retry_delay_ms: u64::try_from(retry.delay.as_millis()).unwrap_or(u64::MAX),
+        error_status: retry.status,
+        error: retry.failure.clone(),
+        ..ApiRetry::default()
+    };
+    agent.outbox.notify(notice).await;
+}
+
+async fn pass_on(agent: &Agent, event: RawJson) {
+    let session_id = agent.outbox.session().to_owned();
+    let frame = StreamEvent { event, parent_tool_use_id: None, session_id, uuid: ids::uuid(), ttft_ms: None };
+    agent.outbox.send(frame).await;
+}
+
+fn head(assembly: &Assembly) -> ReplyHead {
+    ReplyHead { id: assembly.id.clone(), model: assembly.model.clone(), usage: assembly.usage.clone() }
+}
