@@ -129,3 +129,68 @@ def test_what_a_command_says_late_reaches_the_model_with_its_next_call(stage):
     wait = call("Bash", command="until [ -e said ]; do sleep 0.01; done; sleep 0.3")
     options = stage.options(wait, {"expect": "LATER", "content": ["Done."]}, allowed_tools=["Bash"])
     assert the_result(ask("go", options)).result == "Done."
+
+
+STOP = {"continue": False, "stopReason": "ENOUGH"}
+
+
+@pytest.mark.parametrize(
+    "event, replies, more",
+    [
+        ("PreToolUse", [TOUCH], {"allowed_tools": ["Bash"]}),
+        ("PostToolUse", [TOUCH], {"allowed_tools": ["Bash"]}),
+        ("PostToolUseFailure", [call("Bash", command="false")], {"allowed_tools": ["Bash"]}),
+        ("PostToolBatch", [TOUCH], {"allowed_tools": ["Bash"]}),
+        ("PermissionRequest", [TOUCH], {}),
+        ("Notification", [TOUCH], {}),
+        ("PermissionDenied", [TOUCH], {}),
+        ("CwdChanged", [call("Bash", command="mkdir -p sub && cd sub")], {"allowed_tools": ["Bash"]}),
+        ("SubagentStart", [call("Agent", description="x", prompt="y")], {}),
+        ("SubagentStop", [call("Agent", description="x", prompt="y"), "From below."], {}),
+        ("UserPromptSubmit", [], {}),
+    ],
+)
+def test_a_hook_ends_the_turn_at_every_event(stage, event, replies, more):
+    hook = Hook(STOP)
+    options = stage.options(*replies, "Never said.", hooks={event: [HookMatcher(hooks=[hook])]}, **more)
+    messages = ask("go", options)
+    assert hook.told, "the event was raised"
+    result = the_result(messages)
+    assert (result.subtype, result.result) == ("success", "")
+    told = [message.data for message in messages if getattr(message, "subtype", None) == "informational"]
+    assert ["ENOUGH"] == [data["content"] for data in told if data.get("prevent_continuation")]
+
+
+def test_a_block_holds_although_the_rest_of_the_answer_is_nonsense(stage):
+    hook = Hook({"decision": "block", "reason": "NOT SO", "suppressOutput": "yes"})
+    options = stage.options(
+        TOUCH, "Done.", allowed_tools=["Bash"], hooks={"PreToolUse": [HookMatcher(hooks=[hook])]}
+    )
+    (made,) = tool_results(ask("go", options))
+    assert made.failed and "NOT SO" in made.text
+    assert not (stage.workspace / "made.txt").exists()
+
+
+def test_what_is_told_of_a_call_is_what_was_done(stage):
+    changed = {"command": "touch other.txt"}
+    rewrite = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": changed}
+    batch = Hook()
+    hooks = {
+        "PreToolUse": [HookMatcher(hooks=[Hook({"hookSpecificOutput": rewrite})])],
+        "PostToolBatch": [HookMatcher(hooks=[batch])],
+    }
+    ask("go", stage.options(TOUCH, "Done.", hooks=hooks))
+    assert (stage.workspace / "other.txt").exists()
+    assert [made["tool_input"] for made in batch.told[0][0]["tool_calls"]] == [changed]
+
+    del rewrite["permissionDecision"]
+    result = the_result(ask("go", stage.options(TOUCH, "Done.", hooks=hooks)))
+    assert [denial["tool_input"] for denial in result.permission_denials] == [changed]
+
+
+def test_a_condition_and_once_choose_when_a_command_runs(stage):
+    once = command("echo run >> ran", **{"if": "Bash(touch *)", "once": True})
+    settings(stage, hooks={"PreToolUse": once})
+    options = stage.options(call("Bash", command="ls"), TOUCH, TOUCH, "Done.", allowed_tools=["Bash"])
+    assert len(tool_results(ask("go", options))) == 3
+    assert (stage.workspace / "ran").read_text() == "run\n"

@@ -78,6 +78,8 @@ pub enum Verdict {
         message: String,
         /// What decided.
         by: Refuser,
+        /// The input that was refused, if it is not the model's.
+        changed: Option<Value>,
     },
     /// Not now: the host takes it up later, with this input.
     Defer(Value),
@@ -145,7 +147,7 @@ impl Gate {
             listed.tool().touches(&rewritten)?;
             input = rewritten;
         }
-        let halt = said.stop.as_ref().map(|_| Halt::Hook);
+        let rewritten = rewrote_input.then(|| input.clone());
         let mut permit = match self.ruled(listed, &said, rewrote_input) {
             Ok(hook) => self.judge(listed, id, input, hook, cancel).await?,
             Err(Refusal::No(message)) => Permit::no(message, Refuser::Hook),
@@ -155,7 +157,9 @@ impl Gate {
             }
         };
         permit.notes.append(&mut said.contexts);
-        permit.halt = permit.halt.or(halt);
+        if let Verdict::No { changed: changed @ None, .. } = &mut permit.verdict {
+            *changed = rewritten;
+        }
         Ok(permit)
     }
 
@@ -239,12 +243,12 @@ impl Gate {
         let Judged { decision, place } = self.rights.judge_in(mode, name, listed.facts(), &input, None);
         match decision {
             Decision::Deny(reason) if !matches!(reason, Reason::Mode(_)) => {
-                self.refuse(listed, id, &input, &reason, cancel).await
+                Ok(self.refuse(listed, id, &input, &reason, cancel).await?.of(input))
             }
             Decision::Ask(why) if by == Answerer::Hook => {
                 let message =
                     format!("A hook changed the call to one that needs a permission. {}", why.reason.text());
-                Ok(Permit::no(message, Refuser::Hook))
+                Ok(Permit::no(message, Refuser::Hook).of(input))
             }
             Decision::Allow(_) | Decision::Deny(_) | Decision::Ask(_) => Ok(Permit::go(input, place)),
         }
@@ -328,7 +332,15 @@ impl Permit {
     }
 
     fn no(message: String, by: Refuser) -> Self {
-        Self { verdict: Verdict::No { message, by }, notes: Vec::new(), halt: None }
+        Self { verdict: Verdict::No { message, by, changed: None }, notes: Vec::new(), halt: None }
+    }
+
+    /// The same about an input that is not the model's.
+    fn of(mut self, input: Value) -> Self {
+        if let Verdict::No { changed, .. } = &mut self.verdict {
+            *changed = Some(input);
+        }
+        self
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::Frame;
 use whimbrel_wire::system::{InformationLevel, Informational, System, SystemEvent};
@@ -51,6 +52,15 @@ impl Outbox {
     pub fn try_send(&self, frame: impl Into<Frame>) {
         // A host that is so far behind will not miss it.
         let _ = self.frames.try_send(frame.into());
+    }
+
+    /// Sends a frame without waiting; if the host is slow, it goes out as soon as there is room.
+    pub fn post(&self, frame: impl Into<Frame>) {
+        let Err(TrySendError::Full(frame)) = self.frames.try_send(frame.into()) else { return };
+        if let Ok(runtime) = Handle::try_current() {
+            let outbox = self.clone();
+            runtime.spawn(async move { outbox.send(frame).await });
+        }
     }
 
     /// Sends a `system` notice.

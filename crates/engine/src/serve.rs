@@ -414,6 +414,7 @@ impl Session {
     /// Runs a turn, or what a command does in its place, beside everything else.
     fn run(&mut self, mut agent: Agent, work: Work, origin: Option<Origin>) {
         agent.ledger.begin_turn();
+        agent.bench.gate.lookout.begin_turn();
         let cancel = CancellationToken::new();
         agent.bench.call.cancel = cancel.clone();
         let token = cancel.clone();

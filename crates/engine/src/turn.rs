@@ -73,6 +73,10 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
         match next {
             Next::Ask | Next::Nudge(_) => {
                 room::make_if_scarce(agent, cancel).await;
+                if agent.bench.gate.lookout.is_stopped() {
+                    next = Next::End(End::HookStopped);
+                    continue;
+                }
                 if let Next::Nudge(nudge) = next {
                     match nudge {
                         Nudge::Answer => agent.owed.demanded(),

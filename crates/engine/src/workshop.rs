@@ -5,8 +5,8 @@ mod aftermath;
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
@@ -94,8 +94,8 @@ pub struct Workshop {
     bench: Bench,
     waiting: VecDeque<(Wanted, Pace)>,
     running: FuturesUnordered<BoxFuture<'static, Made>>,
-    /// Calls that have begun and have no result yet, and whether they were permitted.
-    begun: Vec<(Wanted, Permitted)>,
+    /// Calls that have begun and have no result yet, and how far they are.
+    begun: Vec<(Wanted, Arc<Progress>)>,
     /// Results that nobody has taken yet.
     done: VecDeque<Made>,
     /// How many calls came in.
@@ -107,8 +107,14 @@ pub struct Workshop {
     closed: bool,
 }
 
-/// Set when a call has passed the gate: from then on it may have done something.
-type Permitted = Arc<AtomicBool>;
+/// How far a call is.
+#[derive(Default)]
+struct Progress {
+    /// Set when it has passed the gate: from then on it may have done something.
+    permitted: AtomicBool,
+    /// The input that it is made with, if it is not the model's.
+    changed: OnceLock<Value>,
+}
 
 /// How a call goes with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,10 +187,11 @@ impl Workshop {
     /// Stops everything and answers the calls that have no result: `why` says what was in the way.
     pub fn abandon(mut self, why: &str) -> Vec<Made> {
         self.running.clear();
-        let begun = self.begun.iter().map(|(wanted, permitted)| match permitted.load(Ordering::Relaxed) {
-            true => interrupted(wanted, why),
-            false => not_started(wanted, why),
-        });
+        let begun =
+            self.begun.iter().map(|(wanted, progress)| match progress.permitted.load(Ordering::Relaxed) {
+                true => interrupted(wanted, why),
+                false => not_started(wanted, why),
+            });
         let waiting = self.waiting.iter().map(|(wanted, _)| not_started(wanted, why));
         let cut_off: Vec<Made> = begun.chain(waiting).collect();
         self.done.into_iter().chain(cut_off).collect()
@@ -195,14 +202,16 @@ impl Workshop {
         std::mem::take(&mut self.batch)
     }
 
-    fn finish(&mut self, made: Made) {
+    fn finish(&mut self, mut made: Made) {
+        let lookout = &self.bench.gate.lookout;
+        made.halt = made.halt.or(lookout.is_stopped().then_some(Halt::Hook));
         let begun = self.begun.iter().position(|(wanted, _)| wanted.id == made.id);
-        if let Some((wanted, _)) = begun.map(|index| self.begun.swap_remove(index))
-            && self.bench.gate.lookout.listens(HookEvent::PostToolBatch)
+        if let Some((wanted, progress)) = begun.map(|index| self.begun.swap_remove(index))
+            && lookout.listens(HookEvent::PostToolBatch)
         {
             self.batch.push(BatchedCall {
                 tool_name: wanted.tool,
-                tool_input: wanted.input,
+                tool_input: progress.changed.get().cloned().unwrap_or(wanted.input),
                 tool_use_id: wanted.id,
                 tool_response: Some(made.meta.clone()),
             });
@@ -225,9 +234,9 @@ impl Workshop {
             }
             self.alone = *pace == Pace::Alone;
             if let Some((wanted, _)) = self.waiting.pop_front() {
-                let permitted = Permitted::default();
-                self.begun.push((wanted.clone(), Arc::clone(&permitted)));
-                self.running.push(Box::pin(make(self.bench.clone(), wanted, permitted)));
+                let progress = Arc::<Progress>::default();
+                self.begun.push((wanted.clone(), Arc::clone(&progress)));
+                self.running.push(Box::pin(make(self.bench.clone(), wanted, progress)));
             }
         }
     }
@@ -243,7 +252,7 @@ impl Workshop {
 }
 
 /// Makes one call: find the tool, pass the gate, do the work.
-async fn make(bench: Bench, wanted: Wanted, permitted: Permitted) -> Made {
+async fn make(bench: Bench, wanted: Wanted, progress: Arc<Progress>) -> Made {
     if let Some(why) = &wanted.bad_input {
         return failed(&wanted.id, &Trouble::Refused(format!("InputValidationError: {why}")));
     }
@@ -262,13 +271,19 @@ async fn make(bench: Bench, wanted: Wanted, permitted: Permitted) -> Made {
             if let Err(trouble) = bench.record_start(&tool, &wanted.id, &input) {
                 return failed(&wanted.id, &trouble);
             }
-            permitted.store(true, Ordering::Relaxed);
+            progress.permitted.store(true, Ordering::Relaxed);
             let written = (input != wanted.input).then(|| Arc::new(wanted.input));
+            if written.is_some() {
+                let _ = progress.changed.set(input.clone());
+            }
             let sight = bench.gate.rights.sight();
             let call = Call { id: wanted.id, written, place, sight, ..bench.call };
             aftermath::work(&bench.gate.lookout, &tool, call, input).await
         }
-        Verdict::No { message, by } => denied(wanted, message, by),
+        Verdict::No { message, by, changed } => {
+            let input = changed.unwrap_or_else(|| wanted.input.clone());
+            denied(Wanted { input, ..wanted }, message, by)
+        }
         Verdict::Defer(input) => put_off(&wanted, &input),
     };
     notes.append(&mut made.notes);

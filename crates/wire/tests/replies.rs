@@ -96,8 +96,9 @@ fn a_wrong_hook_answer_names_the_field() {
         ),
         (json!({"hookSpecificOutput": {"permissionDecision": "deny"}}), "hookEventName"),
     ] {
-        let error =
-            ControlResponse::success("r1", &answer).response.reply::<HookCallback>().unwrap_err().to_string();
-        assert!(error.contains(field), "{error}");
+        let read = ControlResponse::success("r1", &answer).response.reply::<HookCallback>().unwrap();
+        let HookOutput::Sync(output) = read else { panic!() };
+        let [flaw] = &output.flaws[..] else { panic!("{output:?}") };
+        assert!(flaw.contains(field), "{flaw}");
     }
 }

@@ -86,6 +86,9 @@ pub async fn summarise(
     if !said.blocked.is_empty() {
         return Err(Failed::Blocked(joined(&said.blocked)));
     }
+    if let Some(stop) = said.stop {
+        return Err(Failed::Blocked(stop.reason.unwrap_or_else(|| "a hook ends the turn".into())));
+    }
     let began = clock::monotonic();
     show(agent, Status { status: Some(StatusKind::Compacting), ..Status::default() }).await;
     let summary = match cancel.run_until_cancelled(ask(agent, keep, source)).await {

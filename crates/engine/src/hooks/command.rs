@@ -42,9 +42,10 @@ pub(super) struct Job<'a> {
     pub(super) limit: Duration,
 }
 
-/// A command at work.
+/// A command at work. Dropped half way, it ends, and the host hears that too.
 struct Run {
-    exchange: Exchange,
+    /// None once it is over.
+    exchange: Option<Exchange>,
     herald: Herald,
     /// Whether it can still ask for time: that is the first thing it says, or it does not.
     may_ask: bool,
@@ -107,9 +108,9 @@ impl Job<'_> {
         let cwd = workspace.root().to_path_buf();
         let order = Order { command: self.command.to_owned(), cwd, environment };
         let exchange = Exchange::start(&self.desk.tasks, &order, self.input.clone())?;
-        let herald = Herald::new(&self.desk.outbox, self.desk.announce, self.event, self.occasion);
+        let mut herald = Herald::new(&self.desk.outbox, self.desk.announce, self.event, self.occasion);
         herald.began().await;
-        Ok(Run { exchange, herald, may_ask: true })
+        Ok(Run { exchange: Some(exchange), herald, may_ask: true })
     }
 
     /// Lets the command go on by itself. What it says later waits for the next model call.
@@ -141,17 +142,18 @@ impl Run {
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut news = false;
         loop {
+            let Some(exchange) = &mut self.exchange else { return Finish::Over(Over::Unwanted) };
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Finish::Over(Over::Unwanted),
                 () = &mut deadline => return Finish::Over(Over::TimeUp(limit)),
-                step = self.exchange.step() => match step {
+                step = exchange.step() => match step {
                     Step::SessionEnds => return Finish::Over(Over::Unwanted),
                     Step::Ended(ending) => return Finish::Over(Over::Ended(ending)),
                     Step::Said => news = true,
                 },
                 _ = pace.tick(), if news && self.herald.is_heard() => {
-                    self.herald.prints(self.exchange.heard());
+                    self.herald.prints(exchange.heard());
                     news = false;
                 }
             }
@@ -166,7 +168,7 @@ impl Run {
         if !self.may_ask {
             return None;
         }
-        let line = self.exchange.heard().stdout.first_line()?;
+        let line = self.exchange.as_ref()?.heard().stdout.first_line()?;
         self.may_ask = false;
         let later = asks_for_time(&line)?;
         Some(later.async_timeout.map_or(USUAL_TIME, Duration::from_millis))
@@ -174,28 +176,32 @@ impl Run {
 
     /// Ends what still runs, tells the host, and reads what the command said.
     async fn conclude(
-        self,
+        mut self,
         over: Over,
         event: HookEvent,
         read: impl FnOnce(HookEvent, Ending, &Heard) -> Said,
     ) -> Said {
-        let Self { exchange, herald, .. } = self;
         match over {
             Over::Ended(ending) => {
-                let heard = exchange.close();
-                herald.ended(Some(ending), &heard).await;
+                let Some(heard) = self.exchange.take().map(Exchange::close) else { return Said::Cancelled };
+                self.herald.ended(Some(ending), &heard).await;
                 read(event, ending, &heard)
             }
             Over::TimeUp(limit) => {
-                let heard = exchange.stop().await;
-                herald.ended(None, &heard).await;
+                let Some(exchange) = self.exchange.take() else { return Said::Cancelled };
+                self.herald.ended(None, &exchange.stop().await).await;
                 Said::TimedOut(limit)
             }
             // Whoever interrupts does not wait for a command that clings to life.
-            Over::Unwanted => {
-                herald.ended(None, exchange.heard()).await;
-                Said::Cancelled
-            }
+            Over::Unwanted => Said::Cancelled,
+        }
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if let Some(exchange) = &self.exchange {
+            self.herald.cut_off(Some(exchange.heard()));
         }
     }
 }

@@ -1,20 +1,26 @@
 //! Which hooks a session has: those of the host, by `initialize`, and commands, by settings.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use whimbrel_wire::control::{HookMatcher, Initialize, OnFailure};
 use whimbrel_wire::hook::{HookEvent, HookEventInput};
 
 use super::catalog;
+use super::condition::Condition;
 use super::matcher::{Matcher, subject};
 use crate::tools;
+use crate::workspace::Workspace;
 
 /// How long a hook of the host may take that does not say so itself.
 const CALLBACK_LIMIT: Duration = Duration::from_secs(60);
 /// No hook may take longer, whatever it says; at the end of a session people wait for the program to end.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 const LONGEST_AT_END: Duration = Duration::from_secs(60);
+
+/// Where hooks of the host come from, in words.
+const HOST: &str = "the host (initialize)";
 
 /// A command as a hook.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -27,6 +33,10 @@ pub struct CommandHook {
     pub background: bool,
     /// What its failure means; without it, the event goes on.
     pub on_failure: Option<OnFailure>,
+    /// A permission rule that the call must match (`if`).
+    pub condition: Option<String>,
+    /// Whether it runs only once in a session.
+    pub once: bool,
 }
 
 /// The hooks of a session.
@@ -43,6 +53,10 @@ pub struct HookSet {
 struct Hook {
     event: HookEvent,
     matcher: Matcher,
+    /// What a call must match besides.
+    condition: Option<Condition>,
+    /// Set when it has run, if it runs only once. Copies of the hook are the same hook.
+    spent: Option<Arc<AtomicBool>>,
     handler: Handler,
 }
 
@@ -95,6 +109,28 @@ pub enum HookError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The condition on its calls is no rule.
+    #[error("\"if\" of a {event} hook from {origin}: {reason}")]
+    BadCondition {
+        /// The event.
+        event: HookEvent,
+        /// Where the hook comes from.
+        origin: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// What its failure should mean is not one of the choices.
+    #[error(
+        "onFailure of a {event} hook from {origin} is {word:?}. The only choice is \"block\"; leave it out otherwise"
+    )]
+    BadTerms {
+        /// The event.
+        event: HookEvent,
+        /// Where the hook comes from.
+        origin: String,
+        /// What was said.
+        word: String,
+    },
 }
 
 impl HookSet {
@@ -118,12 +154,14 @@ impl HookSet {
         origin: &str,
     ) -> Result<(), HookError> {
         let Some((event, matcher)) = self.entry(event, matcher, origin)? else { return Ok(()) };
-        for CommandHook { command, timeout, background, on_failure } in hooks {
+        for CommandHook { command, timeout, background, on_failure, condition, once } in hooks {
+            let condition = self.condition(event, condition.as_deref(), origin)?;
+            let spent = once.then(Arc::default);
             let command = command.into();
             let action = if background { Action::Background(command) } else { Action::Command(command) };
             let limit = seconds(event, timeout).unwrap_or_else(|| catalog::row(event).usual_limit);
             let handler = Handler { action, limit, failure: Failure::from(on_failure.as_ref()) };
-            self.push(Hook { event, matcher: matcher.clone(), handler });
+            self.push(Hook { event, matcher: matcher.clone(), condition, spent, handler });
         }
         Ok(())
     }
@@ -150,13 +188,18 @@ impl HookSet {
         &self.warnings
     }
 
-    /// What is to be done on an occasion, in the order of registration and nothing twice.
-    pub(super) fn handlers(&self, input: &HookEventInput) -> Vec<Handler> {
+    /// What is to be done now on an occasion, in the order of registration and nothing twice. A hook that runs only once
+    /// has had its turn with that.
+    pub(super) fn handlers(&self, input: &HookEventInput, workspace: &Workspace) -> Vec<Handler> {
         let Some(event) = input.event() else { return Vec::new() };
         let subject = subject(input);
         let mut chosen: Vec<Handler> = Vec::new();
         for hook in self.hooks.iter().filter(|hook| hook.event == event) {
-            if !hook.handler.hears(input) || !hook.matcher.matches(subject.as_deref()) {
+            if !hook.handler.hears(input)
+                || !hook.matcher.matches(subject.as_deref())
+                || hook.condition.as_ref().is_some_and(|condition| !condition.fits(input, workspace))
+                || hook.spent.as_ref().is_some_and(|spent| spent.swap(true, Ordering::Relaxed))
+            {
                 continue;
             }
             match chosen.iter_mut().find(|handler| handler.action.is_same(&hook.handler.action)) {
@@ -168,15 +211,24 @@ impl HookSet {
     }
 
     fn add_callbacks(&mut self, event: &str, group: &HookMatcher) -> Result<(), HookError> {
-        let found = self.entry(event, group.matcher.as_deref(), "the host (initialize)")?;
+        let found = self.entry(event, group.matcher.as_deref(), HOST)?;
         let Some((event, matcher)) = found else { return Ok(()) };
+        if let Some(OnFailure::Other(word)) = &group.on_failure {
+            return Err(HookError::BadTerms { event, origin: HOST.into(), word: word.clone() });
+        }
+        for field in group.unknown.keys() {
+            self.warnings.push(format!(
+                "The field `{field}` of a {event} hook from {HOST} is not known here and says nothing. Check the spelling."
+            ));
+        }
         for id in &group.hook_callback_ids {
             let handler = Handler {
                 action: Action::Callback(id.as_str().into()),
                 limit: seconds(event, group.timeout).unwrap_or(CALLBACK_LIMIT),
                 failure: Failure::from(group.on_failure.as_ref()),
             };
-            self.push(Hook { event, matcher: matcher.clone(), handler });
+            let (condition, spent) = (None, None);
+            self.push(Hook { event, matcher: matcher.clone(), condition, spent, handler });
         }
         Ok(())
     }
@@ -202,6 +254,23 @@ impl HookSet {
             reason,
         })?;
         Ok(Some((event, with_current_names(event, matcher))))
+    }
+
+    /// Reads a condition. Where there are no calls it never holds, which nobody can mean.
+    fn condition(
+        &mut self,
+        event: HookEvent,
+        text: Option<&str>,
+        origin: &str,
+    ) -> Result<Option<Condition>, HookError> {
+        let Some(text) = text else { return Ok(None) };
+        if !Condition::is_for(event) {
+            self.warnings.push(format!(
+                "A {event} hook from {origin} has an \"if\", which is about tool calls; {event} is not, so the hook never runs."
+            ));
+        }
+        let bad = |reason| HookError::BadCondition { event, origin: origin.into(), reason };
+        Condition::parse(text).map(Some).map_err(bad)
     }
 
     fn push(&mut self, hook: Hook) {

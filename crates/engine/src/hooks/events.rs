@@ -2,14 +2,15 @@
 //!
 //! When each event is raised and what its hooks may change stands in [`catalog`](super::catalog).
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
 use whimbrel_wire::hook::{
-    BackgroundTaskSummary, BatchedCall, HookBase, HookEvent, HookEventInput, HookInput, InstructionsLoaded,
-    Notification, PermissionDenied, PermissionRequest, PostCompact, PostToolBatch, PostToolUse,
-    PostToolUseFailure, PreCompact, PreToolUse, SessionEnd, SessionStart, Stop, StopFailure, SubagentStart,
-    SubagentStop, UserPromptExpansion, UserPromptSubmit,
+    BackgroundTaskSummary, BatchedCall, CwdChanged, HookBase, HookEvent, HookEventInput, HookInput,
+    InstructionsLoaded, Notification, PermissionDenied, PermissionRequest, PostCompact, PostToolBatch,
+    PostToolUse, PostToolUseFailure, PreCompact, PreToolUse, SessionEnd, SessionStart, Stop, StopFailure,
+    SubagentStart, SubagentStop, UserPromptExpansion, UserPromptSubmit,
 };
 use whimbrel_wire::message::FailureKind;
 use whimbrel_wire::permission::{McpServerProvenance, PermissionUpdate};
@@ -218,6 +219,11 @@ impl Scene {
     /// The conversation was made shorter.
     pub fn post_compact(&self, trigger: CompactTrigger, summary: impl Into<String>) -> Occasion {
         self.of(PostCompact { trigger, compact_summary: summary.into() })
+    }
+
+    /// The shell stands somewhere else now.
+    pub fn cwd_changed(&self, old: &Path, new: &Path) -> Occasion {
+        self.of(CwdChanged { old_cwd: old.display().to_string(), new_cwd: new.display().to_string() })
     }
 
     /// An instruction file was read. Kinds: `User`, `Project`, `Local`, `Managed`.

@@ -6,6 +6,8 @@
 //! 3. What is added adds up: context, messages, files to watch.
 //! 4. What can be there only once is taken from the hook that was registered last: input, output, title.
 //! 5. One hook that wants to stop, or to hide something, is enough.
+//! 6. An allow counts for the input that its hook saw or wrote itself, never for one that another hook wrote
+//!    ([`covered`](super::covered)).
 
 use std::sync::Arc;
 
@@ -18,6 +20,7 @@ use whimbrel_wire::hook::{
 use whimbrel_wire::permission::PermissionResult;
 
 use super::catalog::{self, Block, Text};
+use super::covered::take_back_uncovered;
 use super::outcome::{Outcome, Said, context_of};
 
 /// What the hooks of an event say together.
@@ -106,8 +109,12 @@ pub struct Special {
     pub terminal_sequences: Vec<String>,
 }
 
-/// Folds what the hooks of an event said, given in order of registration.
-pub fn fold(event: HookEvent, outcomes: impl IntoIterator<Item = Outcome>) -> Folded {
+/// Folds what the hooks of an event said, given in order of registration. `seen` is the input of the call that they were
+/// asked about, if they were.
+pub fn fold(event: HookEvent, seen: Option<&Value>, mut outcomes: Vec<Outcome>) -> Folded {
+    if let Some(seen) = seen {
+        take_back_uncovered(&mut outcomes, seen);
+    }
     let mut folded = Folded::default();
     for Outcome { hook, said } in outcomes {
         folded.take(event, &hook, said);
@@ -138,7 +145,7 @@ impl Folded {
                 Text::Path => self.special.worktree_path = Some(text),
                 Text::Dropped => {}
             },
-            Said::Answer(output) => self.answer(event, hook, *output),
+            Said::Answer(output) | Said::Flawed { legible: output, .. } => self.answer(event, hook, *output),
             Said::Block { reason, besides } => {
                 if let Some(output) = besides {
                     self.answer(event, hook, *output);

@@ -22,6 +22,8 @@ pub enum Announce {
 pub(super) struct Herald {
     /// None where the host does not want to hear.
     to: Option<Outbox>,
+    /// Whether the host has heard of the beginning and not yet of the end.
+    open: bool,
     hook_id: String,
     hook_name: String,
     hook_event: String,
@@ -33,13 +35,14 @@ impl Herald {
         let wanted = announce == Announce::All || matches!(event, HookEvent::SessionStart | HookEvent::Setup);
         if !wanted {
             let (hook_id, hook_name, hook_event) = Default::default();
-            return Self { to: None, hook_id, hook_name, hook_event };
+            return Self { to: None, open: false, hook_id, hook_name, hook_event };
         }
         let hook_name = match subject(&occasion.input.event) {
             Some(subject) => format!("{event}:{subject}"),
             None => event.to_string(),
         };
-        Self { to: Some(outbox.clone()), hook_id: ids::uuid(), hook_name, hook_event: event.to_string() }
+        let (to, hook_id) = (Some(outbox.clone()), ids::uuid());
+        Self { to, open: false, hook_id, hook_name, hook_event: event.to_string() }
     }
 
     /// Whether anybody listens.
@@ -48,13 +51,16 @@ impl Herald {
     }
 
     /// The hook began.
-    pub(super) async fn began(&self) {
-        self.say(|herald| HookStarted {
-            hook_id: herald.hook_id.clone(),
-            hook_name: herald.hook_name.clone(),
-            hook_event: herald.hook_event.clone(),
-        })
-        .await;
+    pub(super) async fn began(&mut self) {
+        let Some(outbox) = &self.to else { return };
+        outbox
+            .notify(HookStarted {
+                hook_id: self.hook_id.clone(),
+                hook_name: self.hook_name.clone(),
+                hook_event: self.hook_event.clone(),
+            })
+            .await;
+        self.open = true;
     }
 
     /// The hook printed something. Whoever is too slow to hear it hears it at the end.
@@ -72,29 +78,45 @@ impl Herald {
     }
 
     /// The hook ended; `ending` is none if we ended it.
-    pub(super) async fn ended(&self, ending: Option<Ending>, heard: &Heard) {
+    pub(super) async fn ended(&mut self, ending: Option<Ending>, heard: &Heard) {
         let (exit_code, outcome) = match ending {
             Some(Ending::Exited(0)) => (Some(0), HookOutcome::Success),
             Some(Ending::Exited(code)) => (Some(code), HookOutcome::Error),
             Some(Ending::Killed(_) | Ending::TimedOut | Ending::Unknown) => (None, HookOutcome::Error),
             None => (None, HookOutcome::Cancelled),
         };
-        self.say(|herald| HookResponse {
-            hook_id: herald.hook_id.clone(),
-            hook_name: herald.hook_name.clone(),
-            hook_event: herald.hook_event.clone(),
-            output: heard.both.shown(),
-            stdout: heard.stdout.shown(),
-            stderr: heard.stderr.shown(),
-            exit_code,
-            outcome,
-        })
-        .await;
+        let Some(outbox) = &self.to else { return };
+        outbox.notify(HookResponse { exit_code, outcome, ..self.response(Some(heard)) }).await;
+        self.open = false;
     }
 
-    async fn say<T: Into<SystemEvent>>(&self, event: impl FnOnce(&Self) -> T) {
-        if let Some(outbox) = &self.to {
-            outbox.notify(event(self)).await;
+    /// Nobody waits for the hook any more, and nobody can be waited for.
+    pub(super) fn cut_off(&mut self, heard: Option<&Heard>) {
+        if let Some(outbox) = self.to.as_ref().filter(|_| self.open) {
+            let event = SystemEvent::from(self.response(heard));
+            outbox.post(System { event, uuid: ids::uuid(), session_id: outbox.session().to_owned() });
+            self.open = false;
         }
+    }
+
+    /// The notice of an end that was none of the hook's own.
+    fn response(&self, heard: Option<&Heard>) -> HookResponse {
+        HookResponse {
+            hook_id: self.hook_id.clone(),
+            hook_name: self.hook_name.clone(),
+            hook_event: self.hook_event.clone(),
+            output: heard.map(|heard| heard.both.shown()).unwrap_or_default(),
+            stdout: heard.map(|heard| heard.stdout.shown()).unwrap_or_default(),
+            stderr: heard.map(|heard| heard.stderr.shown()).unwrap_or_default(),
+            exit_code: None,
+            outcome: HookOutcome::Cancelled,
+        }
+    }
+}
+
+/// Whatever began has an end.
+impl Drop for Herald {
+    fn drop(&mut self) {
+        self.cut_off(None);
     }
 }

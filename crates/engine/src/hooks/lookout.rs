@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::hook::{HookBase, HookEvent};
 use whimbrel_wire::system::Informational;
 
+use super::brake::Brake;
 use super::events::{Occasion, Scene};
 use super::fold::{Folded, Stop};
 use super::run::Hooks;
@@ -24,6 +25,8 @@ pub struct Lookout {
     base: HookBase,
     /// The prompt that is being answered, by whichever agent.
     prompt: Arc<Mutex<Option<String>>>,
+    /// Pulled by a hook that ends the turn.
+    brake: Brake,
 }
 
 impl Lookout {
@@ -35,7 +38,7 @@ impl Lookout {
         outbox: Outbox,
         base: HookBase,
     ) -> Self {
-        Self { hooks, rights, workspace, outbox, base, prompt: Arc::default() }
+        Self { hooks, rights, workspace, outbox, base, prompt: Arc::default(), brake: Brake::default() }
     }
 
     /// The lookout of a subagent.
@@ -43,7 +46,17 @@ impl Lookout {
     pub fn of_subagent(&self, agent_id: &str, kind: &str) -> Self {
         let base =
             HookBase { agent_id: Some(agent_id.into()), agent_type: Some(kind.into()), ..self.base.clone() };
-        Self { base, ..self.clone() }
+        Self { base, brake: self.brake.below(), ..self.clone() }
+    }
+
+    /// A new turn begins: nobody has ended it yet.
+    pub fn begin_turn(&self) {
+        self.brake.release();
+    }
+
+    /// Whether a hook has ended the turn, at whichever event: what is under way ends, nothing else begins.
+    pub fn is_stopped(&self) -> bool {
+        self.brake.is_pulled()
     }
 
     /// The subagent; none on the main line.
@@ -73,6 +86,9 @@ impl Lookout {
         }
         // Few sessions have hooks: the others do not pay for what it takes to run them.
         let folded = Box::pin(self.hooks.raise(occasion(&self.scene()), cancel)).await;
+        if folded.stop.is_some() {
+            self.brake.pull();
+        }
         self.pass_on(event, &folded).await;
         folded
     }

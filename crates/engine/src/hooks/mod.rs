@@ -1,18 +1,22 @@
 //! Hooks: code of the host and commands of the settings that are told what happens and may have a say in it.
 //!
-//! - `config`: which hooks there are; `matcher`: which occasions they are for; `catalog`: the events, one row each;
+//! - `config`: which hooks there are; `matcher` and `condition`: which occasions they are for; `catalog`: the events, one row each;
 //! - `events`: what hooks are told;
 //! - `run`: raises an event; `callback` asks the host, `command` runs a command, `herald` tells the host of it;
-//! - `outcome`: what one hook said; `fold`: what all of them said together; `long`: when one says too much;
+//! - `outcome`: what one hook said, `restraint`: what counts of it if it is wrong in part; `fold`: what all of them said
+//!   together, `covered`: what an allow among it is for; `long`: when one says too much;
 //! - `late`: what hooks say that nobody waited for;
-//! - `lookout`: an agent's way to all of that.
+//! - `lookout`: an agent's way to all of that; `brake`: ends its turn if a hook says so.
 //!
 //! A session without hooks has an empty [`Hooks`]: raising an event is one look.
 
+mod brake;
 mod callback;
 pub mod catalog;
 mod command;
+mod condition;
 mod config;
+mod covered;
 pub mod events;
 pub mod fold;
 mod herald;
@@ -21,6 +25,7 @@ mod long;
 pub mod lookout;
 pub mod matcher;
 mod outcome;
+mod restraint;
 mod run;
 #[cfg(test)]
 mod tests;

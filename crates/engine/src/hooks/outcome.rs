@@ -5,12 +5,16 @@
 //! - 2: the hook blocks, whatever else it says, with the answer's reason or else with its complaints;
 //! - any other: an answer counts all the same; without one the hook has failed. A hook that has to make or remove a
 //!   work tree blocks.
+//!
+//! Of an answer that is wrong in part only what holds something up counts ([`restraint`](super::restraint)); the hook has
+//! failed besides, or altogether.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use whimbrel_wire::hook::{AsyncOutput, HookEvent, HookOutput, HookSpecific, SyncOutput};
 
+use super::restraint::{readdress, restraint};
 use crate::tasks::{Ending, Heard};
 
 /// A hook and what it said.
@@ -31,6 +35,13 @@ pub enum Said {
     Later,
     /// An answer.
     Answer(Box<SyncOutput>),
+    /// An answer that is wrong in part.
+    Flawed {
+        /// What of it counts: what holds something up.
+        legible: Box<SyncOutput>,
+        /// What is wrong with it.
+        flaw: String,
+    },
     /// Text that is no answer.
     Text(String),
     /// It blocks.
@@ -58,6 +69,7 @@ impl Said {
                 Self::Block { reason: failure(ending, &heard.stderr.text()), besides: None }
             }
             (_, Answer::Given(output)) => Self::Answer(output),
+            (_, Answer::Flawed { legible, flaw }) => Self::Flawed { legible, flaw },
             (_, Answer::Later) => Self::Nothing,
             (_, Answer::Wrong(reason)) => Self::Fault(reason),
             (Ending::Exited(0), Answer::Text(text)) if text.is_empty() => Self::Nothing,
@@ -71,6 +83,7 @@ impl Said {
         match check(event, output) {
             Answer::Given(output) if *output == SyncOutput::default() => Self::Nothing,
             Answer::Given(output) => Self::Answer(output),
+            Answer::Flawed { legible, flaw } => Self::Flawed { legible, flaw },
             Answer::Later => Self::Later,
             Answer::Wrong(reason) => Self::Fault(reason),
             Answer::Text(_) => Self::Nothing,
@@ -80,7 +93,7 @@ impl Said {
     /// A failure, if it is one, in words.
     pub(super) fn fault(&self) -> Option<String> {
         match self {
-            Self::Fault(reason) => Some(reason.clone()),
+            Self::Fault(reason) | Self::Flawed { flaw: reason, .. } => Some(reason.clone()),
             Self::TimedOut(limit) => Some(format!("it did not end within {} s", limit.as_secs_f64())),
             Self::Nothing
             | Self::Later
@@ -95,7 +108,7 @@ impl Said {
     pub(super) fn texts(&mut self) -> Vec<&mut String> {
         match self {
             Self::Text(text) => vec![text],
-            Self::Answer(output) => texts_of(output),
+            Self::Answer(output) | Self::Flawed { legible: output, .. } => texts_of(output),
             Self::Block { reason, besides } => {
                 let besides = besides.iter_mut().flat_map(|output| texts_of(output));
                 std::iter::once(reason).chain(besides).collect()
@@ -141,6 +154,8 @@ pub(super) fn late_answer(event: HookEvent, ending: Ending, heard: &Heard) -> Sa
 enum Answer {
     /// An answer.
     Given(Box<SyncOutput>),
+    /// One that is wrong in part, and what of it counts.
+    Flawed { legible: Box<SyncOutput>, flaw: String },
     /// A promise of one.
     Later,
     /// Something that was meant as an answer and is none.
@@ -173,25 +188,33 @@ fn read_json(event: HookEvent, json: &str) -> Answer {
     }
 }
 
-/// An answer to another event than the one that was raised was not meant for it.
+/// An answer in a wrong shape, or to another event than the one that was raised, is none, except for what holds something up.
 fn check(event: HookEvent, output: HookOutput) -> Answer {
-    let output = match output {
+    let mut output = match output {
         HookOutput::Async(_) => return Answer::Later,
         HookOutput::Sync(output) => output,
     };
-    match output.specific.as_ref().map(HookSpecific::event) {
-        Some(meant) if meant != Some(event) => {
-            let meant = meant.map_or("an unknown event", HookEvent::as_str);
-            Answer::Wrong(format!("its answer is for {meant}, and the event is {event}"))
-        }
-        Some(_) | None => Answer::Given(Box::new(output)),
+    let mut flaws = Vec::new();
+    if !output.flaws.is_empty() {
+        flaws.push(format!("its answer cannot be read: {}", std::mem::take(&mut output.flaws).join("; ")));
+    }
+    flaws.extend(readdress(event, &mut output));
+    if flaws.is_empty() {
+        return Answer::Given(Box::new(output));
+    }
+    let flaw = flaws.join("; ");
+    match restraint(output) {
+        Some(legible) => Answer::Flawed { legible: Box::new(legible), flaw },
+        None => Answer::Wrong(flaw),
     }
 }
 
 /// A hook that ended with code 2.
 fn blocked(answer: Answer, complaints: &str) -> Said {
     let (given, besides) = match answer {
-        Answer::Given(mut output) => (take_reason(&mut output), Some(output)),
+        Answer::Given(mut output) | Answer::Flawed { legible: mut output, .. } => {
+            (take_reason(&mut output), Some(output))
+        }
         Answer::Later | Answer::Wrong(_) | Answer::Text(_) => (None, None),
     };
     let complaints = Some(complaints.trim()).filter(|text| !text.is_empty());

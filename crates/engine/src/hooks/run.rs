@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
-use whimbrel_wire::hook::{HookEvent, HookInput};
+use whimbrel_wire::hook::{HookEvent, HookEventInput, HookInput};
 
 use super::config::{Action, Failure, Handler, HookSet};
 use super::events::Occasion;
@@ -64,13 +64,18 @@ impl Hooks {
         if !staff.set.listens(event) {
             return Folded::default();
         }
-        let handlers = staff.set.handlers(&occasion.input.event);
         if cancel.is_cancelled() {
-            return Folded { interrupted: !handlers.is_empty(), ..Folded::default() };
+            return Folded { interrupted: true, ..Folded::default() };
         }
+        let handlers = staff.set.handlers(&occasion.input.event, &staff.desk.workspace);
         let input = json_for(&handlers, &occasion.input);
         let runs = handlers.iter().map(|handler| staff.run(handler, event, &occasion, &input, cancel));
-        fold(event, join_all(runs).await)
+        let outcomes = join_all(runs).await;
+        let seen = match &occasion.input.event {
+            HookEventInput::PreToolUse(call) => Some(&call.tool_input),
+            _ => None,
+        };
+        fold(event, seen, outcomes)
     }
 
     /// What hooks have said meanwhile that nobody waited for: a subagent takes its own, the main agent all.
@@ -137,10 +142,10 @@ fn judge(event: HookEvent, failure: Failure, said: Said) -> Said {
         Said::TimedOut(_) => failure == Failure::Blocks || event == HookEvent::PreModelSwitch,
         _ => failure == Failure::Blocks,
     };
-    match said.fault() {
-        Some(fault) if closes => {
-            Said::Block { reason: format!("A hook that must agree has failed: {fault}"), besides: None }
-        }
-        Some(_) | None => said,
-    }
+    let Some(fault) = said.fault().filter(|_| closes) else { return said };
+    let besides = match said {
+        Said::Flawed { legible, .. } => Some(legible),
+        _ => None,
+    };
+    Said::Block { reason: format!("A hook that must agree has failed: {fault}"), besides }
 }

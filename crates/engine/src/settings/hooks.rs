@@ -123,6 +123,7 @@ fn group_of(
     };
     for (index, hook) in hooks.iter().enumerate() {
         let pointer = format!("{pointer}/hooks/{index}");
+        flaws.extend(unknown_fields(hook, &pointer));
         match handler(hook) {
             Ok(handler) => entries.push(HookEntry { event, matcher: matcher.clone(), handler, pointer }),
             Err(cause) => flaws.push(grave(&pointer, &cause)),
@@ -151,6 +152,30 @@ fn handler(hook: &Value) -> Result<Handler, String> {
         }
         None => Err("must have a \"type\", for example \"command\"".into()),
     }
+}
+
+/// Fields of a command hook that nobody reads. A newer version may; a slip of the pen should be seen.
+fn unknown_fields(hook: &Value, pointer: &str) -> Vec<Flaw> {
+    const KNOWN: [&str; 11] = [
+        "type",
+        "command",
+        "args",
+        "shell",
+        "if",
+        "timeout",
+        "async",
+        "asyncRewake",
+        "onFailure",
+        "once",
+        "statusMessage",
+    ];
+    let fields = hook.as_object().filter(|fields| fields.get("type").is_some_and(|kind| kind == "command"));
+    let unknown =
+        fields.into_iter().flat_map(|fields| fields.keys()).filter(|name| !KNOWN.contains(&name.as_str()));
+    let cause = || "is a field that this version does not know; it says nothing".into();
+    unknown
+        .map(|name| Flaw { pointer: format!("{pointer}{}", step(name)), cause: cause(), grave: false })
+        .collect()
 }
 
 fn grave(pointer: &str, cause: &str) -> Flaw {

@@ -127,9 +127,7 @@ fn command(handler: &Handler) -> Result<hooks::CommandHook, String> {
     };
     let lacking = [
         (hook.shell.as_deref().is_some_and(|shell| shell != "bash"), "only bash runs hooks"),
-        (hook.condition.is_some(), "the condition \"if\" is not there yet"),
         (hook.wakes_the_model, "\"asyncRewake\" is not there yet"),
-        (hook.once, "\"once\" is not there yet"),
     ];
     if let Some((_, why)) = lacking.iter().find(|(lacks, _)| *lacks) {
         return Err((*why).into());
@@ -139,6 +137,8 @@ fn command(handler: &Handler) -> Result<hooks::CommandHook, String> {
         timeout: hook.timeout,
         background: hook.in_background,
         on_failure: hook.on_failure.clone(),
+        condition: hook.condition.clone(),
+        once: hook.once,
     })
 }
 

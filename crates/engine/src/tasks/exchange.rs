@@ -53,6 +53,8 @@ pub(crate) struct Heard {
 #[derive(Debug)]
 pub(crate) struct Kept {
     bytes: Vec<u8>,
+    /// Where the first line ends, once it does. Looked for in what is new only: an output may come in many pieces.
+    line_end: Option<usize>,
     limit: usize,
     total: u64,
 }
@@ -183,13 +185,16 @@ impl Heard {
 
 impl Kept {
     fn up_to(limit: usize) -> Self {
-        Self { bytes: Vec::new(), limit, total: 0 }
+        Self { bytes: Vec::new(), line_end: None, limit, total: 0 }
     }
 
     fn take(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
-        let room = self.limit - self.bytes.len();
-        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        let new = &bytes[..bytes.len().min(self.limit - self.bytes.len())];
+        if self.line_end.is_none() {
+            self.line_end = new.iter().position(|byte| *byte == b'\n').map(|at| self.bytes.len() + at);
+        }
+        self.bytes.extend_from_slice(new);
     }
 
     /// Whether it was too long to be kept whole.
@@ -231,8 +236,7 @@ impl Kept {
 
     /// The first line, once it is complete.
     pub(crate) fn first_line(&self) -> Option<Cow<'_, str>> {
-        let end = self.bytes.iter().position(|byte| *byte == b'\n')?;
-        Some(String::from_utf8_lossy(&self.bytes[..end]))
+        self.line_end.map(|end| String::from_utf8_lossy(&self.bytes[..end]))
     }
 }
 

@@ -1,5 +1,6 @@
 //! A call and what hooks make of it: they hear how it went, may add to it, and may say something else in its place.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -10,14 +11,28 @@ use whimbrel_wire::hook::HookEvent;
 
 use super::Made;
 use crate::clock;
-use crate::gate::Halt;
 use crate::hooks::events::Failed;
 use crate::hooks::{Called, Folded, Lookout};
 use crate::toolbox::Offered;
 use crate::tools::Call;
 
-/// Makes a call that is permitted and lets the hooks know.
+/// Makes a call that is permitted and lets the hooks know, also of where it has led the shell.
 pub(super) async fn work(lookout: &Lookout, listed: &Offered, call: Call, input: Value) -> Made {
+    if !lookout.listens(HookEvent::CwdChanged) {
+        return observed(lookout, listed, call, input).await;
+    }
+    let (workspace, cancel) = (Arc::clone(&call.workspace), call.cancel.clone());
+    let old = workspace.cwd();
+    let made = observed(lookout, listed, call, input).await;
+    let new = workspace.cwd();
+    if new != old {
+        let told = |scene: &crate::hooks::Scene| scene.cwd_changed(&old, &new);
+        lookout.raise(HookEvent::CwdChanged, told, &cancel).await;
+    }
+    made
+}
+
+async fn observed(lookout: &Lookout, listed: &Offered, call: Call, input: Value) -> Made {
     if !lookout.listens(HookEvent::PostToolUse) && !lookout.listens(HookEvent::PostToolUseFailure) {
         return super::work(listed.tool(), call, input).await;
     }
@@ -30,7 +45,6 @@ pub(super) async fn work(lookout: &Lookout, listed: &Offered, call: Call, input:
     replace(&mut made, called.name, &said);
     let complaints = said.feedback.into_iter().map(|reason| reason.text);
     made.notes.extend(complaints.chain(said.contexts));
-    made.halt = made.halt.or(said.stop.map(|_| Halt::Hook));
     made
 }
 

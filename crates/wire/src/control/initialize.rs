@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::lenient::or_default;
 use crate::options::{AgentDefinition, PluginConfig};
@@ -96,6 +96,9 @@ pub struct HookMatcher {
     /// What a failure of the hook means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<OnFailure>,
+    /// What else was said, which nobody here understands.
+    #[serde(flatten)]
+    pub unknown: Map<String, Value>,
 }
 
 /// What the failure of a hook means.
@@ -104,7 +107,7 @@ pub struct HookMatcher {
 pub enum OnFailure {
     /// The event may not go on.
     Block,
-    /// Anything else: the event goes on.
+    /// Anything else.
     #[serde(untagged)]
     Other(String),
 }

@@ -1,7 +1,9 @@
 //! Hooks: code of the host or of the settings that is told what happens and may have a say in it. The list below says
-//! which events there are; `input` holds what a hook is told, `output` what it may answer.
+//! which events there are; `input` holds what a hook is told, `output` what it may answer, `legible` reads answers that are
+//! wrong in part.
 
 mod input;
+mod legible;
 mod output;
 
 use std::borrow::Cow;

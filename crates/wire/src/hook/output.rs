@@ -41,10 +41,9 @@ impl<'de> Deserialize<'de> for HookOutput {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let fields = Map::<String, Value>::deserialize(deserializer)?;
         match fields.get("async") {
-            Some(Value::Bool(true)) => from_fields(fields).map(Self::Async),
-            _ => from_fields(fields).map(Self::Sync),
+            Some(Value::Bool(true)) => from_fields(fields).map(Self::Async).map_err(D::Error::custom),
+            _ => Ok(Self::Sync(SyncOutput::legible(fields))),
         }
-        .map_err(D::Error::custom)
     }
 }
 
@@ -88,6 +87,9 @@ pub struct SyncOutput {
     /// What only this event allows.
     #[serde(default, rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
     pub specific: Option<HookSpecific>,
+    /// What came in a wrong shape and was left out, in words: the field and what is wrong with it.
+    #[serde(skip)]
+    pub flaws: Vec<String>,
 }
 
 /// A verdict in the older form.
@@ -121,7 +123,7 @@ macro_rules! specifics {
                 }
             }
 
-            fn read(event: Option<HookEvent>, fields: Map<String, Value>) -> Result<Self, String> {
+            pub(super) fn read(event: Option<HookEvent>, fields: Map<String, Value>) -> Result<Self, String> {
                 match event {
                     $(Some(HookEvent::$event) => from_fields(fields).map(Self::$event),)*
                     _ => Ok(Self::Other(fields)),

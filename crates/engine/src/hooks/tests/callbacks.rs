@@ -83,7 +83,7 @@ async fn a_failing_hook_holds_up_only_what_it_must() {
         ("it talks nonsense", Some(Ok(json!({"decision": "perhaps"}))), "decision"),
     ];
     for (name, reply, words) in failing {
-        for policy in [None, Some("block"), Some("something newer")] {
+        for policy in [None, Some("block")] {
             let group = json!([{"hookCallbackIds": ["h"], "timeout": 0.05, "onFailure": policy}]);
             let reply = reply.clone();
             let stage = Stage::with_host(&json!({ "PreToolUse": group }), move |_| reply.clone());
@@ -99,6 +99,21 @@ async fn a_failing_hook_holds_up_only_what_it_must() {
             };
             assert!(said.contains(words), "{name}: {said}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_denial_holds_although_the_rest_is_nonsense() {
+    let specific = json!({"hookEventName": "PreToolUse", "permissionDecision": "deny", "updatedInput": "rm"});
+    let hooks =
+        |policy: Option<&str>| json!({"PreToolUse": [{"hookCallbackIds": ["h"], "onFailure": policy}]});
+    for policy in [None, Some("block")] {
+        let stage = Stage::with_host(&hooks(policy), answers(json!({ "hookSpecificOutput": specific })));
+        let folded = stage.before_bash().await;
+        let (decision, reason) = ruling(&folded).unwrap();
+        assert_eq!(decision, HookPermissionDecision::Deny);
+        let told = format!("{reason}{}", joined(&folded.faults));
+        assert!(told.contains("hookSpecificOutput.updatedInput"), "{told}");
     }
 }
 

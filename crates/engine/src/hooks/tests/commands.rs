@@ -197,3 +197,18 @@ async fn a_hook_that_we_ended_is_told_as_cancelled() {
     let response = stage.next_notice().await;
     assert_eq!((&response["outcome"], response.get("exit_code")), (&json!("cancelled"), None));
 }
+
+#[tokio::test]
+async fn a_hook_that_is_dropped_half_way_is_told_as_cancelled_too() {
+    let hook = command("echo working; read line < hold");
+    let mut stage = Stage::announcing(Announce::All, &[("PreToolUse", None, hook)]);
+    stage.hold("hold");
+    let hooks = stage.hooks.clone();
+    let raise = tokio::spawn(async move { hooks.raise(before("Bash", &json!({})), &<_>::default()).await });
+    assert_eq!(stage.next_notice().await["subtype"], "hook_started");
+    assert_eq!(stage.next_notice().await["subtype"], "hook_progress");
+    raise.abort();
+    let response = stage.next_notice().await;
+    assert_eq!(response["subtype"], "hook_response");
+    assert_eq!((&response["outcome"], &response["stdout"]), (&json!("cancelled"), &json!("working\n")));
+}

@@ -1,5 +1,6 @@
 //! Which hooks there are, and what is to be done on an occasion.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -7,6 +8,7 @@ use whimbrel_wire::control::OnFailure;
 use whimbrel_wire::hook::{HookEvent, HookEventInput, PreToolUse, SessionEnd, SessionStart, Stop};
 
 use super::super::config::{Action, CommandHook, Failure, Handler, HookError, HookSet};
+use crate::workspace::Workspace;
 
 fn host(hooks: &Value) -> Result<HookSet, HookError> {
     HookSet::from_initialize(&serde_json::from_value(json!({ "hooks": hooks })).unwrap())
@@ -24,8 +26,23 @@ fn commands(rows: &[(&str, Option<&str>, CommandHook)]) -> HookSet {
     set
 }
 
+fn handlers(set: &HookSet, input: &HookEventInput) -> Vec<Handler> {
+    set.handlers(input, &Workspace::new("/nowhere".into(), "/nowhere".into(), BTreeMap::new()))
+}
+
 fn tool(name: &str) -> HookEventInput {
     PreToolUse { tool_name: name.into(), ..PreToolUse::default() }.into()
+}
+
+#[test]
+fn a_slip_in_the_terms_of_a_hook_does_not_pass_unseen() {
+    let group = |key: &str, value: &str| json!({"Stop": [{"hookCallbackIds": ["h"], key: value}]});
+    let error = host(&group("onFailure", "Block")).unwrap_err().to_string();
+    assert!(error.contains("Stop") && error.contains("\"Block\"") && error.contains("\"block\""), "{error}");
+    let set = host(&group("onfailure", "block")).unwrap();
+    assert!(set.listens(HookEvent::Stop));
+    let [warning] = set.warnings() else { panic!("{:?}", set.warnings()) };
+    assert!(warning.contains("`onfailure`"), "{warning}");
 }
 
 #[test]
@@ -45,9 +62,9 @@ fn the_hosts_hooks_are_read_from_initialize() {
         handler("hook_1", 2.5, Failure::Blocks),
         handler("hook_2", 60.0, Failure::Told),
     ];
-    assert_eq!(set.handlers(&tool("Bash")), all);
-    assert_eq!(set.handlers(&tool("Read")), all[2..]);
-    assert_eq!(set.handlers(&Stop::default().into()), []);
+    assert_eq!(handlers(&set, &tool("Bash")), all);
+    assert_eq!(handlers(&set, &tool("Read")), all[2..]);
+    assert_eq!(handlers(&set, &Stop::default().into()), []);
     assert!(set.listens(HookEvent::PreToolUse) && !set.listens(HookEvent::Stop));
 }
 
@@ -94,7 +111,7 @@ fn the_same_command_runs_once_on_the_stricter_terms() {
         limit: Duration::from_secs(600),
         failure: Failure::Told,
     };
-    assert_eq!(set.handlers(&tool("Bash")), [check, other]);
+    assert_eq!(handlers(&set, &tool("Bash")), [check, other]);
 }
 
 #[test]
@@ -108,7 +125,7 @@ fn a_senseless_time_limit_is_the_usual_one() {
         (Some(f64::INFINITY), 86_400),
     ] {
         let set = commands(&[("PreToolUse", None, CommandHook { timeout: given, ..command("x") })]);
-        assert_eq!(set.handlers(&tool("Bash"))[0].limit, Duration::from_secs(expected), "{given:?}");
+        assert_eq!(handlers(&set, &tool("Bash"))[0].limit, Duration::from_secs(expected), "{given:?}");
     }
 }
 
@@ -120,15 +137,15 @@ fn begin_and_end_of_a_session_are_for_commands() {
     .unwrap();
     set.append(commands(&[("SessionStart", None, command("c")), ("SessionEnd", None, command("c"))]));
     let start = |source: &str| SessionStart { source: source.into(), ..SessionStart::default() }.into();
-    assert_eq!(set.handlers(&start("startup")).len(), 1);
-    assert_eq!(set.handlers(&start("resume")).len(), 2);
-    assert_eq!(set.handlers(&SessionEnd::default().into()).len(), 1);
+    assert_eq!(handlers(&set, &start("startup")).len(), 1);
+    assert_eq!(handlers(&set, &start("resume")).len(), 2);
+    assert_eq!(handlers(&set, &SessionEnd::default().into()).len(), 1);
 }
 
 #[test]
 fn an_older_name_of_a_tool_still_fits() {
     let set = commands(&[("PreToolUse", Some("Task"), command("c"))]);
-    assert_eq!(set.handlers(&tool("Agent")).len(), 1);
+    assert_eq!(handlers(&set, &tool("Agent")).len(), 1);
 }
 
 #[test]
@@ -140,4 +157,36 @@ fn a_command_is_named_by_its_first_words() {
     };
     assert_eq!(&*handler("  check.sh\nmore").name(), "check.sh");
     assert_eq!(&*handler(&"ü".repeat(100)).name(), format!("{}...", "ü".repeat(80)));
+}
+
+#[test]
+fn a_hook_that_runs_only_once_does() {
+    let once = CommandHook { once: true, ..command("check") };
+    let set = commands(&[("PreToolUse", Some("Bash"), once), ("PreToolUse", None, command("log"))]);
+    let copy = set.clone();
+    assert_eq!(handlers(&set, &tool("Read")).len(), 1, "it is not for this one");
+    assert_eq!(handlers(&set, &tool("Bash")).len(), 2);
+    assert_eq!(handlers(&set, &tool("Bash")).len(), 1);
+    assert_eq!(handlers(&copy, &tool("Bash")).len(), 1, "a copy is the same hook");
+}
+
+#[test]
+fn a_condition_is_a_rule_or_nothing() {
+    let with = |event: &str, condition: &str| {
+        let hook = CommandHook { condition: Some(condition.into()), ..command("check") };
+        let mut set = HookSet::default();
+        set.add_commands(event, None, vec![hook], "the user's settings").map(|()| set)
+    };
+    let set = with("PreToolUse", "Bash(git *)").unwrap();
+    let call = |command: &str| {
+        let tool_input = json!({ "command": command });
+        PreToolUse { tool_name: "Bash".into(), tool_input, ..PreToolUse::default() }.into()
+    };
+    assert_eq!(handlers(&set, &call("git push")).len(), 1);
+    assert_eq!(handlers(&set, &call("ls")).len(), 0);
+    let error = with("PreToolUse", "Bash(git").unwrap_err().to_string();
+    assert!(error.contains("\"if\" of a PreToolUse hook from the user's settings"), "{error}");
+    let set = with("Stop", "Bash").unwrap();
+    assert!(handlers(&set, &Stop::default().into()).is_empty());
+    assert!(set.warnings()[0].contains("never runs"), "{:?}", set.warnings());
 }

@@ -31,7 +31,9 @@ fn blocks(reason: &str) -> Said {
 /// Hooks named 0, 1, ...
 fn all(event: HookEvent, said: Vec<Said>) -> Folded {
     let named = said.into_iter().enumerate();
-    fold(event, named.map(|(number, said)| Outcome { hook: number.to_string().into(), said }))
+    let outcomes = named.map(|(number, said)| Outcome { hook: number.to_string().into(), said });
+    let seen = json!({"n": 0});
+    fold(event, (event == HookEvent::PreToolUse).then_some(&seen), outcomes.collect())
 }
 
 fn reasons(rows: &[(&str, &str)]) -> Vec<Reason> {
@@ -68,6 +70,69 @@ fn the_strictest_verdict_on_a_call_counts() {
     ] {
         assert_eq!(all(HookEvent::PreToolUse, said), expected, "{name}");
     }
+}
+
+#[test]
+fn an_allow_covers_what_its_hook_saw_or_wrote() {
+    use HookPermissionDecision::{Allow, Ask, Deny};
+    let writes = |n: u32, decision: Option<&str>| {
+        for_event(
+            HookEvent::PreToolUse,
+            json!({"updatedInput": {"n": n}, "permissionDecision": decision, "permissionDecisionReason": decision}),
+        )
+    };
+    let old = || says(json!({"decision": "approve", "reason": "old"}));
+    let (allow, deny) = (Some("allow"), Some("deny"));
+    for (name, said, verdict, input) in [
+        ("nobody writes", vec![rules("allow")], Some((Allow, vec!["0"])), None),
+        ("another writes", vec![rules("allow"), writes(1, None)], None, Some(1)),
+        ("another writes, in whichever order", vec![writes(1, None), rules("allow")], None, Some(1)),
+        ("the older form is no wider", vec![old(), writes(1, None)], None, Some(1)),
+        ("the writer allows", vec![rules("allow"), writes(1, allow)], Some((Allow, vec!["1"])), Some(1)),
+        ("a writer whose input is not used", vec![writes(1, allow), writes(2, None)], None, Some(2)),
+        (
+            "two that write the same",
+            vec![writes(1, allow), writes(1, None)],
+            Some((Allow, vec!["0"])),
+            Some(1),
+        ),
+        (
+            "what was seen is written back",
+            vec![rules("allow"), writes(0, None)],
+            Some((Allow, vec!["0"])),
+            Some(0),
+        ),
+        (
+            "other verdicts hold for any input",
+            vec![rules("ask"), writes(1, allow)],
+            Some((Ask, vec!["0"])),
+            Some(1),
+        ),
+        ("a denial too", vec![writes(1, deny), writes(2, allow)], Some((Deny, vec!["0"])), Some(2)),
+    ] {
+        let folded = all(HookEvent::PreToolUse, said);
+        let ruled = folded.ruling.map(|ruling| {
+            let hooks: Vec<String> = ruling.reasons.iter().map(|reason| reason.hook.to_string()).collect();
+            (ruling.decision, hooks)
+        });
+        let expected =
+            verdict.map(|(decision, hooks)| (decision, hooks.into_iter().map(String::from).collect()));
+        assert_eq!(ruled, expected, "{name}");
+        assert_eq!(
+            folded.updated_input,
+            input.and_then(|n: u32| json!({ "n": n }).as_object().cloned()),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn an_answer_that_is_wrong_in_part_is_told_and_holds() {
+    let legible = Box::new(serde_json::from_value(json!({"decision": "block", "reason": "no"})).unwrap());
+    let folded = all(HookEvent::PreToolUse, vec![Said::Flawed { legible, flaw: "bad".into() }]);
+    let expected =
+        Folded { faults: reasons(&[("0", "bad")]), ..ruling(HookPermissionDecision::Deny, &[("0", "no")]) };
+    assert_eq!(folded, expected);
 }
 
 #[test]

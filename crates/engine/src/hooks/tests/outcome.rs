@@ -89,6 +89,112 @@ fn an_answer_in_a_wrong_shape_names_the_field() {
 }
 
 #[test]
+fn of_an_answer_that_is_wrong_in_part_only_what_holds_something_up_counts() {
+    use HookEvent::{PermissionRequest, PreToolUse, Stop};
+    let pre = |mut fields: serde_json::Value| {
+        fields["hookEventName"] = "PreToolUse".into();
+        json!({ "hookSpecificOutput": fields })
+    };
+    let asked = |mut fields: serde_json::Value| {
+        fields["hookEventName"] = "PermissionRequest".into();
+        json!({ "hookSpecificOutput": fields })
+    };
+    let deny = || pre(json!({"permissionDecision": "deny"}));
+    let refuse = || json!({"decision": "block", "reason": "no"});
+    let rows = [
+        (
+            "a block",
+            PreToolUse,
+            json!({"decision": "block", "reason": "no", "suppressOutput": "yes"}),
+            Some(refuse()),
+            "suppressOutput",
+        ),
+        (
+            "a denial",
+            PreToolUse,
+            pre(json!({"permissionDecision": "deny", "updatedInput": 5})),
+            Some(deny()),
+            "updatedInput",
+        ),
+        (
+            "a question about what the model wrote",
+            PreToolUse,
+            pre(json!({"permissionDecision": "ask", "updatedInput": {"a": 1}, "additionalContext": 5})),
+            Some(pre(json!({"permissionDecision": "ask"}))),
+            "additionalContext",
+        ),
+        (
+            "a wish to stop",
+            Stop,
+            json!({"continue": false, "stopReason": "enough", "systemMessage": []}),
+            Some(json!({"continue": false, "stopReason": "enough"})),
+            "systemMessage",
+        ),
+        (
+            "an allow never",
+            PreToolUse,
+            pre(json!({"permissionDecision": "allow", "updatedInput": 5})),
+            None,
+            "updatedInput",
+        ),
+        (
+            "a block beside an answer to another event",
+            Stop,
+            json!({"decision": "block", "reason": "no", "hookSpecificOutput": {"hookEventName": "PreToolUse"}}),
+            Some(refuse()),
+            "its answer is for PreToolUse",
+        ),
+        (
+            "a denial without the name of the event",
+            PreToolUse,
+            json!({"hookSpecificOutput": {"permissionDecision": "deny"}}),
+            Some(deny()),
+            "hookEventName",
+        ),
+        (
+            "a denial with a misspelt name",
+            PreToolUse,
+            json!({"hookSpecificOutput": {"hookEventName": "PreToolUs", "permissionDecision": "deny"}}),
+            Some(deny()),
+            "an unknown event",
+        ),
+        (
+            "an allow with a misspelt name never",
+            PreToolUse,
+            json!({"hookSpecificOutput": {"hookEventName": "PreToolUs", "permissionDecision": "allow"}}),
+            None,
+            "an unknown event",
+        ),
+        (
+            "a no to the question about a call is a no to the call",
+            PreToolUse,
+            asked(json!({"decision": {"behavior": "deny", "message": "no"}})),
+            Some(refuse()),
+            "its answer is for PermissionRequest",
+        ),
+        (
+            "and the other way round",
+            PermissionRequest,
+            pre(json!({"permissionDecision": "deny", "permissionDecisionReason": "no"})),
+            Some(refuse()),
+            "its answer is for PreToolUse",
+        ),
+    ];
+    for (name, event, json, legible, words) in rows {
+        let by_command = Said::by_command(event, Ending::Exited(0), &Heard::of(&json.to_string(), ""));
+        let by_host = Said::by_host(event, serde_json::from_value(json).unwrap());
+        assert_eq!(by_command, by_host, "{name}");
+        let flaw = by_host.fault().unwrap();
+        assert!(flaw.contains(words), "{name}: {flaw}");
+        let expected = match legible {
+            Some(legible) => Said::Flawed { legible: answer(legible), flaw },
+            None => Said::Fault(flaw),
+        };
+        assert_eq!(by_host, expected, "{name}");
+    }
+}
+
+#[test]
 fn an_answer_that_is_too_long_is_a_failure() {
     let long = format!(r#"{{"reason": "{}"}}"#, "x".repeat(2_000_000));
     let said = Said::by_command(HookEvent::PreToolUse, Ending::Exited(0), &Heard::of(&long, ""));

@@ -9,7 +9,7 @@ fn hooks_are_read_in_the_order_in_which_they_stand() {
     let (entries, flaws) = read(&json!({
         "PreToolUse": [
             {"matcher": "Bash", "hooks": [
-                {"type": "command", "command": "check", "timeout": 5, "onFailure": "block", "new": 1},
+                {"type": "command", "command": "check", "timeout": 5, "onFailure": "block"},
                 {"type": "http", "url": "https://example.invalid"},
             ]},
             {"hooks": [{"type": "command", "command": "log", "async": true, "args": ["-a"]}]},
@@ -56,6 +56,13 @@ fn what_is_wrong_is_named_and_what_is_right_still_counts() {
         ("no object", json!([]), "/hooks", true, 0),
         ("an unknown event", json!({"Later": [{"hooks": [right]}]}), "/hooks/Later", false, 0),
         ("no list", json!({"Stop": {}}), "/hooks/Stop", true, 0),
+        (
+            "a misspelt field",
+            json!({"Stop": [{"hooks": [{"type": "command", "command": "x", "onfailure": "block"}]}]}),
+            "/hooks/Stop/0/hooks/0/onfailure",
+            false,
+            1,
+        ),
         ("no hooks", json!({"Stop": [{"matcher": "x"}]}), "/hooks/Stop/0", true, 0),
         (
             "a matcher that is a list",

@@ -153,3 +153,19 @@ async fn the_end_of_the_session_ends_it() {
     assert_eq!(step, Step::SessionEnds);
     assert!(gone(pid).await);
 }
+
+#[test]
+fn the_first_line_is_found_wherever_a_piece_ends() {
+    for pieces in
+        [vec!["ab\ncd\n"], vec!["a", "b\n", "cd"], vec!["ab", "\n"], vec!["", "a", "", "b", "\ncd\n\n"]]
+    {
+        let mut kept = Kept::up_to(100);
+        for piece in &pieces {
+            kept.take(piece.as_bytes());
+        }
+        assert_eq!(kept.first_line().as_deref(), Some("ab"), "{pieces:?}");
+    }
+    let mut cut = Kept::up_to(2);
+    cut.take(b"ab\n");
+    assert_eq!(cut.first_line(), None, "a line whose end was not kept is not complete");
+}

@@ -1,0 +1,125 @@
+//! The condition of a hook, `if`: a permission rule that a call must match, such as `Bash(git *)` or `Edit(src/**)`.
+//!
+//! It is read as a rule that denies would be: any part of a compound command will do, and a command that is not fully
+//! understood counts as one that matches. A guard that looks once too often does no harm.
+
+use serde_json::Value;
+use whimbrel_policy::fs::RealFs;
+use whimbrel_policy::{
+    Call, Decision, Facts, Reason, Rule, RuleSet, Source, ToolFacts, ToolKind, WorkDirs, decide,
+};
+use whimbrel_wire::hook::{HookEvent, HookEventInput};
+use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
+
+use crate::workspace::Workspace;
+
+/// A rule that a call must match.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Condition(Rule);
+
+impl Condition {
+    /// Reads a condition. An error says what is wrong with the rule.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        Rule::parse(text).map(Self).map_err(|error| error.to_string())
+    }
+
+    /// Whether an event can have one: it is about a call.
+    pub(super) fn is_for(event: HookEvent) -> bool {
+        use HookEvent as On;
+        matches!(
+            event,
+            On::PreToolUse
+                | On::PostToolUse
+                | On::PostToolUseFailure
+                | On::PermissionRequest
+                | On::PermissionDenied
+        )
+    }
+
+    /// Whether the call that this is about matches. What is about no call does not.
+    pub(super) fn fits(&self, input: &HookEventInput, workspace: &Workspace) -> bool {
+        use HookEventInput as On;
+        match input {
+            On::PreToolUse(on) => self.matches(&on.tool_name, &on.tool_input, workspace),
+            On::PostToolUse(on) => self.matches(&on.tool_name, &on.tool_input, workspace),
+            On::PostToolUseFailure(on) => self.matches(&on.tool_name, &on.tool_input, workspace),
+            On::PermissionRequest(on) => self.matches(&on.tool_name, &on.tool_input, workspace),
+            On::PermissionDenied(on) => self.matches(&on.tool_name, &on.tool_input, workspace),
+            _ => false,
+        }
+    }
+
+    fn matches(&self, tool: &str, input: &Value, workspace: &Workspace) -> bool {
+        let home = workspace.variable("HOME").unwrap_or_default();
+        let (root, cwd) = (workspace.root(), workspace.cwd());
+        let mut rules = RuleSet::new(home.as_ref(), root);
+        if rules.add_rule(self.0.clone(), PermissionBehavior::Deny, Source::CliArg, &RealFs).is_err() {
+            return true;
+        }
+        let fields: Vec<&str> =
+            input.as_object().into_iter().flat_map(|fields| fields.keys().map(String::as_str)).collect();
+        let facts = ToolFacts { requires_interaction: false, ..ToolFacts::named(tool, &fields) };
+        let call = Call { tool, input };
+        // Rules about files hold for commands too; a condition is about the tool that it names.
+        let is_named = rules.about(PermissionBehavior::Deny, facts.name(&call)).next().is_some();
+        if facts.kind == ToolKind::Shell && !is_named {
+            return false;
+        }
+        let facts = Facts::new(&cwd, home.as_ref(), &RealFs, facts);
+        let dirs = WorkDirs::new(root, &RealFs);
+        match decide(&call, &rules, PermissionMode::Default, &dirs, &facts) {
+            Decision::Deny(Reason::UnknownTool { removed_by }) => removed_by.is_some(),
+            Decision::Deny(reason) => names_it(&reason),
+            Decision::Ask(question) => names_it(&question.reason),
+            Decision::Allow(_) => false,
+        }
+    }
+}
+
+fn names_it(reason: &Reason) -> bool {
+    matches!(reason, Reason::Rule(_) | Reason::PossibleRule(_) | Reason::Unanalysable(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
+    use serde_json::json;
+    use whimbrel_wire::hook::{PreToolUse, Stop};
+
+    use super::*;
+
+    #[test]
+    fn a_condition_is_a_rule_that_the_call_matches() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = std::fs::canonicalize(folder.path()).unwrap();
+        let workspace = Workspace::new(root.clone(), root.join("spill"), BTreeMap::new());
+        let bash = |command: &str| ("Bash", json!({ "command": command }));
+        let edit = |path: PathBuf| ("Edit", json!({"file_path": path, "old_string": "a", "new_string": "b"}));
+        for (rule, (tool, input), expected) in [
+            ("Bash", bash("ls"), true),
+            ("Bash(git *)", bash("git push"), true),
+            ("Bash(git *)", bash("ls && git push"), true),
+            ("Bash(git *)", bash("ls"), false),
+            ("Bash(git *)", bash("rm -rf x"), false),
+            ("Bash(git *)", bash("echo $(git push)"), true),
+            ("Bash(git *)", bash("eval \"$x\" ; ("), true),
+            ("Bash(git *)", edit(root.join("a.ts")), false),
+            ("Edit(*.ts)", edit(root.join("a.ts")), true),
+            ("Edit(*.ts)", edit(root.join("a.rs")), false),
+            ("Edit(*.ts)", bash("rm a.ts"), false),
+            ("Read", edit(root.join("a.ts")), false),
+            ("mcp__db", ("mcp__db__get", json!({})), true),
+            ("mcp__db", ("mcp__web__get", json!({})), false),
+        ] {
+            let occasion =
+                PreToolUse { tool_name: tool.into(), tool_input: input.clone(), ..PreToolUse::default() };
+            let fits = Condition::parse(rule).unwrap().fits(&occasion.into(), &workspace);
+            assert_eq!(fits, expected, "{rule}: {tool} {input}");
+        }
+        let condition = Condition::parse("Bash").unwrap();
+        assert!(!condition.fits(&Stop::default().into(), &workspace), "a stop is no call");
+        assert!(Condition::parse("Bash(git").is_err());
+    }
+}
