@@ -13,7 +13,6 @@ async def add(arguments):
 
 # Refused by the answer to `initialize`.
 BY_ANSWER = {
-    "skills": ({"skills": ["pdf"]}, "skills"),
     "agents": ({"agents": {"reviewer": AgentDefinition(description="d", prompt="p")}}, "agent definitions"),
 }
 # Refused before anything is read.
@@ -30,7 +29,6 @@ AT_ONCE = {
         "schema",
     ),
     "a sandbox": ({"sandbox": {"enabled": True}}, "sandbox"),
-    "a plugin": ({"plugins": [{"type": "local", "path": "/nowhere"}]}, "plugins"),
     "a deny rule that cannot be read": ({"disallowed_tools": ["Bash(rm"]}, "Bash(rm"),
     "another prompt tool": ({"permission_prompt_tool_name": "mcp__auth__ask"}, "mcp__auth__ask"),
     "a session id that is none": ({"session_id": "tuesday"}, "tuesday"),

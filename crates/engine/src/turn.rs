@@ -23,6 +23,7 @@ use crate::conversation::ReplyHead;
 use crate::cost::Metered;
 use crate::gate::{Halt, Refuser};
 use crate::ids;
+use crate::skills::desk;
 use crate::verdict::{self, End, Happened, Next, Nudge, Situation};
 use crate::workshop::{Made, Wanted, Workshop};
 use crate::{shape, understudy};
@@ -322,6 +323,7 @@ async fn act(
         }
     }
     brief(agent, &settled.notes);
+    desk::lay_open(agent, cancel).await;
     if settled.halt.is_none() && !cancel.is_cancelled() {
         settled.halt = hooked::after_batch(agent, workshop.batch(), cancel).await;
     }
@@ -375,6 +377,8 @@ async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut Ending) {
         settle(agent, made, ending, &mut settled).await;
     }
     brief(agent, &settled.notes);
+    let cancel = agent.bench.call.cancel.clone();
+    desk::lay_open(agent, &cancel).await;
     match ending.end {
         End::AbortedStreaming => agent.conversation.note(INTERRUPTED).await,
         End::AbortedTools => agent.conversation.note("[Request interrupted by user for tool use]").await,
