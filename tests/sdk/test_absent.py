@@ -7,7 +7,6 @@ from caller import ask_until_error, results
 
 # Refused by the answer to `initialize`.
 BY_ANSWER = {
-    "skills": ({"skills": ["pdf"]}, "skills"),
     "agents": ({"agents": {"reviewer": AgentDefinition(description="d", prompt="p")}}, "agent definitions"),
 }
 # Refused before anything is read.
@@ -19,7 +18,6 @@ AT_ONCE = {
         "schema",
     ),
     "a sandbox": ({"sandbox": {"enabled": True}}, "sandbox"),
-    "a plugin": ({"plugins": [{"type": "local", "path": "/nowhere"}]}, "plugins"),
     "a deny rule that cannot be read": ({"disallowed_tools": ["Bash(rm"]}, "Bash(rm"),
     "a session id that is none": ({"session_id": "tuesday"}, "tuesday"),
 }

@@ -17,6 +17,7 @@ use crate::files;
 use crate::knobs::KnobsReader;
 use crate::outbox::Outbox;
 use crate::shape::Owed;
+use crate::skills::{Desk, desk};
 use crate::understudy;
 use crate::understudy::Understudies;
 use crate::workshop::Bench;
@@ -51,6 +52,8 @@ pub struct Agent {
     pub room: Room,
     /// What the model has been told of plan mode.
     pub planning: Planning,
+    /// The skills that it has called.
+    pub skills: Desk,
 }
 
 impl Agent {
@@ -89,6 +92,7 @@ impl Agent {
         let text = surroundings::describe(root, &self.knobs.borrow().model, branch.as_deref());
         self.conversation.remind(&text);
         self.planning = Planning::default();
+        desk::introduce(self);
         if let Some(text) = self.memory.begin() {
             self.conversation.remind(&text);
         }

@@ -1,5 +1,6 @@
 //! Control requests of the host: one match, request to answer. What takes longer has a file of its own.
 
+mod extensions;
 mod servers;
 mod settings;
 
@@ -35,7 +36,7 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         Request::McpCall(call) => return servers::call(session, id, call),
         Request::McpStatus(_) => servers::status(session, id),
         Request::McpMessage(heard) => servers::hear(session, id, &heard),
-        Request::Initialize(initialize) => match begin(session, initialize) {
+        Request::Initialize(initialize) => match begin(session, &initialize) {
             Ok(reply) => return welcome(session, id, reply),
             Err(error) => {
                 // A session that has begun goes on as it is.
@@ -83,6 +84,9 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         Request::GetSettings(_) => settings::show(session, id),
         Request::ApplyFlagSettings(apply) => settings::lay_over(session, id, apply.settings),
         Request::UpdateSettings(update) => settings::keep(session.setup.rights.clone(), id, update).await,
+        Request::ReloadPlugins(asked) => extensions::plugins(session, id, asked).await,
+        Request::ReloadSkills(_) => extensions::skills(session, id).await,
+        Request::ReloadOutputStyles(_) => extensions::output_styles(session, id).await,
         Request::GetContextUsage(_) => ControlResponse::success(id, &session.context_usage()),
         Request::ListModels(_) => ControlResponse::success(id, &ModelList { models: models(session) }),
         Request::GetBinaryVersion(_) => ControlResponse::success(
@@ -118,25 +122,26 @@ fn welcome(session: &mut Session, id: String, mut reply: InitializeReply) -> Opt
     None
 }
 
-fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeReply, String> {
-    if let Some(error) = absent::in_initialize(&initialize) {
+fn begin(session: &mut Session, initialize: &Initialize) -> Result<InitializeReply, String> {
+    if let Some(error) = absent::in_initialize(initialize) {
         return Err(error);
     }
-    session.crew.add_hosted(&initialize);
+    session.crew.add_hosted(initialize);
     let has_begun = session.has_begun();
     if !has_begun {
-        let hooks = HookSet::from_initialize(&initialize).map_err(|error| format!("Hooks: {error}."))?;
+        let hooks = HookSet::from_initialize(initialize).map_err(|error| format!("Hooks: {error}."))?;
         session.add_hooks(hooks);
-        if let Some(blocks) = initialize.system_prompt {
+        extensions::begin(session, initialize);
+        if let Some(blocks) = &initialize.system_prompt {
             session.setup.system_prompt = Some(SystemPrompt::Text(blocks.join("\n\n")));
         }
         if initialize.append_system_prompt.is_some() {
-            session.setup.append_system_prompt = initialize.append_system_prompt;
+            session.setup.append_system_prompt.clone_from(&initialize.append_system_prompt);
         }
         if let Some(schema) = &initialize.json_schema {
             session.setup.ask_for_shape(schema)?;
         }
-        if let Some(text) = initialize.plan_mode_instructions {
+        if let Some(text) = initialize.plan_mode_instructions.as_deref() {
             session.knobs.send_modify(|knobs| knobs.plan_mode_instructions = Some(text.into()));
         }
     }
@@ -144,11 +149,9 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
         return Err("Hooks can only be given before the first turn.".into());
     }
     let mode = session.setup.rights.mode();
-    Ok(InitializeReply {
+    let reply = InitializeReply {
         commands: session.setup.commands.listed(),
         agents: session.setup.agents.iter().map(kind).collect(),
-        output_style: "default".into(),
-        available_output_styles: vec!["default".into()],
         models: models(session),
         account: AccountInfo {
             api_key_source: Some(session.engine.providers().key_source().into()),
@@ -159,7 +162,8 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
         current_permission_mode: Some(mode),
         hook_on_failure_supported: Some(true),
         ..InitializeReply::default()
-    })
+    };
+    Ok(extensions::describe(session, initialize, reply))
 }
 
 async fn set_mode(session: &mut Session, id: String, mode: PermissionMode) -> ControlResponse {

@@ -30,7 +30,7 @@ pub fn part<'a, T: DeserializeOwned + Default>(text: &'a str, plain: &[&str]) ->
     let Some((head, body)) = split(text) else {
         return Parted { head: T::default(), body: text, flaw: None };
     };
-    let lines: Vec<String> = head.lines().map(|line| taken_plain(line, plain)).collect();
+    let lines = plainly(head, plain);
     if lines.iter().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return Parted { head: T::default(), body, flaw: None };
     }
@@ -61,14 +61,34 @@ fn split(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The line, with its value in quotes if it belongs to one of the keys and is neither quoted nor a block.
-fn taken_plain(line: &str, keys: &[&str]) -> String {
-    let Some((key, value)) = line.split_once(':') else { return line.to_owned() };
-    let value = value.trim();
-    if !keys.contains(&key) || value.is_empty() || value.starts_with(['"', '\'', '|', '>']) {
-        return line.to_owned();
+/// The lines of a head, as many as it has, the values of the plain keys in quotes.
+fn plainly(head: &str, keys: &[&str]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut rest = head.lines().peekable();
+    while let Some(line) = rest.next() {
+        let Some((key, value)) = plain_value(line, keys) else {
+            lines.push(line.to_owned());
+            continue;
+        };
+        // What is indented below it belongs to it.
+        let mut value = value.to_owned();
+        let mut below = 0;
+        while let Some(more) = rest.next_if(|more| more.starts_with([' ', '\t']) && !more.trim().is_empty()) {
+            value = format!("{value} {}", more.trim());
+            below += 1;
+        }
+        lines.push(format!("{key}: '{}'", value.replace('\'', "''")));
+        lines.extend(std::iter::repeat_n(String::new(), below));
     }
-    format!("{key}: '{}'", value.replace('\'', "''"))
+    lines
+}
+
+/// Key and value of a line, if the key is among these and the value is neither quoted nor a block.
+fn plain_value<'a>(line: &'a str, keys: &[&str]) -> Option<(&'a str, &'a str)> {
+    let (key, value) = line.split_once(':')?;
+    let value = value.trim();
+    let is_plain = keys.contains(&key) && !value.is_empty() && !value.starts_with(['"', '\'', '|', '>']);
+    is_plain.then_some((key, value))
 }
 
 #[cfg(test)]
@@ -107,6 +127,16 @@ mod tests {
                 "body",
             ),
             (
+                "values over several lines",
+                "---\ndescription: First: one\n  and [two]\n\targument-hint: no key\ntools: [a]\n---\nbody",
+                Head {
+                    description: Some("First: one and [two] argument-hint: no key".into()),
+                    argument_hint: None,
+                    tools: vec!["a".into()],
+                },
+                "body",
+            ),
+            (
                 "quotes and blocks are YAML's",
                 "---\ndescription: \"a \\\"b\\\"\"\nargument-hint: >\n  two\n  lines\n---\n",
                 Head {
@@ -127,6 +157,7 @@ mod tests {
         for (text, line) in [
             ("---\ndescription: x\ntools: [a, b\n---\nbody", 3..=5),
             ("---\ndescription: x\ntools: {a: b}\n---\nbody", 3..=3),
+            ("---\ndescription: x\n  more\ntools: {a: b}\n---\nbody", 4..=4),
             ("---\n- not a map\n---\nbody", 2..=2),
         ] {
             let found = parted(text);

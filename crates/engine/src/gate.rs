@@ -203,7 +203,7 @@ impl Gate {
     ) -> Result<Permit, Trouble> {
         let name = listed.tool().name();
         let mode = self.rights.mode();
-        let judged = self.rights.judge_in(mode, name, listed.facts(), &input, hook.clone());
+        let judged = self.rights.judge_in(mode, name, &listed.facts_of(&input), &input, hook.clone());
         let Judged { decision, place } = judged;
         match decision {
             Decision::Allow(_) => Ok(Permit::go(input, place)),
@@ -240,7 +240,8 @@ impl Gate {
     ) -> Result<Permit, Trouble> {
         listed.tool().touches(&input)?;
         let name = listed.tool().name();
-        let Judged { decision, place } = self.rights.judge_in(mode, name, listed.facts(), &input, None);
+        let Judged { decision, place } =
+            self.rights.judge_in(mode, name, &listed.facts_of(&input), &input, None);
         match decision {
             Decision::Deny(reason) if !matches!(reason, Reason::Mode(_)) => {
                 Ok(self.refuse(listed, id, &input, &reason, cancel).await?.of(input))

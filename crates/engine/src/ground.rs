@@ -37,6 +37,23 @@ impl Ground {
         self.root.ancestors().find(is_repository).unwrap_or(&self.root)
     }
 
+    /// Where the project may have something by this name, the nearest first: where its `.claude` is, and from where the
+    /// session works up to the top. None if the project's files are not asked for.
+    pub fn project_folders(&self, name: &str) -> Vec<PathBuf> {
+        if !self.asks(SettingSource::Project) {
+            return Vec::new();
+        }
+        let top = self.top();
+        let above = self.root.ancestors().take_while(|folder| folder.starts_with(top));
+        let mut folders: Vec<PathBuf> = std::iter::once(self.project.as_path())
+            .chain(above)
+            .map(|folder| folder.join(name))
+            .filter(|folder| !self.is_configuration(folder))
+            .collect();
+        folders.dedup();
+        folders
+    }
+
     /// Whether a path lies in the person's configuration folder: such files are the person's and nobody else's.
     pub fn is_configuration(&self, path: &Path) -> bool {
         let real = |path: &Path| files::real_path(path).unwrap_or_else(|| files::tidy(path));

@@ -11,7 +11,8 @@
 //! - what is said: [`conversation`] (transcript, history and host at once), [`context`] (prompt, surroundings, instruction
 //!   files), [`session`]
 //! - [`ground`] (where the person's and the project's files lie), [`front_matter`] (their heads)
-//! - [`commands`]: prompts that the engine answers itself
+//! - [`commands`]: prompts that the engine answers itself; [`skills`]: those that the model may call; [`plugins`],
+//!   [`output_styles`]: what else people add
 //! - [`settings`]: what the person, the project, the host and an administrator want
 //! - [`setup`]: options to meaning; [`knobs`]: what can be turned while it runs; [`toolbox`]: which tools there are
 //! - [`hooks`]: code that is told what happens and may have a say
@@ -44,7 +45,9 @@ pub mod link;
 pub mod mcp;
 mod opening;
 pub mod outbox;
+pub mod output_styles;
 pub mod permission;
+pub mod plugins;
 mod queue;
 pub mod report;
 mod rewind;
@@ -53,6 +56,7 @@ pub mod session;
 pub mod settings;
 pub mod setup;
 pub mod shape;
+pub mod skills;
 pub mod state;
 mod task_news;
 pub mod tasks;

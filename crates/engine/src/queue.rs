@@ -97,6 +97,7 @@ impl Due {
 mod tests {
     use super::*;
     use crate::ground::Ground;
+    use crate::plugins::Plugins;
 
     fn prompt(text: &str) -> Due {
         Due::Prompt(Box::new(User { uuid: Some(text.into()), ..User::prompt(text) }))
@@ -111,7 +112,7 @@ mod tests {
         let mut queue =
             queue([prompt("a"), Due::News("n".into()), prompt("b"), prompt("/compact x"), prompt("c")]);
         let mut turns = Vec::new();
-        let (commands, _) = Commands::find(&Ground::default());
+        let (commands, _) = Commands::find(&Ground::default(), &Plugins::default());
         while let Some(batch) = queue.take(&commands) {
             turns.push(match batch {
                 Batch::Said(dues) => dues.len().to_string(),

@@ -1,10 +1,12 @@
 //! The owner of a session: one task that takes everything off the inbox and starts turns.
 //!
 //! "Input finished" and "stop" are different facts. When the host finishes its input the session goes on until nothing
-//! runs and nothing is queued; only the link's stop token ends it at once. What slash commands start is in `command`.
+//! runs and nothing is queued; only the link's stop token ends it at once. What slash commands start is in `command`,
+//! what people and plugins add in `extensions`.
 
 mod command;
 mod crew;
+mod extensions;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -377,6 +379,7 @@ impl Session {
             }
         };
         self.gauge = agent.conversation.gauge().clone();
+        self.equip(&mut agent);
         if let Some(changed) = changes::since_seen(&self.setup.workspace) {
             agent.conversation.brief(&changed);
         }
@@ -474,6 +477,8 @@ impl Session {
             uuid: ids::uuid(),
         });
         self.results += 1;
+        // What a skill has allowed counts for its turn.
+        self.setup.rights.take_back();
         rewind::tell_losses(&self.setup.workspace, &self.outbox).await;
         self.agent = Some(agent);
         self.last_result = Some(result.clone());
@@ -506,7 +511,7 @@ impl Session {
 
     fn init(&self) -> Init {
         let knobs = self.knobs.borrow();
-        Init {
+        self.with_extensions(Init {
             cwd: self.setup.workspace.root().display().to_string(),
             tools: self.setup.toolbox.names_for_init(),
             agents: Some(self.setup.agents.iter().map(|kind| kind.name.clone()).collect()),
@@ -514,16 +519,15 @@ impl Session {
             permission_mode: self.setup.rights.mode(),
             api_key_source: self.engine.providers().key_source().into(),
             claude_code_version: PROTOCOL_VERSION.into(),
-            output_style: "default".into(),
-            slash_commands: self.setup.commands.names(),
             mcp_servers: self.crew.for_init(),
             betas: (!self.setup.limits.betas.is_empty()).then(|| self.setup.limits.betas.clone()),
             ..Init::default()
-        }
+        })
     }
 
     fn system(&self) -> Vec<String> {
-        prompt::system(self.setup.system_prompt.as_ref(), self.setup.append_system_prompt.as_deref())
+        let Setup { system_prompt, append_system_prompt, extensions, .. } = &self.setup;
+        prompt::system(system_prompt.as_ref(), extensions.style.as_deref(), append_system_prompt.as_deref())
     }
 
     /// What makes the session's agents.
@@ -553,6 +557,7 @@ impl Session {
             small_model: small_model.clone(),
             shape: shape.clone(),
             memory: Memory::new(Arc::clone(&self.setup.ground), workspace.home().as_deref()),
+            skills: self.setup.extensions.skills.clone(),
         })
     }
 

@@ -1,5 +1,6 @@
 //! The tools of one session: which ones there are, and how they are found by name.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
@@ -64,6 +65,14 @@ impl Offered {
         self.provenance.get_or_init(|| self.tool.provenance()).as_ref()
     }
 
+    /// The tool as rules see it in a call with this input.
+    pub fn facts_of(&self, input: &Value) -> Cow<'_, ToolFacts> {
+        match self.tool.brings_grants(input) {
+            true => Cow::Owned(ToolFacts { brings_grants: true, ..self.facts().clone() }),
+            false => Cow::Borrowed(self.facts()),
+        }
+    }
+
     /// Whether it is of use to any agent, wherever it works.
     fn is_for_all(&self) -> bool {
         self.tool.deals_with() == DealsWith::Machines
@@ -125,9 +134,20 @@ impl Toolbox {
     #[must_use]
     pub fn with(&self, tool: Arc<dyn AnyTool>) -> Self {
         let mut tools = self.tools.clone();
-        tools.retain(|listed| listed.tool.name() != tool.name());
-        tools.push(Arc::new(Offered::new(tool)));
+        let known = tools.iter().position(|listed| listed.tool.name() == tool.name());
+        let tool = Arc::new(Offered::new(tool));
+        match known {
+            Some(index) => tools[index] = tool,
+            None => tools.push(tool),
+        }
         Self { tools, ..self.clone() }
+    }
+
+    /// The same tools less one.
+    #[must_use]
+    pub fn without(&self, name: &str) -> Self {
+        let kept = |tool: &&Arc<Offered>| tool.tool.name() != name;
+        Self { tools: self.tools.iter().filter(kept).cloned().collect(), ..self.clone() }
     }
 
     /// No tools at all.

@@ -268,8 +268,12 @@ impl<'a> Case<'a> {
 
     /// The skill that a call loads.
     pub(crate) fn skill(&self) -> Option<&str> {
-        let named = (self.facts.tool.kind == ToolKind::Skill).then(|| self.text("skill")).flatten()?;
-        Some(named.trim_start_matches('/'))
+        if self.facts.tool.kind != ToolKind::Skill {
+            return None;
+        }
+        // The tool was once called with a whole line, `/name words`; models still write that.
+        let named = self.text("skill").or_else(|| self.text("command"))?;
+        named.trim().trim_start_matches('/').split_whitespace().next()
     }
 }
 

@@ -51,7 +51,8 @@ pub enum RuleError {
 }
 
 /// Old names of tools, and what they are called now.
-const ALIASES: [(&str, &str); 3] = [("Task", "Agent"), ("KillShell", "TaskStop"), ("MultiEdit", "Edit")];
+const ALIASES: [(&str, &str); 4] =
+    [("Task", "Agent"), ("KillShell", "TaskStop"), ("MultiEdit", "Edit"), ("SlashCommand", "Skill")];
 
 /// The name that a tool goes by now.
 pub fn canonical_name(name: &str) -> &str {

@@ -30,7 +30,7 @@ pub enum ToolKind {
 }
 
 /// Tools that need no approval, besides Agent.
-const FREE: [&str; 26] = [
+const FREE: [&str; 25] = [
     "TaskCreate",
     "TaskGet",
     "TaskList",
@@ -56,7 +56,6 @@ const FREE: [&str; 26] = [
     "StructuredOutput",
     "EndConversation",
     "ScheduleWakeup",
-    "SlashCommand",
 ];
 
 impl ToolKind {

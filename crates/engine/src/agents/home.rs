@@ -21,6 +21,7 @@ use crate::permission::Sight;
 use crate::session::log::Identity;
 use crate::session::{Keeping, Log, Past, Place};
 use crate::shape::{Owed, Shape};
+use crate::skills::{Desk, Skills};
 use crate::tasks::Tasks;
 use crate::toolbox::Toolbox;
 use crate::tools::Call;
@@ -70,6 +71,8 @@ pub struct Home {
     pub shape: Option<Shape>,
     /// The instruction files, which every agent is told anew.
     pub memory: Memory,
+    /// What agents may call themselves.
+    pub skills: Skills,
 }
 
 /// What is an agent's own.
@@ -144,7 +147,9 @@ impl Agents {
 impl Home {
     /// Makes an agent that knows where it is, and what it has heard before.
     pub(super) fn agent(&self, own: Own) -> Agent {
-        let Own { log, past, speaker, system, bench, knobs, limits, ledger, owed } = own;
+        let Own { log, past, speaker, system, mut bench, knobs, limits, ledger, owed } = own;
+        let skills = Desk::new(&self.skills);
+        bench.toolbox = skills.fit(&bench.toolbox);
         let understudies = Understudies::new(limits.fallback_models.clone());
         let mut agent = Agent {
             engine: self.engine.clone(),
@@ -161,6 +166,7 @@ impl Home {
             understudies,
             room: Room::default(),
             planning: Planning::default(),
+            skills,
         };
         if let Some(past) = past {
             agent.conversation.recall(past);

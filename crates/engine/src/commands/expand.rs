@@ -44,8 +44,7 @@ pub struct Expansion {
 /// Makes the prompt and has the model answer it.
 pub async fn run(agent: &mut Agent, expansion: Expansion, cancel: &CancellationToken) -> Ending {
     let Expansion { file, body, arguments, prompt, mode, loan } = expansion;
-    let pieces = template::fill(&body, &arguments);
-    let made = match cancel.run_until_cancelled(make(agent, pieces)).await {
+    let made = match cancel.run_until_cancelled(make(agent, &file, &body, &arguments)).await {
         Some(made) => made,
         None => {
             agent.conversation.command(&prompt, "Interrupted.").await;
@@ -83,22 +82,33 @@ pub async fn run(agent: &mut Agent, expansion: Expansion, cancel: &CancellationT
 }
 
 /// A prompt that was made of a file.
-struct Made {
+pub(crate) struct Made {
     /// All of it.
-    text: String,
+    pub(crate) text: String,
     /// What the file and the person say in it, without what commands answered.
-    said: String,
+    pub(crate) said: String,
 }
 
-async fn make(agent: &mut Agent, pieces: Vec<Piece>) -> Result<Made, String> {
+/// Fills in the arguments, and runs what the file wants run. The error says what may not be.
+pub(crate) async fn make(
+    agent: &mut Agent,
+    file: &CommandFile,
+    body: &str,
+    arguments: &str,
+) -> Result<Made, String> {
     let mut made = Made { text: String::new(), said: String::new() };
-    for piece in pieces {
+    if let Some(folder) = &file.folder {
+        made.text = format!("Base directory for this skill: {}\n\n", folder.display());
+    }
+    // What the file names is filled in last, so that nothing in a path is taken for a command.
+    for piece in template::fill(body, arguments) {
         match piece {
             Piece::Text(text) => {
+                let text = file.fill_in(&text);
                 made.text.push_str(&text);
                 made.said.push_str(&text);
             }
-            Piece::Run(command) => made.text.push_str(&output(agent, &command).await?),
+            Piece::Run(command) => made.text.push_str(&output(agent, &file.fill_in(&command)).await?),
         }
     }
     Ok(made)

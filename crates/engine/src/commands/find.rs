@@ -1,4 +1,5 @@
-//! Finding command files: in the person's configuration folder and in the project, from asked-for sources only.
+//! Finding command files and skills: in the person's configuration folder and in the project, from asked-for sources
+//! only, and in plugins.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -6,9 +7,11 @@ use std::sync::Arc;
 
 use whimbrel_wire::options::SettingSource;
 
-use super::file::{self, CommandFile, Recipe};
+use super::file::{self, CommandFile, Description, Owner, Recipe};
 use crate::files::{self, Kind};
 use crate::ground::Ground;
+use crate::plugins::Plugins;
+use crate::settings::Scope;
 
 /// How many commands there may be.
 const MOST: usize = 1_000;
@@ -19,33 +22,62 @@ const MOST_NAMES: usize = 10_000;
 /// How deep folders may lie in each other.
 const DEEPEST: usize = 8;
 
+/// The file that makes a folder a skill.
+const SKILL: &str = "SKILL.md";
+
 /// The command files of a session by name, and what the host should know about them.
-pub(super) fn find(ground: &Ground) -> (Vec<Arc<CommandFile>>, Vec<String>) {
+pub(super) fn find(ground: &Ground, plugins: &Plugins) -> (Vec<Arc<CommandFile>>, Vec<String>) {
     let mut search = Search { ground, found: BTreeMap::new(), warnings: Vec::new(), visited: HashSet::new() };
-    for (source, folder) in folders(ground) {
-        search.folder(source, &folder, &[]);
+    for place in places(ground, plugins) {
+        match place.holds {
+            Holds::Commands => search.commands(&place),
+            Holds::Skills => search.skills(&place),
+        }
     }
     (search.found.into_values().map(Arc::new).collect(), search.warnings)
 }
 
-/// Where commands are looked for, the nearest first: of two with one name the nearer counts.
-fn folders(ground: &Ground) -> Vec<(SettingSource, PathBuf)> {
-    let mut folders = Vec::new();
-    if ground.asks(SettingSource::Project) {
-        let top = ground.top();
-        let above = ground.root.ancestors().take_while(|folder| folder.starts_with(top));
-        let mut project: Vec<PathBuf> = std::iter::once(ground.project.as_path())
-            .chain(above)
-            .map(|folder| folder.join(".claude/commands"))
-            .filter(|folder| !ground.is_configuration(folder))
-            .collect();
-        project.dedup();
-        folders.extend(project.into_iter().map(|folder| (SettingSource::Project, folder)));
+/// A place where something is looked for.
+struct Place {
+    owner: Owner,
+    holds: Holds,
+    path: PathBuf,
+}
+
+/// What lies in a place.
+#[derive(Clone, Copy)]
+enum Holds {
+    Commands,
+    Skills,
+}
+
+/// Where commands and skills are looked for, the strongest first: of two with one name the first counts. A skill comes
+/// before a command, the person's skills before the project's, and of commands the nearest.
+fn places(ground: &Ground, plugins: &Plugins) -> Vec<Place> {
+    let user = |holds, name: &str| {
+        let config = ground.config.as_ref().filter(|_| ground.asks(SettingSource::User));
+        config.map(|config| Place { owner: Owner::User, holds, path: config.join(name) })
+    };
+    let project = |holds, name: &str| {
+        let place = |path| Place { owner: Owner::Project, holds, path };
+        ground.project_folders(name).into_iter().map(place).collect::<Vec<_>>()
+    };
+    let mut places: Vec<Place> = user(Holds::Skills, "skills").into_iter().collect();
+    places.extend(project(Holds::Skills, ".claude/skills"));
+    places.extend(project(Holds::Commands, ".claude/commands"));
+    places.extend(user(Holds::Commands, "commands"));
+    for plugin in plugins.all() {
+        let place = |holds| {
+            move |path: &PathBuf| Place {
+                owner: Owner::Plugin(Arc::clone(plugin)),
+                holds,
+                path: path.clone(),
+            }
+        };
+        places.extend(plugin.commands.iter().map(place(Holds::Commands)));
+        places.extend(plugin.skills.iter().map(place(Holds::Skills)));
     }
-    if let (Some(config), true) = (&ground.config, ground.asks(SettingSource::User)) {
-        folders.push((SettingSource::User, config.join("commands")));
-    }
-    folders
+    places
 }
 
 struct Search<'a> {
@@ -57,79 +89,141 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn folder(&mut self, source: SettingSource, folder: &Path, above: &[String]) {
-        let Some(real) = files::real_path(folder) else { return };
-        if above.len() > DEEPEST || !matches!(files::kind(&real), Ok(Kind::Folder)) {
+    /// Commands in a folder, or one in a file.
+    fn commands(&mut self, place: &Place) {
+        match (files::kind(&place.path), stem(&place.path)) {
+            (Ok(Kind::Folder), _) => self.folder(place, &place.path, &[]),
+            (Ok(Kind::File(_)), Some(stem)) => self.file(place, &place.path, &[stem], None),
+            _ => {}
+        }
+    }
+
+    fn folder(&mut self, place: &Place, folder: &Path, above: &[String]) {
+        if above.len() > DEEPEST || !self.opens(place, folder) {
             return;
         }
-        if !self.reaches(source, folder, &real) || !self.visited.insert(real) {
-            return;
-        }
-        let mut names = files::names(folder, MOST_NAMES);
-        names.sort();
-        for name in names {
+        for name in sorted(folder) {
             let path = folder.join(&name);
-            match (name.strip_suffix(".md"), files::kind(&path)) {
-                (None, Ok(Kind::Folder)) => {
-                    let below = [above, &[name]].concat();
-                    self.folder(source, &path, &below);
+            let parts = |last: &str| [above, &[last.to_owned()]].concat();
+            match (stem(&path), files::kind(&path)) {
+                (None, Ok(Kind::Folder)) if !name.ends_with(".md") => {
+                    self.folder(place, &path, &parts(&name));
                 }
-                (Some(stem), Ok(_)) if !stem.is_empty() => self.file(source, &path, above, stem),
+                (Some(stem), Ok(_)) => self.file(place, &path, &parts(&stem), None),
                 _ => {}
             }
         }
     }
 
-    fn file(&mut self, source: SettingSource, path: &Path, above: &[String], stem: &str) {
-        let name = above.iter().map(String::as_str).chain([stem]).collect::<Vec<_>>().join(":");
+    /// Skills in the folders of a folder, or one that the folder itself is.
+    fn skills(&mut self, place: &Place) {
+        if !self.opens(place, &place.path) {
+            return;
+        }
+        if is_skill(&place.path) {
+            return self.skill(place, &place.path);
+        }
+        for name in sorted(&place.path) {
+            let folder = place.path.join(&name);
+            if is_skill(&folder) && self.opens(place, &folder) {
+                self.skill(place, &folder);
+            }
+        }
+    }
+
+    fn skill(&mut self, place: &Place, folder: &Path) {
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+        if let Some(name) = name {
+            self.file(place, &folder.join(SKILL), &[name], Some(folder));
+        }
+    }
+
+    fn file(&mut self, place: &Place, path: &Path, parts: &[String], folder: Option<&Path>) {
+        let plugin = match &place.owner {
+            Owner::Plugin(plugin) => Some(plugin.name.as_str()),
+            Owner::User | Owner::Project => None,
+        };
+        let parts = parts.iter().map(String::as_str);
+        let name = plugin.into_iter().chain(parts).collect::<Vec<_>>().join(":");
         let Some(real) = files::real_path(path) else { return };
-        if self.found.contains_key(&name) || !self.reaches(source, path, &real) {
+        if self.found.contains_key(&name) || !self.reaches(place, path, &real) {
             return;
         }
-        if name.contains(char::is_whitespace) {
-            self.warnings.push(format!(
-                "{} is no command: a name cannot have blanks. Rename the file.",
-                path.display()
-            ));
-            return;
-        }
-        if super::ALL.iter().any(|command| command.name == name) {
-            self.warnings.push(format!(
-                "{} is not used: /{name} is a command of the engine. Rename the file.",
-                path.display()
-            ));
-            return;
-        }
-        if self.found.len() == MOST {
-            self.warnings.push(format!(
-                "There are more than {MOST} command files; {} and others are not used.",
-                path.display()
-            ));
-            return;
+        if let Some(why) = self.refusal(&name) {
+            return self.warnings.push(format!("{} {why}", path.display()));
         }
         match file::read(&real) {
-            Ok(recipe) => self.keep(source, real, name, recipe),
+            Ok(recipe) => self.keep(place, real, name, folder, recipe),
             Err(warning) => self.warnings.push(warning),
         }
     }
 
-    fn keep(&mut self, source: SettingSource, path: PathBuf, name: String, recipe: Recipe) {
+    /// Why there is no command with this name.
+    fn refusal(&self, name: &str) -> Option<String> {
+        if name.contains(char::is_whitespace) {
+            return Some("is no command: a name cannot have blanks. Rename it.".into());
+        }
+        if super::ALL.iter().any(|command| command.name == name) {
+            return Some(format!("is not used: /{name} is a command of the engine. Rename it."));
+        }
+        (self.found.len() == MOST)
+            .then(|| format!("and others are not used: there are more than {MOST} commands and skills."))
+    }
+
+    fn keep(&mut self, place: &Place, path: PathBuf, name: String, folder: Option<&Path>, recipe: Recipe) {
         let description = recipe.description();
+        let callers = recipe.head.callers();
+        if folder.is_some() && callers.has_model() && matches!(description, Description::Guessed(_)) {
+            self.warnings.push(format!(
+                "{}: the model is not told of this skill. Give it a description in its head.",
+                path.display()
+            ));
+        }
+        if let Some(absent) = recipe.head.absent() {
+            self.warnings.push(format!("{}: {absent}.", path.display()));
+        }
         self.warnings.extend(recipe.flaw);
+        let head = recipe.head;
+        let alias = match (folder, name.rsplit_once(':')) {
+            (Some(_), Some((_, bare))) => Some(bare.to_owned()),
+            (Some(_), None) => head.name.map(|name| name.trim().to_owned()),
+            (None, _) => None,
+        };
         let command = CommandFile {
-            scope: self.ground.scope(source, &path),
+            alias: alias
+                .filter(|alias| *alias != name && !alias.is_empty() && !alias.contains(char::is_whitespace)),
+            scope: self.scope(place, &path),
             path,
-            source,
+            folder: folder.map(Into::into),
+            owner: place.owner.clone(),
             description,
-            argument_hint: recipe.head.argument_hint.unwrap_or_default(),
+            argument_hint: head.argument_hint.unwrap_or_default(),
+            callers,
+            grants: !head.allowed_tools.each().is_empty(),
             name: name.clone(),
         };
         self.found.insert(name, command);
     }
 
+    /// Whether a folder can be looked at, and has not been yet.
+    fn opens(&mut self, place: &Place, folder: &Path) -> bool {
+        let Some(real) = files::real_path(folder) else { return false };
+        let is_folder = matches!(files::kind(&real), Ok(Kind::Folder));
+        is_folder && self.reaches(place, folder, &real) && self.visited.insert(real)
+    }
+
+    fn scope(&self, place: &Place, path: &Path) -> Scope {
+        match place.owner {
+            Owner::User => self.ground.scope(SettingSource::User, path),
+            Owner::Project => self.ground.scope(SettingSource::Project, path),
+            // The host asked for it by its path.
+            Owner::Plugin(_) => Scope::Person,
+        }
+    }
+
     /// Whether a file or folder may be looked at, wherever links lead; if not, that is said.
-    fn reaches(&mut self, source: SettingSource, path: &Path, real: &Path) -> bool {
-        let reaches = self.ground.reaches(self.ground.scope(source, path), self.ground.top(), real)
+    fn reaches(&mut self, place: &Place, path: &Path, real: &Path) -> bool {
+        let reaches = self.ground.reaches(self.scope(place, path), self.ground.top(), real)
             || real.starts_with(&self.ground.project);
         if !reaches {
             self.warnings.push(format!(
@@ -140,6 +234,22 @@ impl Search<'_> {
         }
         reaches
     }
+}
+
+/// The name of a command by its file.
+fn stem(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    name.strip_suffix(".md").filter(|stem| !stem.is_empty()).map(str::to_owned)
+}
+
+fn is_skill(folder: &Path) -> bool {
+    !matches!(files::kind(&folder.join(SKILL)), Ok(Kind::Missing) | Err(_))
+}
+
+fn sorted(folder: &Path) -> Vec<String> {
+    let mut names = files::names(folder, MOST_NAMES);
+    names.sort();
+    names
 }
 
 #[cfg(test)]
@@ -177,7 +287,7 @@ mod tests {
     }
 
     fn names(site: &Site) -> (Vec<String>, Vec<String>) {
-        let (found, warnings) = find(&site.ground);
+        let (found, warnings) = find(&site.ground, &Plugins::default());
         let name = |file: &Arc<CommandFile>| {
             format!("{} {}", file.name, file.path.strip_prefix(&site.top).unwrap().display())
         };
@@ -241,5 +351,81 @@ mod tests {
             );
         }
         assert_eq!(warnings.len(), 6, "{warnings:?}");
+    }
+
+    #[test]
+    fn skills_are_folders_and_the_persons_count_first() {
+        let mut site = site(&[
+            ("home/.claude/skills/both/SKILL.md", "---\ndescription: Mine\n---\nmine"),
+            ("code/.claude/skills/both/SKILL.md", "---\ndescription: Its\n---\nits"),
+            ("code/.claude/commands/pdf.md", "a command"),
+            (
+                "code/app/.claude/skills/pdf/SKILL.md",
+                "---\nname: reader\ndescription: Reads\nuser-invocable: false\nallowed-tools: Read\n---\nx",
+            ),
+            ("code/app/.claude/skills/pdf/more/SKILL.md", "no skill of its own"),
+            ("code/app/.claude/skills/bare/SKILL.md", "First line"),
+            ("code/app/.claude/skills/notes.md", "no skill"),
+        ]);
+        let (found, warnings) = find(&site.ground, &Plugins::default());
+        let shown: Vec<String> = found
+            .iter()
+            .map(|file| {
+                let at = file.path.strip_prefix(&site.top).unwrap().display();
+                format!("{} {at} {:?} {:?} {}", file.name, file.alias, file.callers, file.grants)
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "bare code/app/.claude/skills/bare/SKILL.md None All false",
+                "both home/.claude/skills/both/SKILL.md None All false",
+                "pdf code/app/.claude/skills/pdf/SKILL.md Some(\"reader\") Model true",
+            ]
+        );
+        assert!(found.iter().all(|file| file.is_skill()));
+        assert_eq!(found[2].folder, Some(site.top.join("code/app/.claude/skills/pdf")));
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].contains("bare") && warnings[0].contains("description"), "{warnings:?}");
+        site.ground.sources = [].into();
+        assert!(find(&site.ground, &Plugins::default()).0.is_empty());
+    }
+
+    #[test]
+    fn what_a_plugin_brings_goes_by_its_name() {
+        let site = site(&[
+            ("plug/commands/go.md", "Go"),
+            ("plug/commands/sub/deep.md", "Deep"),
+            ("plug/extra/one.md", "One"),
+            (
+                "plug/skills/psk/SKILL.md",
+                "---\ndescription: d\n---\n${CLAUDE_PLUGIN_ROOT} ${CLAUDE_SKILL_DIR}",
+            ),
+            ("plug/lone/SKILL.md", "---\ndescription: d\n---\nx"),
+            (
+                "plug/.claude-plugin/plugin.json",
+                r#"{"name": "my", "commands": "./extra/one.md", "skills": "./lone"}"#,
+            ),
+        ]);
+        let config = whimbrel_wire::options::PluginConfig::local("plug");
+        let plugins = Plugins::load(&[config], &site.top);
+        let nowhere = Ground { sources: [].into(), ..site.ground.clone() };
+        let (found, warnings) = find(&nowhere, &plugins);
+        let names: Vec<(&str, Option<&str>)> =
+            found.iter().map(|file| (file.name.as_str(), file.alias.as_deref())).collect();
+        assert_eq!(
+            names,
+            [
+                ("my:go", None),
+                ("my:lone", Some("lone")),
+                ("my:one", None),
+                ("my:psk", Some("psk")),
+                ("my:sub:deep", None)
+            ]
+        );
+        assert_eq!(warnings, Vec::<String>::new());
+        let root = site.top.join("plug");
+        let filled = found[3].fill_in(&found[3].read().unwrap().body);
+        assert_eq!(filled, format!("{} {}", root.display(), root.join("skills/psk").display()));
     }
 }

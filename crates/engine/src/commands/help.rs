@@ -20,10 +20,11 @@ pub fn text(commands: &Commands) -> String {
 mod tests {
     use super::*;
     use crate::ground::Ground;
+    use crate::plugins::Plugins;
 
     #[test]
     fn every_command_is_on_the_list() {
-        let shown = text(&Commands::find(&Ground::default()).0);
+        let shown = text(&Commands::find(&Ground::default(), &Plugins::default()).0);
         assert!(shown.contains("/compact [what the summary should keep]: Replace"), "{shown}");
         assert!(shown.contains("\n/help: List the commands"), "{shown}");
     }

@@ -1,12 +1,40 @@
-//! What a command file lends to its turn: allow rules and a model. All of it is taken back when the turn is over, however
-//! it ends.
-
-use std::path::Path;
+//! What a command file lends to its turn: rules and a model. All of it is taken back when the turn is over, however it
+//! ends.
 
 use whimbrel_models::Thinking;
 
+use super::CommandFile;
 use crate::knobs::{Knobs, KnobsWriter};
 use crate::permission::Rights;
+use crate::settings::Trust;
+
+/// The rules of a command file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// What it allows.
+    pub allow: Vec<String>,
+    /// What it denies.
+    pub deny: Vec<String>,
+}
+
+impl Terms {
+    /// Puts the rules in force until they are taken back, and gives what is wrong with them. What came with a project
+    /// grants nothing unless the project is trusted; what it denies is denied.
+    pub fn lend(self, rights: &Rights, file: &CommandFile, trust: Trust) -> Vec<String> {
+        let Self { mut allow, deny } = self;
+        let mut problems = Vec::new();
+        if !allow.is_empty() && !file.may_grant(trust) {
+            let rules = std::mem::take(&mut allow).join(", ");
+            problems.push(format!(
+                "its allowed-tools do not count, because the project is not trusted: {rules}."
+            ));
+        }
+        if !(allow.is_empty() && deny.is_empty()) {
+            problems.extend(rights.lend(&file.path, allow, deny));
+        }
+        problems.iter().map(|problem| format!("{}: {problem}", file.path.display())).collect()
+    }
+}
 
 /// Something lent. Dropped, it is taken back.
 #[must_use]
@@ -21,10 +49,10 @@ impl Loan {
         Self { rights: None, knobs: None }
     }
 
-    /// Lends allow rules of a file. Gives what is wrong with them.
-    pub fn rules(&mut self, rights: &Rights, file: &Path, rules: Vec<String>) -> Vec<String> {
+    /// Lends the rules of a file. Gives what is wrong with them.
+    pub fn rules(&mut self, rights: &Rights, file: &CommandFile, terms: Terms, trust: Trust) -> Vec<String> {
         self.rights = Some(rights.clone());
-        rights.lend(file, rules)
+        terms.lend(rights, file, trust)
     }
 
     /// Lends a model.

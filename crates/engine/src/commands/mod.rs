@@ -1,8 +1,9 @@
 //! Slash commands: prompts that begin with `/` and a known name. What no command answers to is an ordinary prompt.
 //!
-//! The engine's own commands are one leaf each, and one line in [`ALL`]. Others are files of the person and the project:
-//! [`file`](mod@file) (what one says), `find` (where they are), [`template`] (filling in arguments), [`expand`] (making a prompt of one),
-//! [`loan`] (what a file grants to its turn). Prompts of MCP servers are commands too: [`server_prompt`].
+//! The engine's own commands are one leaf each, and one line in [`ALL`]. Others are files of the person, the project and
+//! plugins, skills among them: [`file`](mod@file) (what one says), `find` (where they are), [`template`] (filling in
+//! arguments), [`expand`] (making a prompt of one), [`loan`] (what a file grants to its turn). How the model comes to call
+//! them itself is told in [`skills`](crate::skills). Prompts of MCP servers are commands too: [`server_prompt`].
 
 pub mod clear;
 pub mod compact;
@@ -22,15 +23,15 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::SlashCommand;
 use whimbrel_wire::message::User;
-use whimbrel_wire::options::SettingSource;
 
 use crate::agent::Agent;
 use crate::ground::Ground;
 use crate::mcp::Supply;
 use crate::opening::Notices;
+use crate::plugins::Plugins;
 use crate::turn::Ending;
 use crate::verdict::End;
-pub use file::CommandFile;
+pub use file::{Callers, CommandFile, Description, Owner};
 
 /// A command of the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +77,7 @@ pub struct Commands {
 }
 
 /// A command that a prompt calls.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Called {
     /// The command.
     pub order: Order,
@@ -85,7 +86,7 @@ pub struct Called {
 }
 
 /// A command of whatever kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Order {
     /// The engine's own.
     Own(Command),
@@ -97,8 +98,8 @@ pub enum Order {
 
 impl Commands {
     /// The engine's own commands and those in files, and what the host should know about the files. Touches the disk.
-    pub fn find(ground: &Ground) -> (Self, Vec<String>) {
-        let (files, warnings) = find::find(ground);
+    pub fn find(ground: &Ground, plugins: &Plugins) -> (Self, Vec<String>) {
+        let (files, warnings) = find::find(ground, plugins);
         (Self { own: ALL, files, supply: None }, warnings)
     }
 
@@ -125,9 +126,22 @@ impl Commands {
         let text = text.trim().strip_prefix('/')?;
         let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let own = self.own.iter().find(|command| command.name == name).map(|command| Order::Own(*command));
-        let in_file = || self.files.iter().find(|file| file.name == name).cloned().map(Order::File);
+        let file = || {
+            let mut named = self.for_people().filter(|file| file.name == name);
+            named.next().or_else(|| self.for_people().find(|file| file.answers_to(name)))
+        };
+        let in_file = || file().cloned().map(Order::File);
         let of_server = || self.supply.as_ref()?.may_mean(name).then(|| Order::Prompt(name.to_owned()));
         Some(Called { order: own.or_else(in_file).or_else(of_server)?, rest: rest.trim().to_owned() })
+    }
+
+    /// The commands in files, skills included.
+    pub fn files(&self) -> &[Arc<CommandFile>] {
+        &self.files
+    }
+
+    fn for_people(&self) -> impl Iterator<Item = &Arc<CommandFile>> {
+        self.files.iter().filter(|file| file.callers.has_person())
     }
 
     /// The names, without the slash.
@@ -145,23 +159,25 @@ impl Commands {
             ..SlashCommand::default()
         });
         let prompts = self.supply.as_ref().map(Supply::prompts).unwrap_or_default();
-        let files = self.files.iter().map(|file| described(file));
+        let files = self.for_people().map(|file| described(file));
         own.chain(files).chain(prompts.into_iter().map(server_prompt::described)).collect()
     }
 }
 
-fn described(file: &CommandFile) -> SlashCommand {
-    let whose = match file.source {
-        SettingSource::User => "user",
-        SettingSource::Project => "project",
-        SettingSource::Local => "local",
+/// A command in a file as hosts are told of it.
+pub fn described(file: &CommandFile) -> SlashCommand {
+    let text = file.description.text();
+    let description = match &file.owner {
+        Owner::User => format!("{text} (user)"),
+        Owner::Project => format!("{text} (project)"),
+        Owner::Plugin(plugin) => format!("({}) {text}", plugin.name),
     };
     SlashCommand {
         name: file.name.clone(),
-        description: format!("{} ({whose})", file.description),
+        description,
         argument_hint: file.argument_hint.clone(),
+        aliases: file.alias.clone().map(|alias| vec![alias]),
         builtin: Some(false),
-        ..SlashCommand::default()
     }
 }
 
@@ -216,13 +232,19 @@ mod tests {
     fn commands() -> Commands {
         let file = CommandFile {
             name: "front:end".into(),
+            alias: None,
             path: "/w/.claude/commands/front/end.md".into(),
-            source: SettingSource::Project,
+            folder: None,
+            owner: Owner::Project,
             scope: Scope::Project,
-            description: "Ends it".into(),
+            description: Description::Given("Ends it".into()),
             argument_hint: "[how]".into(),
+            callers: Callers::All,
+            grants: false,
         };
-        Commands { own: ALL, files: vec![Arc::new(file)], supply: None }
+        let skill = CommandFile { name: "p:pdf".into(), alias: Some("pdf".into()), ..file.clone() };
+        let hidden = CommandFile { name: "hidden".into(), callers: Callers::Model, ..file.clone() };
+        Commands { own: ALL, files: [file, skill, hidden].map(Arc::new).into(), supply: None }
     }
 
     #[test]
@@ -244,6 +266,9 @@ mod tests {
             ("/compactor", None),
             ("/ compact", None),
             ("/front", None),
+            ("/pdf x", Some("p:pdf|x")),
+            ("/p:pdf x", Some("p:pdf|x")),
+            ("/hidden", None),
         ];
         for (prompt, expected) in rows {
             assert_eq!(called(prompt).as_deref(), expected, "{prompt}");
@@ -256,11 +281,12 @@ mod tests {
     #[test]
     fn hosts_are_told_whose_a_command_is() {
         let listed = commands().listed();
-        let file = listed.last().unwrap();
+        let [.., file, skill] = listed.as_slice() else { panic!("{listed:?}") };
+        assert_eq!(skill.aliases, Some(vec!["pdf".to_owned()]));
         assert_eq!(
             (file.name.as_str(), file.description.as_str(), file.argument_hint.as_str(), file.builtin),
             ("front:end", "Ends it (project)", "[how]", Some(false))
         );
-        assert_eq!(commands().names().len(), ALL.len() + 1);
+        assert_eq!(commands().names().len(), ALL.len() + 2);
     }
 }

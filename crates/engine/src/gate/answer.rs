@@ -140,7 +140,8 @@ impl Gate {
         let name = asked.listed.tool().name();
         let mut changes = self.rights.changes();
         loop {
-            let judged = self.rights.judge(name, asked.listed.facts(), asked.input, asked.hook.clone());
+            let judged =
+                self.rights.judge(name, &asked.listed.facts_of(asked.input), asked.input, asked.hook.clone());
             if !matches!(judged.decision, Decision::Ask(_)) {
                 return judged;
             }

@@ -1,5 +1,6 @@
 //! A command as a hook: it is told what happened, and its exit code and output say what it thinks of it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +41,8 @@ pub(super) struct Job<'a> {
     pub(super) command: &'a str,
     /// How long it may take.
     pub(super) limit: Duration,
+    /// Variables of its own.
+    pub(super) environment: &'a BTreeMap<String, String>,
 }
 
 /// A command at work. Dropped half way, it ends, and the host hears that too.
@@ -104,6 +107,7 @@ impl Job<'_> {
         if let Some(effort) = &self.occasion.input.base.effort {
             environment.insert("CLAUDE_EFFORT".into(), effort.level.clone());
         }
+        environment.extend(self.environment.clone());
         // Not where the shell stands: a path in a hook means the same file all along.
         let cwd = workspace.root().to_path_buf();
         let order = Order { command: self.command.to_owned(), cwd, environment };

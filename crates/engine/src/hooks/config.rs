@@ -1,5 +1,6 @@
 //! Which hooks a session has: those of the host, by `initialize`, and commands, by settings.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -37,6 +38,8 @@ pub struct CommandHook {
     pub condition: Option<String>,
     /// Whether it runs only once in a session.
     pub once: bool,
+    /// Variables that it has besides those of the session.
+    pub environment: BTreeMap<String, String>,
 }
 
 /// The hooks of a session.
@@ -69,6 +72,8 @@ pub(super) struct Handler {
     pub(super) limit: Duration,
     /// What its failure means.
     pub(super) failure: Failure,
+    /// Variables of its own.
+    pub(super) environment: Arc<BTreeMap<String, String>>,
 }
 
 /// What a hook does.
@@ -154,13 +159,15 @@ impl HookSet {
         origin: &str,
     ) -> Result<(), HookError> {
         let Some((event, matcher)) = self.entry(event, matcher, origin)? else { return Ok(()) };
-        for CommandHook { command, timeout, background, on_failure, condition, once } in hooks {
+        for hook in hooks {
+            let CommandHook { command, timeout, background, on_failure, condition, once, environment } = hook;
             let condition = self.condition(event, condition.as_deref(), origin)?;
             let spent = once.then(Arc::default);
             let command = command.into();
             let action = if background { Action::Background(command) } else { Action::Command(command) };
             let limit = seconds(event, timeout).unwrap_or_else(|| catalog::row(event).usual_limit);
-            let handler = Handler { action, limit, failure: Failure::from(on_failure.as_ref()) };
+            let (failure, environment) = (Failure::from(on_failure.as_ref()), Arc::new(environment));
+            let handler = Handler { action, limit, failure, environment };
             self.push(Hook { event, matcher: matcher.clone(), condition, spent, handler });
         }
         Ok(())
@@ -202,7 +209,7 @@ impl HookSet {
             {
                 continue;
             }
-            match chosen.iter_mut().find(|handler| handler.action.is_same(&hook.handler.action)) {
+            match chosen.iter_mut().find(|handler| handler.is_same(&hook.handler)) {
                 Some(twin) => twin.join(&hook.handler),
                 None => chosen.push(hook.handler.clone()),
             }
@@ -226,6 +233,7 @@ impl HookSet {
                 action: Action::Callback(id.as_str().into()),
                 limit: seconds(event, group.timeout).unwrap_or(CALLBACK_LIMIT),
                 failure: Failure::from(group.on_failure.as_ref()),
+                environment: Arc::default(),
             };
             let (condition, spent) = (None, None);
             self.push(Hook { event, matcher: matcher.clone(), condition, spent, handler });
@@ -289,6 +297,10 @@ impl Handler {
             _ => false,
         };
         !(for_commands_only && matches!(self.action, Action::Callback(_)))
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.action.is_same(&other.action) && self.environment == other.environment
     }
 
     /// Takes in a hook that does the same: the stricter terms and the longer time count.

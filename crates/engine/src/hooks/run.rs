@@ -108,6 +108,7 @@ impl Staff {
             input: input.clone(),
             command,
             limit: handler.limit,
+            environment: &handler.environment,
         };
         let mut said = match &handler.action {
             Action::Callback(id) => {

@@ -9,14 +9,13 @@ use super::{Session, Work};
 use crate::agent::Agent;
 use crate::commands::expand::Expansion;
 use crate::commands::file::Recipe;
-use crate::commands::loan::Loan;
+use crate::commands::loan::{Loan, Terms};
 use crate::commands::{
     Action, Called, CommandFile, Job, Order, clear, compact, context, cost, help, model, server_prompt,
 };
 use crate::context::memory::Memory;
 use crate::context::usage::{self, Facts};
 use crate::opening::{Echo, Notices};
-use crate::settings::{Scope, Trust};
 use crate::{ids, rewind};
 
 impl Session {
@@ -73,10 +72,8 @@ impl Session {
         };
         let mut loan = Loan::nothing();
         let mut warnings: Vec<String> = flaw.into_iter().collect();
-        let rules = head.allowed_tools.each();
-        if !rules.is_empty() {
-            warnings.extend(self.lend(&mut loan, &file, rules));
-        }
+        let rules = Terms { allow: head.allowed_tools.each(), deny: head.disallowed_tools.each() };
+        warnings.extend(loan.rules(&self.setup.rights, &file, rules, self.setup.ground.trust));
         if let Some(name) = head.model.filter(|name| !matches!(name.trim(), "" | "inherit" | "default")) {
             let model = self.setup.model(&self.engine, Some(name.trim()));
             match self.engine.providers().resolve(&model) {
@@ -99,19 +96,6 @@ impl Session {
         let supply = self.setup.supply.clone();
         let errand = server_prompt::Errand { name, arguments, prompt, supply };
         self.run_command(agent, Job::Prompt(Box::new(errand)), notices);
-    }
-
-    /// Lends a file's allow rules to its turn. What came with a project grants nothing unless the project is trusted.
-    fn lend(&self, loan: &mut Loan, file: &CommandFile, rules: Vec<String>) -> Vec<String> {
-        if file.scope == Scope::Project && self.setup.ground.trust != Trust::Full {
-            return vec![format!(
-                "{}: its allowed-tools do not count, because the project is not trusted: {}.",
-                file.path.display(),
-                rules.join(", ")
-            )];
-        }
-        let problems = loan.rules(&self.setup.rights, &file.path, rules);
-        problems.into_iter().map(|problem| format!("{}: {problem}", file.path.display())).collect()
     }
 
     /// What fills the context, as far as it is known now.

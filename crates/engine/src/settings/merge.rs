@@ -109,6 +109,12 @@ fn managed_switch(layers: &[Layer], key: &str) -> bool {
     layers.iter().any(|layer| is_managed(layer) && is_on(layer, key))
 }
 
+/// Whether hooks run that stand in no settings: those of plugins. A project cannot switch them off.
+pub fn other_hooks_run(layers: &[Layer]) -> bool {
+    let off = |layer: &Layer| layer.origin.scope == Scope::Person && is_on(layer, "disableAllHooks");
+    !layers.iter().any(off) && !managed_switch(layers, "allowManagedHooksOnly")
+}
+
 /// Applies what an administrator says about the other layers, and who may switch off hooks.
 fn govern(layers: &[Layer]) -> Vec<Layer> {
     let rules_only = managed_switch(layers, "allowManagedPermissionRulesOnly");

@@ -11,8 +11,6 @@ pub fn in_options(options: &Options) -> Option<String> {
     let rows = [
         (options.sandbox.as_ref().is_some_and(is_enabled), SANDBOX),
         (options.agent.is_some() || !options.agents.is_empty(), "agent definitions (--agent, --agents)"),
-        (!options.plugins.is_empty(), "plugins (--plugin-dir)"),
-        (options.skills.as_ref().is_some_and(|skills| !skills.is_empty()), "skills"),
         (!options.tool_aliases.is_empty(), "aliases for tools"),
     ];
     rows.iter().find(|(asked, _)| *asked).map(|(_, what)| sentence(what))
@@ -20,11 +18,7 @@ pub fn in_options(options: &Options) -> Option<String> {
 
 /// The first part of an `initialize` that cannot be honoured, in words.
 pub fn in_initialize(initialize: &Initialize) -> Option<String> {
-    let rows = [
-        (initialize.skills.as_ref().is_some_and(|skills| !skills.is_empty()), "skills"),
-        (initialize.agents.as_ref().is_some_and(|agents| !agents.is_empty()), "agent definitions"),
-        (initialize.plugins.as_ref().is_some_and(|plugins| !plugins.is_empty()), "plugins"),
-    ];
+    let rows = [(initialize.agents.as_ref().is_some_and(|agents| !agents.is_empty()), "agent definitions")];
     rows.iter().find(|(asked, _)| *asked).map(|(_, what)| sentence(what))
 }
 
@@ -46,7 +40,6 @@ pub fn unheeded(settings: &Settings) -> Vec<String> {
         (is_enabled(&known.sandbox), "sandbox: commands run without one"),
         (known.api_key_helper.is_some(), "apiKeyHelper: the key is read from the environment only"),
         (known.agent.is_some(), "agent"),
-        (known.output_style.as_deref().is_some_and(|style| style != "default"), "outputStyle"),
     ];
     rows.iter()
         .filter(|(asked, _)| *asked)

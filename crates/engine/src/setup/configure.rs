@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 use whimbrel_wire::options::{Options, SettingSource};
 
 use super::{SetupError, absent};
-use crate::commands::Commands;
 use crate::ground::Ground;
 use crate::hooks::{self, HookSet};
 use crate::settings::hooks::{CommandHook, Handler};
@@ -86,14 +85,6 @@ pub(super) fn ground(options: &Options, settings: &Settings, config: Option<Path
     Ground { sources, trust: settings.trust(), config, root: root.into(), project }
 }
 
-/// The slash commands, and what is wrong with their files.
-pub(super) fn commands(options: &Options, ground: &Ground) -> (Commands, Vec<String>) {
-    match options.extra_args.contains_key("disable-slash-commands") {
-        true => (Commands::none(), Vec::new()),
-        false => Commands::find(ground),
-    }
-}
-
 /// The hooks that the settings bring, and what cannot be had of them.
 pub(super) fn hooks(effective: &Effective) -> Result<(HookSet, Vec<String>), SetupError> {
     let mut set = HookSet::default();
@@ -120,7 +111,7 @@ fn origin(hook: &Hook) -> String {
 }
 
 /// The command of a hook, or why there is none in this version.
-fn command(handler: &Handler) -> Result<hooks::CommandHook, String> {
+pub(super) fn command(handler: &Handler) -> Result<hooks::CommandHook, String> {
     let hook = match handler {
         Handler::Command(hook) => hook,
         Handler::Other { kind, .. } => return Err(format!("hooks of the type \"{kind}\" are not there yet")),
@@ -139,6 +130,7 @@ fn command(handler: &Handler) -> Result<hooks::CommandHook, String> {
         on_failure: hook.on_failure.clone(),
         condition: hook.condition.clone(),
         once: hook.once,
+        ..hooks::CommandHook::default()
     })
 }
 

@@ -49,7 +49,7 @@ pub(super) fn rights(
     let real = |folder: &String| paths::real(&workspace.resolve(folder));
     let grants = Grants {
         mode,
-        allow: options.allowed_tools.clone(),
+        allow: options.allowed_rules(),
         deny: options.disallowed_tools.clone(),
         directories: options.additional_directories.iter().map(real).collect(),
     };

@@ -1,11 +1,13 @@
 //! From what was asked to what it means: options and environment are resolved once, before the first turn.
 //!
-//! Rooms: [`resolve`] (options to [`Setup`]), `configure` (settings), `grants` (rights), [`model`],
-//! `history` (copies of files), [`absent`] (what this version does not have yet, and says so), `servers` (MCP servers), `home` (where
+//! Rooms: [`resolve`] (options to [`Setup`]), `configure` (settings), [`extensions`] (plugins, commands, skills, output
+//! styles), `grants` (rights), [`model`], `history` (copies of files), [`absent`] (what this version does not have yet,
+//! and says so), `servers` (MCP servers), `home` (where
 //! things are kept), [`resume`] (which session it is, and whether it goes on from an older one).
 
 pub mod absent;
 mod configure;
+pub mod extensions;
 mod grants;
 mod history;
 mod home;
@@ -15,4 +17,5 @@ pub mod resume;
 mod servers;
 
 pub use crate::settings::config_folder;
+pub use extensions::Extensions;
 pub use resolve::{Setup, SetupError, Start};

@@ -22,6 +22,7 @@ use crate::permission::{Rights, paths};
 use crate::session::lock::Busy;
 use crate::session::{Keeping, Past, Place};
 use crate::settings::{self, Known, Settings};
+use crate::setup::extensions::{self, Extensions};
 use crate::setup::resume::{self, Origin};
 use crate::setup::{absent, configure, grants, history, home, model, servers};
 use crate::shape::{self, Shape};
@@ -117,6 +118,8 @@ pub struct Setup {
     pub ground: Arc<Ground>,
     /// The slash commands.
     pub commands: Commands,
+    /// What people and plugins have added.
+    pub extensions: Extensions,
     /// The system prompt that was asked for.
     pub system_prompt: Option<SystemPrompt>,
     /// What is added to it.
@@ -182,14 +185,15 @@ impl Setup {
         let mut warnings: Vec<String> = lost.into_iter().chain(warning).chain(not_copied).collect();
         warnings.extend(settings.warnings().iter().cloned());
         warnings.extend(absent::unheeded(&settings));
-        let (hooks, about_hooks) = configure::hooks(settings.effective())?;
+        let (mut hooks, about_hooks) = configure::hooks(settings.effective())?;
         warnings.extend(about_hooks);
         let known = settings.effective().known.clone();
         let ground = Arc::new(configure::ground(options, &settings, config, workspace.root()));
         let servers = servers::servers(options, env, &settings, &ground);
         warnings.extend(servers.problems.iter().cloned());
-        let (commands, about_commands) = configure::commands(options, &ground);
-        warnings.extend(about_commands);
+        let found = extensions::find(options, &settings, &ground, workspace.root());
+        warnings.extend(found.warnings);
+        hooks.append(found.hooks);
         let before = resume::mode(past.as_ref());
         let granted = grants::rights(options, env, settings, &workspace, before, &mut warnings)?;
         warnings.extend(granted.warnings);
@@ -225,8 +229,9 @@ impl Setup {
             hooks,
             announce: if options.include_hook_events { Announce::All } else { Announce::Beginning },
             ground,
-            commands: commands.with_servers(supply.clone()),
+            commands: found.commands.with_servers(supply.clone()),
             supply,
+            extensions: found.extensions,
             system_prompt: system_prompt(options)?,
             append_system_prompt: appended(options),
             limits: limits(engine, options, env, &known)?,
@@ -245,6 +250,7 @@ impl Setup {
             small_model,
             shape: None,
         };
+        setup.offer_skills();
         if let Some(OutputFormat::JsonSchema { schema }) = &options.output_format {
             setup.ask_for_shape(schema).map_err(SetupError::Invalid)?;
         }

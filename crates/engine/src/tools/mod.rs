@@ -64,6 +64,9 @@ pub const ENTER_PLAN_MODE: &str = "EnterPlanMode";
 /// The name of the tool that asks for the approval of a plan.
 pub const EXIT_PLAN_MODE: &str = "ExitPlanMode";
 
+/// The name of the tool that loads skills.
+pub const SKILL: &str = "Skill";
+
 /// One tool.
 pub trait Tool: Send + Sync + 'static {
     /// What the model fills in. The doc comments of its fields are what the model reads about them.
@@ -83,6 +86,11 @@ pub trait Tool: Send + Sync + 'static {
 
     /// What a call with this input touches: decides what may run beside it and whether a permission is needed.
     fn touches(input: &Self::Input) -> Touches;
+
+    /// Whether a call with this input puts rules in force that allow something.
+    fn brings_grants(&self, _input: &Self::Input) -> bool {
+        false
+    }
 
     /// Does the work. Dropping the future must leave nothing running.
     fn run(&self, input: Self::Input, call: Call) -> impl Future<Output = Output> + Send;
@@ -198,6 +206,10 @@ pub trait AnyTool: Send + Sync {
     fn provenance(&self) -> Option<McpServerProvenance> {
         None
     }
+    /// Whether a call with this input puts rules in force that allow something.
+    fn brings_grants(&self, _input: &Value) -> bool {
+        false
+    }
     /// Whether only a person can answer it.
     fn needs_person(&self) -> bool {
         false
@@ -227,6 +239,10 @@ impl<T: Tool> AnyTool for T {
 
     fn touches(&self, input: &Value) -> Result<Touches, Trouble> {
         read_input::<T>(input).map(|input| T::touches(&input))
+    }
+
+    fn brings_grants(&self, input: &Value) -> bool {
+        read_input::<T>(input).is_ok_and(|input| Tool::brings_grants(self, &input))
     }
 
     fn run<'a>(&'a self, input: Value, call: Call) -> Pin<Box<dyn Future<Output = Output> + Send + 'a>> {

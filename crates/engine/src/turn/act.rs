@@ -7,6 +7,7 @@ use super::Ending;
 use super::hooked::{self, brief};
 use crate::agent::Agent;
 use crate::gate::{Halt, Refuser};
+use crate::skills::desk;
 use crate::workshop::{Made, Workshop};
 
 /// Makes the calls that are left; says whether one of them ends the turn.
@@ -32,6 +33,7 @@ pub(super) async fn act(
         }
     }
     brief(agent, &settled.notes);
+    desk::lay_open(agent, cancel).await;
     if settled.halt.is_none() && !cancel.is_cancelled() {
         settled.halt = hooked::after_batch(agent, workshop.batch(), cancel).await;
     }

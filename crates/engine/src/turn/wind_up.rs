@@ -7,6 +7,7 @@ use super::act::{Settled, settle};
 use super::hooked::{self, brief};
 use super::{Ending, INTERRUPTED};
 use crate::agent::Agent;
+use crate::skills::desk;
 use crate::verdict::End;
 use crate::workshop::Workshop;
 
@@ -28,6 +29,8 @@ pub(super) async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut 
         settle(agent, made, ending, &mut settled).await;
     }
     brief(agent, &settled.notes);
+    let cancel = agent.bench.call.cancel.clone();
+    desk::lay_open(agent, &cancel).await;
     match ending.end {
         End::AbortedStreaming => agent.conversation.note(INTERRUPTED).await,
         End::AbortedTools => agent.conversation.note("[Request interrupted by user for tool use]").await,

@@ -182,7 +182,7 @@ fn a_wrong_input_is_refused_not_asked_about() {
 
 #[test]
 fn rules_about_fields_agents_skills_and_hosts() {
-    let rows: [(&str, &str, &str, Value, char); 16] = [
+    let rows: [(&str, &str, &str, Value, char); 21] = [
         ("deny", "Agent(model:opus)", "Agent", json!({"model": "opus"}), 'D'),
         ("deny", "Agent(model:opus)", "Agent", json!({"model": "haiku"}), 'A'),
         ("ask", "Agent(isolation:*)", "Agent", json!({"isolation": "worktree"}), '?'),
@@ -193,6 +193,11 @@ fn rules_about_fields_agents_skills_and_hosts() {
         ("deny", "Skill(a:*)", "Skill", json!({"skill": "a"}), 'D'),
         ("deny", "Skill(a *)", "Skill", json!({"skill": "ab"}), 'A'),
         ("deny", "Skill(p:a)", "Skill", json!({"skill": "p:a"}), 'D'),
+        ("deny", "Skill(a)", "Skill", json!({"skill": " /a now"}), 'D'),
+        ("deny", "Skill(a)", "Skill", json!({"command": "/a now"}), 'D'),
+        ("deny", "SlashCommand(/a:*)", "Skill", json!({"skill": "a"}), 'D'),
+        ("deny", "SlashCommand(/a)", "Skill", json!({"skill": "ab"}), 'A'),
+        ("deny", "SlashCommand", "Skill", json!({"skill": "a"}), 'D'),
         ("allow", "WebFetch(domain:*.x.invalid)", "WebFetch", json!({"url": "https://a.x.invalid/"}), 'A'),
         ("allow", "WebFetch(domain: x.invalid)", "WebFetch", json!({"url": "https://x.invalid/"}), '?'),
         ("deny", "WebFetch(domain: x.invalid)", "WebFetch", json!({"url": "https://x.invalid/"}), 'D'),

@@ -105,6 +105,7 @@ fn for_all_but_fields(
 
 /// The skill that a specifier names; what follows it is not looked at.
 fn skill_name(content: &str) -> &str {
+    let content = content.trim().trim_start_matches('/');
     content.strip_suffix(" *").or_else(|| content.strip_suffix(":*")).unwrap_or(content).trim()
 }
 

@@ -103,7 +103,7 @@ impl Options {
     }
 
     /// The rules of calls that need no question, those that the skills need included.
-    fn allowed_rules(&self) -> Vec<String> {
+    pub fn allowed_rules(&self) -> Vec<String> {
         let skills = self.skills.iter().flatten().map(|name| match name.as_str() {
             "*" => "Skill".into(),
             name => format!("Skill({name})"),

@@ -1,6 +1,7 @@
 //! Which hooks there are, and what is to be done on an occasion.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -56,6 +57,7 @@ fn the_hosts_hooks_are_read_from_initialize() {
         action: Action::Callback(id.into()),
         limit: Duration::from_secs_f64(limit),
         failure,
+        environment: Arc::default(),
     };
     let all = [
         handler("hook_0", 2.5, Failure::Blocks),
@@ -105,11 +107,13 @@ fn the_same_command_runs_once_on_the_stricter_terms() {
         action: Action::Command("check".into()),
         limit: Duration::from_secs(900),
         failure: Failure::Blocks,
+        environment: Arc::default(),
     };
     let other = Handler {
         action: Action::Command("other".into()),
         limit: Duration::from_secs(600),
         failure: Failure::Told,
+        environment: Arc::default(),
     };
     assert_eq!(handlers(&set, &tool("Bash")), [check, other]);
 }
@@ -154,6 +158,7 @@ fn a_command_is_named_by_its_first_words() {
         action: Action::Command(text.into()),
         limit: Duration::ZERO,
         failure: Failure::Told,
+        environment: Arc::default(),
     };
     assert_eq!(&*handler("  check.sh\nmore").name(), "check.sh");
     assert_eq!(&*handler(&"ü".repeat(100)).name(), format!("{}...", "ü".repeat(80)));

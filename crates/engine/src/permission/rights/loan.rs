@@ -1,4 +1,4 @@
-//! Allow rules for one turn.
+//! Rules for one turn.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -11,20 +11,24 @@ use whimbrel_wire::permission::PermissionBehavior;
 use super::Rights;
 
 impl Rights {
-    /// Lends allow rules that stand in a file, until [`Rights::take_back`]. Gives what is wrong with them.
-    pub fn lend(&self, file: &Path, rules: Vec<String>) -> Vec<String> {
+    /// Puts rules that stand in a file in force, until [`Rights::take_back`]. Gives what is wrong with them.
+    pub fn lend(&self, file: &Path, allow: Vec<String>, deny: Vec<String>) -> Vec<String> {
         let mut layer = Layer::new(Source::Skill, self.workspace.root());
         layer.file = Some(file.to_owned());
-        layer.allow = rules;
+        (layer.allow, layer.deny) = (allow, deny);
         let Ok(loaded) =
             self.revise(|standing| Ok::<_, Infallible>(standing.rules.add_layer(&layer, &RealFs)));
-        loaded.warnings.iter().map(ToString::to_string).collect()
+        let warnings = loaded.warnings.iter().map(ToString::to_string);
+        warnings.chain(loaded.errors.iter().map(ToString::to_string)).collect()
     }
 
     /// Takes back all rules that were lent.
     pub fn take_back(&self) {
         self.standing.send_modify(|standing| {
-            Arc::make_mut(standing).rules.remove_rules(Source::Skill, PermissionBehavior::Allow, |_| true);
+            let rules = &mut Arc::make_mut(standing).rules;
+            for behavior in [PermissionBehavior::Allow, PermissionBehavior::Deny] {
+                rules.remove_rules(Source::Skill, behavior, |_| true);
+            }
         });
     }
 }
@@ -55,10 +59,12 @@ mod tests {
             )
         };
         assert!(!allowed("touch a"));
-        let problems = rights.lend(Path::new("/w/x.md"), vec!["Bash(touch *)".into(), "Ba*".into()]);
+        assert!(allowed("ls"));
+        let allow = vec!["Bash(touch *)".into(), "Ba*".into()];
+        let problems = rights.lend(Path::new("/w/x.md"), allow, vec!["Bash(ls *)".into()]);
         assert_eq!(problems.len(), 1, "{problems:?}");
-        assert!(allowed("touch a") && !allowed("touch b") && !allowed("rm a"));
+        assert!(allowed("touch a") && !allowed("touch b") && !allowed("rm a") && !allowed("ls"));
         rights.take_back();
-        assert!(!allowed("touch a"));
+        assert!(!allowed("touch a") && allowed("ls"));
     }
 }

@@ -195,3 +195,18 @@ fn anybody_may_switch_off_the_mode_that_asks_nobody() {
 fn no_layers_are_no_settings() {
     assert_eq!(merge(&[]), Effective::default());
 }
+
+#[test]
+fn hooks_of_plugins_are_switched_off_by_people_and_not_by_a_project() {
+    let off = json!({"disableAllHooks": true});
+    let rows = [
+        (vec![], true),
+        (vec![layer(Source::User, &off)], false),
+        (vec![layer(Source::Project, &off)], true),
+        (vec![layer(Source::Managed, &json!({"allowManagedHooksOnly": true}))], false),
+        (vec![layer(Source::User, &json!({"allowManagedHooksOnly": true}))], true),
+    ];
+    for (row, (layers, expected)) in rows.into_iter().enumerate() {
+        assert_eq!(other_hooks_run(&layers), expected, "row {row}");
+    }
+}

@@ -1,0 +1,83 @@
+//! Requests about what people and plugins add to a session.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use whimbrel_wire::control::{
+    ControlResponse, Initialize, InitializeReply, ReloadOutputStylesReply, ReloadPlugins, ReloadPluginsReply,
+    ReloadSkillsReply,
+};
+
+use super::kind;
+use crate::output_styles;
+use crate::serve::Session;
+
+/// Takes up what `initialize` brings before a session begins.
+pub(super) fn begin(session: &mut Session, initialize: &Initialize) {
+    if let Some(plugins) = initialize.plugins.as_ref().filter(|plugins| !plugins.is_empty()) {
+        session.load_plugins(plugins);
+    }
+    if initialize.skills.is_some() {
+        session.setup.extensions.skills.limit(initialize.skills.clone());
+        session.setup.offer_skills();
+    }
+}
+
+/// The answer to `initialize` with what was added.
+pub(super) fn describe(
+    session: &Session,
+    initialize: &Initialize,
+    reply: InitializeReply,
+) -> InitializeReply {
+    let extensions = &session.setup.extensions;
+    let asked = initialize.plugins.as_ref().filter(|plugins| !plugins.is_empty());
+    let styles = output_styles::of_person(&session.setup.ground);
+    InitializeReply {
+        output_style: extensions.style_name().into(),
+        available_output_styles: extensions.styles.names(),
+        plugins_applied: asked.map(|plugins| extensions.have_plugins(plugins).into()),
+        user_output_styles_dir: styles.map(|folder| folder.display().to_string()),
+        ..reply
+    }
+}
+
+/// Loads plugins anew, and some more perhaps.
+pub(super) async fn plugins(session: &mut Session, id: String, asked: ReloadPlugins) -> ControlResponse {
+    if asked.refuse_if_busy == Some(true) && !session.is_idle() {
+        let text = "Plugins were not loaded anew: the session is busy. Ask again when it is idle.";
+        return ControlResponse::error_with_code(id, text, "reload_plugins_busy");
+    }
+    let more = asked.add_plugins.unwrap_or_default();
+    if let Some(config) = more.iter().find(|config| !Path::new(&config.path).is_absolute()) {
+        let text = format!("add_plugins: {} is not an absolute path.", config.path);
+        return ControlResponse::error(id, text);
+    }
+    session.reload(&more).await;
+    let plugins = &session.setup.extensions.plugins;
+    let listed = plugins.listed().into_iter().filter_map(|plugin| serde_json::to_value(plugin).ok());
+    let reply = ReloadPluginsReply {
+        commands: session.setup.commands.listed(),
+        agents: session.setup.agents.iter().map(kind).collect(),
+        plugins: listed.collect(),
+        error_count: plugins.errors().len() as u64,
+        // The tools of the session do not depend on it.
+        held: asked.hold_on_cache_impact.filter(|hold| *hold).map(|_| false),
+        ..ReloadPluginsReply::default()
+    };
+    ControlResponse::success(id, &reply)
+}
+
+/// Loads skills anew.
+pub(super) async fn skills(session: &mut Session, id: String) -> ControlResponse {
+    session.reload(&[]).await;
+    let listed = session.setup.extensions.skills.listed().into_iter();
+    let skills: Vec<Value> = listed.map(|skill| json!(skill)).collect();
+    ControlResponse::success(id, &ReloadSkillsReply { skills })
+}
+
+/// Loads output styles anew.
+pub(super) async fn output_styles(session: &mut Session, id: String) -> ControlResponse {
+    session.reload(&[]).await;
+    let available_output_styles = session.setup.extensions.styles.names();
+    ControlResponse::success(id, &ReloadOutputStylesReply { available_output_styles })
+}

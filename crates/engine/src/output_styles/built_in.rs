@@ -1,0 +1,18 @@
+//! The output styles of the engine.
+
+use super::{Coding, DEFAULT, Style};
+
+/// All of them, the default first.
+pub(super) fn all() -> Vec<Style> {
+    let style = |name: &str, description: &str, text: &str| Style {
+        name: name.into(),
+        description: description.into(),
+        coding: Coding::Kept,
+        text: text.trim().into(),
+    };
+    vec![
+        style(DEFAULT, "Short and to the point", ""),
+        style("Explanatory", "Also explains the choices it makes", include_str!("explanatory.md")),
+        style("Learning", "Leaves parts of the work to you, so that you learn", include_str!("learning.md")),
+    ]
+}

@@ -1,0 +1,102 @@
+//! An agent's desk: what the skills say that it has called, laid before it after the results of its calls.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::system::{InformationLevel, Informational};
+
+use super::{Skill, Skills};
+use crate::agent::Agent;
+use crate::commands::CommandFile;
+use crate::commands::expand;
+use crate::commands::file::Recipe;
+use crate::commands::loan::Terms;
+use crate::toolbox::Toolbox;
+use crate::tools::SKILL;
+
+/// The desk of one agent.
+pub struct Desk {
+    skills: Skills,
+    arrivals: mpsc::UnboundedReceiver<Loaded>,
+    tool: Arc<Skill>,
+    /// What the model has been told of skills.
+    told: Option<String>,
+}
+
+/// A skill that was called.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) file: Arc<CommandFile>,
+    pub(super) recipe: Recipe,
+    pub(super) arguments: String,
+}
+
+impl Desk {
+    /// A desk for an agent of a session with these skills.
+    pub fn new(skills: &Skills) -> Self {
+        let (sender, arrivals) = mpsc::unbounded_channel();
+        let tool = Arc::new(Skill::new(skills.clone(), sender));
+        Self { skills: skills.clone(), arrivals, tool, told: None }
+    }
+
+    /// The tools of the agent: where skills are offered, by the tool that leads to this desk.
+    pub fn fit(&self, toolbox: &Arc<Toolbox>) -> Arc<Toolbox> {
+        match toolbox.find(SKILL) {
+            Some(_) => Arc::new(toolbox.with(self.tool.clone())),
+            None => Arc::clone(toolbox),
+        }
+    }
+
+    /// What there is to tell the model of skills since it was told last.
+    fn news(&mut self) -> Option<String> {
+        let listing = self.skills.listing();
+        if listing == self.told {
+            return None;
+        }
+        self.told.clone_from(&listing);
+        listing
+    }
+}
+
+/// Tells an agent at its beginning which skills there are.
+pub fn introduce(agent: &mut Agent) {
+    agent.skills.told = None;
+    if agent.bench.toolbox.find(SKILL).is_some()
+        && let Some(text) = agent.skills.news()
+    {
+        agent.conversation.remind(&text);
+    }
+}
+
+/// Tells an agent which skills there are if they are others than it was told.
+pub fn update(agent: &mut Agent) {
+    if agent.bench.toolbox.find(SKILL).is_some()
+        && let Some(text) = agent.skills.news()
+    {
+        agent.conversation.brief(&text);
+    }
+}
+
+/// Lays before the model what the skills say that it has called. The rules of a skill count until the turn ends.
+pub async fn lay_open(agent: &mut Agent, cancel: &CancellationToken) {
+    while let Ok(loaded) = agent.skills.arrivals.try_recv() {
+        let Loaded { file, recipe, arguments } = loaded;
+        let terms =
+            Terms { allow: recipe.head.allowed_tools.each(), deny: recipe.head.disallowed_tools.each() };
+        let warnings = terms.lend(&agent.bench.gate.rights, &file, agent.skills.skills.trust());
+        for content in recipe.flaw.into_iter().chain(warnings) {
+            let level = InformationLevel::Warning;
+            agent.outbox.notify(Informational { content, level, ..Informational::default() }).await;
+        }
+        let made = expand::make(agent, &file, &recipe.body, &arguments);
+        // What a command printed that was stopped is not what the skill wants shown.
+        let made = cancel.run_until_cancelled(made).await.filter(|_| !cancel.is_cancelled());
+        let text = match made {
+            Some(Ok(made)) => made.text,
+            Some(Err(why)) => format!("The skill {} could not be loaded. {why}", file.name),
+            None => format!("The skill {} was not loaded: the turn was interrupted.", file.name),
+        };
+        agent.conversation.note(&text).await;
+    }
+}

@@ -1,0 +1,175 @@
+//! Skills: commands in files that the model may call itself, by the tool [`Skill`](tool::Skill). It is told their names
+//! and what they are for; what one says is read when it is called.
+//!
+//! Rooms: [`listing`](mod@listing) (what the model is told), [`tool`] (how it calls one), [`desk`] (how what a skill says
+//! comes before it).
+
+pub mod desk;
+pub mod listing;
+pub mod tool;
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use whimbrel_wire::control::SlashCommand;
+
+use crate::commands::{self, CommandFile, Commands, Description};
+use crate::settings::Trust;
+
+pub use desk::Desk;
+pub use tool::Skill;
+
+/// How many names an error lists.
+const MOST_NAMED: usize = 30;
+
+/// The skills of a session. Cheap to clone; a change is seen by all at once.
+#[derive(Debug, Clone)]
+pub struct Skills(watch::Sender<Arc<Book>>);
+
+/// What there is.
+#[derive(Debug, Clone)]
+struct Book {
+    files: Vec<Arc<CommandFile>>,
+    /// The only ones that the main agent may call, if the host says so.
+    only: Option<Vec<String>>,
+    trust: Trust,
+}
+
+/// Why there is no such skill for the model, in words for it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Missing {
+    /// There is none with that name.
+    #[error("Unknown skill: {name}. {known}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// Which there are.
+        known: String,
+    },
+    /// The model may not call it.
+    #[error(
+        "The skill {0} is for people only (disable-model-invocation): ask the person to call /{0} if it is needed, and do not do its work in another way."
+    )]
+    ForPeople(String),
+    /// Its file cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+impl Skills {
+    /// The skills among the commands of a session. `only` limits what the model may call to these; `*` means all.
+    pub fn new(commands: &Commands, only: Option<Vec<String>>, trust: Trust) -> Self {
+        let book = Book { files: commands.files().to_vec(), only: chosen(only), trust };
+        Self(watch::Sender::new(Arc::new(book)))
+    }
+
+    /// Takes up the commands as they are now.
+    pub fn renew(&self, commands: &Commands) {
+        self.0.send_modify(|book| Arc::make_mut(book).files = commands.files().to_vec());
+    }
+
+    /// Limits what the model may call.
+    pub fn limit(&self, only: Option<Vec<String>>) {
+        self.0.send_modify(|book| Arc::make_mut(book).only = chosen(only));
+    }
+
+    /// Whether the model has nothing to call.
+    pub fn is_empty(&self) -> bool {
+        !self.0.borrow().offered().any(|_| true)
+    }
+
+    /// How far the project is trusted.
+    pub fn trust(&self) -> Trust {
+        self.0.borrow().trust
+    }
+
+    /// The names of the skills, whoever may call them. Commands are not among them.
+    pub fn names(&self) -> Vec<String> {
+        let book = self.0.borrow();
+        book.files.iter().filter(|file| file.is_skill()).map(|file| file.name.clone()).collect()
+    }
+
+    /// What the model may call, as hosts are told of it.
+    pub fn listed(&self) -> Vec<SlashCommand> {
+        self.0.borrow().offered().map(|file| commands::described(file)).collect()
+    }
+
+    /// What the model is told of them; none if there is nothing to tell.
+    pub fn listing(&self) -> Option<String> {
+        let book = self.0.borrow();
+        let told = book.offered().filter(|file| is_told(file));
+        let entries: Vec<(&str, &str)> =
+            told.map(|file| (file.name.as_str(), file.description.text())).collect();
+        listing::listing(&entries)
+    }
+
+    /// The skill that the model calls by its exact name.
+    pub fn called(&self, name: &str) -> Result<Arc<CommandFile>, Missing> {
+        let book = self.0.borrow();
+        if let Some(file) = book.offered().find(|file| file.name == name) {
+            return Ok(Arc::clone(file));
+        }
+        if book.files.iter().any(|file| file.name == name && !file.callers.has_model()) {
+            return Err(Missing::ForPeople(name.to_owned()));
+        }
+        let known = match book.offered().find(|file| file.answers_to(name)) {
+            Some(file) => format!("It is called {}.", file.name),
+            None => book.known(),
+        };
+        Err(Missing::Unknown { name: name.to_owned(), known })
+    }
+
+    /// What a skill says, for a subagent whose kind names it: by its name or another that it goes by, whoever may call it.
+    pub fn body(&self, name: &str) -> Result<String, Missing> {
+        let book = self.0.borrow().clone();
+        let mut files = book.files.iter().filter(|file| file.is_skill());
+        let exact = files.clone().find(|file| file.name == name);
+        let Some(file) = exact.or_else(|| files.find(|file| file.answers_to(name))) else {
+            return Err(Missing::Unknown { name: name.to_owned(), known: book.known() });
+        };
+        let recipe = file.read().map_err(Missing::Unreadable)?;
+        let folder = file.folder.as_ref().map(|folder| folder.display().to_string()).unwrap_or_default();
+        Ok(format!("Base directory for this skill: {folder}\n\n{}", file.fill_in(&recipe.body)))
+    }
+
+    /// Whether calling a skill puts rules in force that allow something.
+    fn brings_grants(&self, name: &str) -> bool {
+        let book = self.0.borrow();
+        let file = book.files.iter().find(|file| file.name == name);
+        file.is_some_and(|file| file.grants && file.may_grant(book.trust))
+    }
+}
+
+impl Book {
+    /// What the model may call.
+    fn offered(&self) -> impl Iterator<Item = &Arc<CommandFile>> {
+        self.files.iter().filter(|file| file.callers.has_model() && self.is_chosen(file))
+    }
+
+    /// Whether the host has not left it out. A name without its plugin will do.
+    fn is_chosen(&self, file: &CommandFile) -> bool {
+        let Some(only) = &self.only else { return true };
+        only.iter().any(|name| *name == file.name || file.name.ends_with(&format!(":{name}")))
+    }
+
+    fn known(&self) -> String {
+        let names: Vec<&str> = self.offered().map(|file| file.name.as_str()).take(MOST_NAMED).collect();
+        match names.as_slice() {
+            [] => "There are no skills.".into(),
+            names => format!("There are: {}.", names.join(", ")),
+        }
+    }
+}
+
+/// Whether the model is told of it. A skill must say itself what it is for; of a command the first line will do.
+fn is_told(file: &CommandFile) -> bool {
+    !file.is_skill() || matches!(file.description, Description::Given(_))
+}
+
+/// The names that a host chose; none if it chose all.
+fn chosen(only: Option<Vec<String>>) -> Option<Vec<String>> {
+    only.filter(|names| !names.iter().any(|name| matches!(name.as_str(), "*" | "all")))
+}
+
+#[cfg(test)]
+mod tests;

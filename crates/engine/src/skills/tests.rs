@@ -1,0 +1,129 @@
+//! Tests of skills: what the model may call, and how it comes to it.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::desk::Desk;
+use super::*;
+use crate::ground::Ground;
+use crate::plugins::Plugins;
+use crate::tools::{AnyTool, Touches};
+
+/// A project with skills and commands, which is trusted this far.
+fn skills(folder: &Path, only: Option<&[&str]>, trust: Trust) -> Skills {
+    let root = folder.canonicalize().unwrap();
+    let files = [
+        (
+            "skills/pdf/SKILL.md",
+            "---\nname: reader\ndescription: Reads PDF files\nallowed-tools: Bash(touch *)\n---\nUse ${CLAUDE_SKILL_DIR}/x.",
+        ),
+        ("skills/bare/SKILL.md", "Says nothing of itself"),
+        ("skills/secret/SKILL.md", "---\ndescription: For people\ndisable-model-invocation: true\n---\nx"),
+        ("commands/fix.md", "Fix it"),
+    ];
+    for (path, text) in files {
+        let path = root.join(".claude").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let sources = [whimbrel_wire::options::SettingSource::Project].into();
+    let ground = Ground { root: root.clone(), project: root, sources, trust, ..Ground::default() };
+    let (commands, _) = Commands::find(&ground, &Plugins::default());
+    let only = only.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+    Skills::new(&commands, only, trust)
+}
+
+fn told(skills: &Skills) -> Vec<String> {
+    let listing = skills.listing().unwrap_or_default();
+    listing.lines().filter_map(|line| line.strip_prefix("- ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_model_is_told_what_says_what_it_is_for_and_may_call_what_it_may() {
+    let folder = tempfile::tempdir().unwrap();
+    let skills = skills(folder.path(), None, Trust::Full);
+    assert_eq!(told(&skills), ["fix: Fix it", "pdf: Reads PDF files"]);
+    assert_eq!(skills.names(), ["bare", "pdf", "secret"]);
+    let rows = [
+        ("pdf", Ok(())),
+        ("bare", Ok(())),
+        ("fix", Ok(())),
+        ("reader", Err("It is called pdf.")),
+        ("secret", Err("/secret")),
+        ("nosuch", Err("There are: bare, fix, pdf.")),
+    ];
+    for (name, expected) in rows {
+        match (skills.called(name), expected) {
+            (Ok(file), Ok(())) => assert_eq!(file.name, name),
+            (Err(missing), Err(part)) => assert!(missing.to_string().contains(part), "{missing}"),
+            (found, _) => panic!("{name}: {found:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_host_may_choose_among_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: [(Option<&[&str]>, &[&str]); 5] = [
+        (Some(&["pdf"]), &["pdf: Reads PDF files"]),
+        (Some(&["*"]), &["fix: Fix it", "pdf: Reads PDF files"]),
+        (Some(&["all"]), &["fix: Fix it", "pdf: Reads PDF files"]),
+        (Some(&[]), &[]),
+        (Some(&["reader"]), &[]),
+    ];
+    for (only, expected) in rows {
+        let skills = skills(folder.path(), only, Trust::Full);
+        assert_eq!(told(&skills), expected, "{only:?}");
+        assert_eq!(skills.is_empty(), expected.is_empty(), "{only:?}");
+        assert_eq!(skills.names().len(), 3, "{only:?}");
+    }
+}
+
+#[test]
+fn a_subagent_is_given_what_a_skill_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let skills = skills(folder.path(), Some(&[]), Trust::Full);
+    let at = folder.path().canonicalize().unwrap().join(".claude/skills/pdf");
+    let expected = format!("Base directory for this skill: {0}\n\nUse {0}/x.", at.display());
+    assert_eq!(skills.body("pdf"), Ok(expected.clone()));
+    assert_eq!(skills.body("reader"), Ok(expected));
+    assert!(skills.body("secret").is_ok());
+    assert!(matches!(skills.body("fix"), Err(Missing::Unknown { .. })));
+    fs::remove_dir_all(at).unwrap();
+    assert!(matches!(skills.body("pdf"), Err(Missing::Unreadable(_))));
+}
+
+#[test]
+fn only_what_grants_something_is_asked_about() {
+    let folder = tempfile::tempdir().unwrap();
+    for (trust, expected) in [(Trust::Full, true), (Trust::Unknown, false)] {
+        let tool = Skill::to_offer(skills(folder.path(), None, trust));
+        let grants = |input: serde_json::Value| AnyTool::brings_grants(tool.as_ref(), &input);
+        assert_eq!(grants(json!({"skill": "pdf"})), expected);
+        assert_eq!(grants(json!({"command": "/pdf now"})), expected);
+        assert!(!grants(json!({"skill": "fix"})) && !grants(json!({"skill": 5})));
+        assert_eq!(AnyTool::touches(tool.as_ref(), &json!({"skill": "pdf"})), Ok(Touches::Nothing));
+    }
+}
+
+#[test]
+fn the_tool_takes_little_of_the_models_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let tool = Skill::to_offer(skills(folder.path(), None, Trust::Full));
+    let size = serde_json::to_string(&tool.spec()).unwrap().len();
+    assert!(size < 600, "{size}");
+}
+
+#[test]
+fn a_desk_leads_only_where_skills_are_offered() {
+    let folder = tempfile::tempdir().unwrap();
+    let skills = skills(folder.path(), None, Trust::Full);
+    let desk = Desk::new(&skills);
+    let none = Arc::new(crate::toolbox::Toolbox::empty());
+    assert!(desk.fit(&none).names().is_empty());
+    let offered = Arc::new(none.with(Skill::to_offer(skills)));
+    assert_eq!(desk.fit(&offered).names(), ["Skill"]);
+    assert!(offered.find("SlashCommand").is_some());
+}

@@ -1,0 +1,96 @@
+//! The tool by which the model calls a skill. It is offered where there are skills, under its older name too.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::desk::Loaded;
+use super::{Missing, Skills};
+use crate::tools::{Call, Done, Example, Output, SKILL, Tool, Touches, Trouble};
+
+/// Calls skills.
+#[derive(Clone)]
+pub struct Skill {
+    skills: Skills,
+    /// Where what a skill says is put before the model.
+    desk: mpsc::UnboundedSender<Loaded>,
+}
+
+impl Skill {
+    /// A tool that calls these skills and puts what they say on a desk.
+    pub(super) fn new(skills: Skills, desk: mpsc::UnboundedSender<Loaded>) -> Self {
+        Self { skills, desk }
+    }
+
+    /// A tool that shows what the model would be offered, without an agent whose tool it is.
+    pub fn to_offer(skills: Skills) -> Arc<Self> {
+        Arc::new(Self::new(skills, mpsc::unbounded_channel().0))
+    }
+}
+
+/// What the model fills in.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    /// A name from the list of skills.
+    #[serde(alias = "command")]
+    skill: String,
+    /// What to tell it.
+    #[serde(default)]
+    args: Option<String>,
+}
+
+impl Input {
+    /// The skill, and what it is told. People write `/name words`, and so do models.
+    fn parted(&self) -> (&str, String) {
+        let text = self.skill.trim().trim_start_matches('/');
+        let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let said = [rest.trim(), self.args.as_deref().unwrap_or_default().trim()];
+        (name, said.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" "))
+    }
+}
+
+impl Tool for Skill {
+    type Input = Input;
+
+    const NAME: &'static str = SKILL;
+
+    const ALIASES: &'static [&'static str] = &["SlashCommand"];
+
+    const DESCRIPTION: &'static str = "Loads a skill: instructions for one kind of task, which you then follow. Load it before you begin a task that its description is about, or when the user names it (/name). One that stands in the conversation after a <command-name> is loaded already.";
+
+    fn touches(_: &Input) -> Touches {
+        Touches::Nothing
+    }
+
+    fn brings_grants(&self, input: &Input) -> bool {
+        self.skills.brings_grants(input.parted().0)
+    }
+
+    async fn run(&self, input: Input, _: Call) -> Output {
+        let (name, arguments) = input.parted();
+        let file = self.skills.called(name).map_err(|missing| match missing {
+            Missing::Unreadable(text) => Trouble::Failed(text),
+            other => Trouble::Refused(other.to_string()),
+        })?;
+        let recipe = file.read().map_err(Trouble::Failed)?;
+        let mut meta = json!({"success": true, "commandName": file.name});
+        let rules = recipe.head.allowed_tools.each();
+        if !rules.is_empty() && file.may_grant(self.skills.trust()) {
+            meta["allowedTools"] = Value::from(rules);
+        }
+        let text = format!("Launching skill: {}", file.name);
+        // Nobody sits at the desk of a tool that only shows itself.
+        self.desk
+            .send(Loaded { file, recipe, arguments })
+            .map_err(|_| Trouble::Failed("Skills cannot be loaded here.".into()))?;
+        Ok(Done::text(text, meta))
+    }
+
+    /// What there is to call depends on the session.
+    fn examples() -> Vec<Example> {
+        Vec::new()
+    }
+}
