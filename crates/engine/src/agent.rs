@@ -16,6 +16,7 @@ use crate::denials::Denials;
 use crate::engine::Engine;
 use crate::files;
 use crate::knobs::KnobsReader;
+use crate::on_demand;
 use crate::outbox::Outbox;
 use crate::shape::Owed;
 use crate::understudy;
@@ -77,6 +78,8 @@ impl Agent {
         let text = surroundings::describe(root, &self.knobs.borrow().model, branch.as_deref());
         self.conversation.remind(&text);
         self.planning = Planning::default();
+        self.bench.call.on_demand.forget_told();
+        on_demand::tell(self);
         if let Some(text) = self.memory.begin() {
             self.conversation.remind(&text);
         }

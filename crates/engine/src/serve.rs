@@ -481,7 +481,7 @@ impl Session {
     fn init(&self) -> Init {
         let knobs = self.knobs.borrow();
         Init {
-            cwd: self.setup.workspace.root().display().to_string(),
+            cwd: self.setup.workspace.base().display().to_string(),
             tools: self.setup.toolbox.names_for_init(),
             agents: Some(self.setup.agents.iter().map(|kind| kind.name.clone()).collect()),
             model: knobs.model.clone(),
@@ -508,6 +508,7 @@ impl Session {
             outbox: self.outbox.clone(),
             knobs: self.knobs.subscribe(),
             toolbox: Arc::clone(toolbox),
+            on_demand: self.setup.on_demand.clone(),
             gate: self.gate(),
             limits: limits.clone(),
             ledger: Ledger::within(limits.max_budget),
@@ -523,6 +524,7 @@ impl Session {
             definitions: agents.clone(),
             workspace: Arc::clone(workspace),
             tasks: self.tasks.clone(),
+            agenda: self.setup.agenda.clone(),
             small_model: small_model.clone(),
             shape: shape.clone(),
             memory: Memory::new(Arc::clone(&self.setup.ground), self.home().as_deref()),

@@ -15,17 +15,23 @@ pub struct Offered {
     tool: Arc<dyn AnyTool>,
     spec: OnceLock<Arc<ToolSpec>>,
     facts: OnceLock<ToolFacts>,
+    size: OnceLock<usize>,
 }
 
 impl Offered {
     /// Puts a tool on the list.
     pub fn new(tool: Arc<dyn AnyTool>) -> Self {
-        Self { tool, spec: OnceLock::new(), facts: OnceLock::new() }
+        Self { tool, spec: OnceLock::new(), facts: OnceLock::new(), size: OnceLock::new() }
     }
 
     /// The tool as the model sees it.
     pub fn spec(&self) -> Arc<ToolSpec> {
         Arc::clone(self.spec.get_or_init(|| Arc::new(self.tool.spec())))
+    }
+
+    /// How many bytes that is.
+    pub fn size(&self) -> usize {
+        *self.size.get_or_init(|| serde_json::to_string(self.spec().as_ref()).map_or(0, |json| json.len()))
     }
 
     /// The tool.
@@ -68,7 +74,7 @@ pub enum Person {
 }
 
 /// The tools of a session.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Toolbox {
     tools: Vec<Arc<Offered>>,
 }
@@ -96,10 +102,23 @@ impl Toolbox {
         Self { tools }
     }
 
+    /// The same tools less these.
+    #[must_use]
+    pub fn without(&self, names: &[&str]) -> Self {
+        let kept = |tool: &&Arc<Offered>| !names.contains(&tool.tool.name());
+        Self { tools: self.tools.iter().filter(kept).cloned().collect() }
+    }
+
     /// No tools at all.
     #[cfg(test)]
     pub(crate) fn empty() -> Self {
-        Self { tools: Vec::new() }
+        Self::default()
+    }
+
+    /// These tools.
+    #[cfg(test)]
+    pub(crate) fn of(tools: Vec<Arc<dyn AnyTool>>) -> Self {
+        Self { tools: tools.into_iter().map(|tool| Arc::new(Offered::new(tool))).collect() }
     }
 
     /// The same tools for a subagent: less some, less those that deal with a person, and only those named if any are.
@@ -128,8 +147,8 @@ impl Toolbox {
         self.tools.iter().map(|tool| listed(tool.tool.name())).collect()
     }
 
-    /// The tools as the model sees them.
-    pub fn specs(&self) -> Vec<Arc<ToolSpec>> {
-        self.tools.iter().map(|listed| listed.spec()).collect()
+    /// The tools, in order.
+    pub fn tools(&self) -> &[Arc<Offered>] {
+        &self.tools
     }
 }

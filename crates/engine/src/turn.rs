@@ -23,6 +23,7 @@ use crate::conversation::ReplyHead;
 use crate::cost::Metered;
 use crate::gate::{Halt, Refuser};
 use crate::ids;
+use crate::on_demand;
 use crate::verdict::{self, End, Happened, Next, Nudge, Situation};
 use crate::workshop::{Made, Wanted, Workshop};
 use crate::{shape, understudy};
@@ -89,6 +90,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
                 if next != Next::Nudge(Nudge::Paused) {
                     planning::remind(agent, Moment::before_call(now.model_calls));
                 }
+                on_demand::prepare(agent);
                 workshop = Workshop::new(agent.bench.clone());
                 now.model_calls += 1;
                 let heard = listen(agent, &mut workshop, cancel).await;

@@ -2,7 +2,7 @@
 //!
 //! Rooms: [`resolve`] (options to [`Setup`]), `configure` (settings), `grants` (rights), [`model`],
 //! `history` (copies of files), [`absent`] (what this version does not have yet, and says so), `home` (where
-//! things are kept), [`resume`] (which session it is, and whether it goes on from an older one).
+//! things are kept), `tools` (which of them are on demand), [`resume`] (which session it is, and whether it goes on from an older one).
 
 pub mod absent;
 mod configure;
@@ -12,6 +12,7 @@ mod home;
 pub mod model;
 pub mod resolve;
 pub mod resume;
+mod tools;
 
 pub use crate::settings::config_folder;
 pub use resolve::{Setup, SetupError, Start};

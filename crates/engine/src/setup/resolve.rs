@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use whimbrel_wire::options::{Options, OutputFormat, SystemPrompt};
 
+use crate::agenda::Agenda;
 use crate::agent::Limits;
 use crate::agents::definition::{self, Definition};
 use crate::commands::Commands;
@@ -17,12 +18,13 @@ use crate::files::{self, Kind};
 use crate::ground::Ground;
 use crate::hooks::{Announce, HookSet};
 use crate::knobs::Knobs;
+use crate::on_demand::OnDemand;
 use crate::permission::{Rights, paths};
 use crate::session::lock::Busy;
 use crate::session::{Keeping, Past, Place};
 use crate::settings::{self, Known, Settings};
 use crate::setup::resume::{self, Origin};
-use crate::setup::{absent, configure, grants, history, home, model};
+use crate::setup::{absent, configure, grants, history, home, model, tools};
 use crate::shape::{self, Shape};
 use crate::state::Wanted;
 use crate::toolbox::Toolbox;
@@ -94,6 +96,10 @@ pub struct Setup {
     pub knobs: Knobs,
     /// The tools.
     pub toolbox: Arc<Toolbox>,
+    /// Which of them the model has been shown.
+    pub on_demand: OnDemand,
+    /// Its list of tasks.
+    pub agenda: Agenda,
     /// The kinds of subagent.
     pub agents: Vec<Definition>,
     /// What the session may do.
@@ -171,6 +177,7 @@ impl Setup {
         let checkpoints =
             history::checkpoints(options, config.as_deref().filter(|_| place.is_some()), &spill, &session);
         let not_copied = history::inherit(options, origin, checkpoints.as_ref(), config.as_deref());
+        let agenda = tools::agenda(config.as_deref().filter(|_| place.is_some()), env, &session);
         let workspace = Arc::new(Workspace::new(root, spill, env.clone()).with_checkpoints(checkpoints));
         let mut warnings: Vec<String> = lost.into_iter().chain(warning).chain(not_copied).collect();
         warnings.extend(settings.warnings().iter().cloned());
@@ -189,6 +196,10 @@ impl Setup {
         let host_answers = grants::host_answers(options)?;
         model::budget(engine, options, &known, &default_model)?;
         let small_model = model::small_model(engine, &default_model, env);
+        let person = grants::person(host_answers, rights.mode());
+        let toolbox = Toolbox::pick(engine.tools(), options.tools.as_ref(), &rights, person);
+        let window = engine.catalog().lookup(&default_model).map(|model| model.context_window);
+        let (toolbox, on_demand) = tools::settle(&toolbox, options, env, window)?;
         let mut setup = Self {
             knobs: Knobs {
                 model: default_model.clone(),
@@ -196,12 +207,9 @@ impl Setup {
                 effort: model::effort(options, &known),
                 plan_mode_instructions: options.plan_mode_instructions.as_deref().map(Into::into),
             },
-            toolbox: Arc::new(Toolbox::pick(
-                engine.tools(),
-                options.tools.as_ref(),
-                &rights,
-                grants::person(host_answers, rights.mode()),
-            )),
+            toolbox: Arc::new(toolbox),
+            on_demand,
+            agenda,
             agents: definition::built_in(),
             host_answers,
             patience: options.permission_timeout_ms.map(Duration::from_millis),
