@@ -15,6 +15,7 @@ use crate::denials::Denials;
 use crate::engine::Engine;
 use crate::files;
 use crate::knobs::KnobsReader;
+use crate::on_demand;
 use crate::outbox::Outbox;
 use crate::shape::Owed;
 use crate::skills::{Desk, desk};
@@ -74,12 +75,8 @@ impl Agent {
     /// Takes up what has changed about the tools since the last request. What servers say about theirs goes behind what was
     /// said before, so that what a provider has cached stays valid.
     pub fn refit(&mut self) {
-        let toolbox = &self.bench.toolbox;
-        let tools = toolbox.specs();
-        if !self.preamble.is_made_of(&self.preamble.system, &tools) {
-            self.preamble = self.engine.preamble(self.preamble.system.clone(), tools);
-        }
-        for text in toolbox.instructions().iter() {
+        on_demand::prepare(self);
+        for text in self.bench.toolbox.instructions().iter() {
             self.conversation.remind(text);
         }
     }
@@ -92,6 +89,8 @@ impl Agent {
         let text = surroundings::describe(root, &self.knobs.borrow().model, branch.as_deref());
         self.conversation.remind(&text);
         self.planning = Planning::default();
+        self.bench.call.on_demand.forget_told();
+        on_demand::tell(self);
         desk::introduce(self);
         if let Some(text) = self.memory.begin() {
             self.conversation.remind(&text);

@@ -26,8 +26,13 @@ pub fn timestamp() -> String {
 
 /// Today's date in the local time zone, e.g. `2026-11-15`.
 pub fn today() -> String {
+    local_now().date().to_string()
+}
+
+/// The wall clock in the local time zone.
+pub fn local_now() -> jiff::Zoned {
     let now = jiff::Timestamp::try_from(wall()).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    now.to_zoned(local_zone()).date().to_string()
+    now.to_zoned(local_zone())
 }
 
 /// The time zone of this machine. The file that says it is read as it is: looking its name up would read the whole

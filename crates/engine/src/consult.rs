@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use whimbrel_models::assemble::Assembly;
 use whimbrel_models::call::{Call, Step, Timing};
+use whimbrel_models::providers::Dialect;
 use whimbrel_models::retry::Policy;
 use whimbrel_models::{Fault, FaultKind, History, Preamble, Request};
 use whimbrel_wire::{Block, Role, StopReason};
@@ -45,42 +47,45 @@ impl Consult {
 
     /// Asks one question under a system prompt of its own.
     pub async fn ask(&self, system: &str, question: &str) -> Result<String, Fault> {
+        let preamble = Preamble::new(vec![system.to_owned()], Vec::new());
+        one_reply(self.begin(preamble, question).await?).await
+    }
+
+    /// Whether the model's provider can search the web.
+    pub fn can_search(&self) -> bool {
+        self.engine.providers().dialect(&self.model) == Some(Dialect::Messages)
+    }
+
+    /// Asks one question for which the provider may use a tool of its own; gives the whole reply.
+    pub async fn search(&self, system: &str, question: &str, tool: Value) -> Result<Vec<Block>, Fault> {
+        let preamble = Preamble::served(vec![system.to_owned()], vec![tool]);
+        let (blocks, _) = whole_reply(self.begin(preamble, question).await?).await?;
+        Ok(blocks)
+    }
+
+    async fn begin(&self, preamble: Preamble, question: &str) -> Result<Metered, Fault> {
         let (provider, name) = self.engine.providers().resolve(&self.model)?;
         let mut history = History::new();
         history.push(Role::User, &Block::text(question));
-        let preamble = Arc::new(Preamble::new(vec![system.to_owned()], Vec::new()));
         let request = Request {
             max_tokens: LONGEST.min(self.engine.catalog().max_output_tokens(&self.model)),
             session_id: self.session.to_string(),
-            ..Request::new(name, preamble, history.ask())
+            ..Request::new(name, Arc::new(preamble), history.ask())
         };
         let call = Call::new(provider, request, self.policy, Timing::default());
-        one_reply(Metered::begin(call, self.engine.clone(), self.ledger.clone(), self.model.clone()).await?)
-            .await
+        Metered::begin(call, self.engine.clone(), self.ledger.clone(), self.model.clone()).await
     }
 }
 
 /// The text of one whole reply. An empty one is a fault, and so is one that was not brought to its end.
-pub async fn one_reply(mut call: Metered) -> Result<String, Fault> {
-    let mut assembly = Assembly::default();
-    let mut answer = String::new();
-    while let Some(step) = call.next().await {
-        match step? {
-            Step::Delta(delta) => {
-                if let Some(finished) = assembly.take(&delta.event)?
-                    && let Block::Text { text, .. } = finished.block
-                {
-                    answer.push_str(&text);
-                }
-            }
-            Step::Retry(_) => {
-                assembly = Assembly::default();
-                answer.clear();
-            }
-            Step::Cut(fault) => return Err(fault),
-        }
-    }
-    let unfinished = match assembly.stop_reason {
+pub async fn one_reply(call: Metered) -> Result<String, Fault> {
+    let (blocks, stop_reason) = whole_reply(call).await?;
+    let texts = blocks.into_iter().filter_map(|block| match block {
+        Block::Text { text, .. } => Some(text),
+        _ => None,
+    });
+    let answer: String = texts.collect();
+    let unfinished = match stop_reason {
         Some(StopReason::MaxTokens) => Some("The model's answer hit the output limit."),
         Some(StopReason::Refusal) => Some("The model declined to answer."),
         _ => None,
@@ -92,4 +97,23 @@ pub async fn one_reply(mut call: Metered) -> Result<String, Fault> {
         return Err(Fault::new(FaultKind::Protocol, "The model's answer is empty."));
     }
     Ok(answer)
+}
+
+/// The blocks of one whole reply, and why it ended.
+async fn whole_reply(mut call: Metered) -> Result<(Vec<Block>, Option<StopReason>), Fault> {
+    let mut assembly = Assembly::default();
+    let mut blocks = Vec::new();
+    while let Some(step) = call.next().await {
+        match step? {
+            Step::Delta(delta) => {
+                blocks.extend(assembly.take(&delta.event)?.map(|finished| finished.block));
+            }
+            Step::Retry(_) => {
+                assembly = Assembly::default();
+                blocks.clear();
+            }
+            Step::Cut(fault) => return Err(fault),
+        }
+    }
+    Ok((blocks, assembly.stop_reason))
 }

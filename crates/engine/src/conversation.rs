@@ -356,14 +356,14 @@ impl Conversation {
         &self.gauge
     }
 
-    /// Lets the model forget everything said so far. The transcript keeps it all.
-    pub async fn forget(&mut self, boundary: CompactBoundary) {
+    /// Lets the model forget everything said so far. The transcript keeps it all, and which tools are loaded.
+    pub async fn forget(&mut self, boundary: CompactBoundary, tools: &[String]) {
         self.history = History::new();
         (self.counted, self.added) = (0, 0);
         self.gauge.reset();
         self.told.clear();
         let uuid = ids::uuid();
-        self.log.boundary(&uuid, &boundary);
+        self.log.boundary(&uuid, &boundary, tools);
         self.report_losses().await;
         if self.is_main() {
             self.outbox.notify_as(uuid, boundary).await;

@@ -14,13 +14,17 @@
 //! - [`commands`]: prompts that the engine answers itself; [`skills`]: those that the model may call; [`plugins`],
 //!   [`output_styles`]: what else people add
 //! - [`settings`]: what the person, the project, the host and an administrator want
-//! - [`setup`]: options to meaning; [`knobs`]: what can be turned while it runs; [`toolbox`]: which tools there are
+//! - [`setup`]: options to meaning; [`knobs`]: what can be turned while it runs; [`toolbox`]: which tools there are;
+//!   [`on_demand`]: which of them the model is shown
 //! - [`hooks`]: code that is told what happens and may have a say
 //! - [`agents`]: subagents, the same turn on a branch of its own
 //! - [`mcp`]: tools, resources and prompts of MCP servers
-//! - [`tools`] (one leaf each), [`tasks`] (background work), [`workspace`] (what the calls of a session share)
+//! - [`agenda`] (what is to be done, by one agent or many)
+//! - [`tools`] (one leaf each), [`tasks`] (background work), [`timers`] (prompts for later), [`workspace`] (what the calls of a session share), [`worktree`]
+//!   (a second checkout to work in)
 //! - effects: [`clock`], [`ids`], [`files`]: only these touch time, randomness and disk
 
+pub mod agenda;
 pub mod agent;
 pub mod agents;
 pub mod ask;
@@ -43,6 +47,7 @@ pub mod ids;
 pub mod knobs;
 pub mod link;
 pub mod mcp;
+pub mod on_demand;
 mod opening;
 pub mod outbox;
 pub mod output_styles;
@@ -60,6 +65,7 @@ pub mod skills;
 pub mod state;
 mod task_news;
 pub mod tasks;
+pub mod timers;
 pub mod toolbox;
 pub mod tools;
 pub mod turn;
@@ -67,6 +73,7 @@ pub mod understudy;
 pub mod verdict;
 pub mod workshop;
 pub mod workspace;
+pub mod worktree;
 
 pub use engine::Engine;
 pub use serve::{Farewell, serve};

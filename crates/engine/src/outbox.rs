@@ -24,6 +24,12 @@ impl Outbox {
         Self { session, frames, stop }
     }
 
+    /// An outbox that nobody reads: for tests.
+    #[cfg(test)]
+    pub(crate) fn unheard() -> Self {
+        Self::new("session".into(), mpsc::channel(1).0, CancellationToken::new())
+    }
+
     /// The session's id.
     pub fn session(&self) -> &str {
         &self.session

@@ -32,9 +32,13 @@ pub(crate) enum Batch {
 pub(crate) struct Queue(VecDeque<Due>);
 
 impl Queue {
-    /// Puts something at the end.
+    /// Puts something at the end. News that waits already in the same words is no news.
     pub(crate) fn push(&mut self, due: Due) {
-        self.0.push_back(due);
+        let waits =
+            |text: &str| self.0.iter().any(|other| matches!(other, Due::News(known) if known == text));
+        if !matches!(&due, Due::News(text) if waits(text)) {
+            self.0.push_back(due);
+        }
     }
 
     /// Whether nothing waits.
@@ -128,6 +132,15 @@ mod tests {
         assert_eq!(queue.drop_prompts(), ["a"]);
         assert!(matches!(queue.take(&Commands::none()), Some(Batch::Said(dues)) if dues.len() == 1));
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn the_same_news_waits_once() {
+        let mut queue = queue([Due::News("n".into())]);
+        queue.push(Due::News("n".into()));
+        queue.push(prompt("a"));
+        queue.push(prompt("a"));
+        assert_eq!(queue.0.len(), 3);
     }
 
     #[test]

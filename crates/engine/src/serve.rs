@@ -512,7 +512,7 @@ impl Session {
     fn init(&self) -> Init {
         let knobs = self.knobs.borrow();
         self.with_extensions(Init {
-            cwd: self.setup.workspace.root().display().to_string(),
+            cwd: self.setup.workspace.base().display().to_string(),
             tools: self.setup.toolbox.names_for_init(),
             agents: Some(self.setup.agents.iter().map(|kind| kind.name.clone()).collect()),
             model: knobs.model.clone(),
@@ -539,6 +539,7 @@ impl Session {
             outbox: self.outbox.clone(),
             knobs: self.knobs.subscribe(),
             toolbox: Arc::clone(toolbox),
+            on_demand: self.setup.on_demand.clone(),
             gate: self.gate(),
             limits: limits.clone(),
             ledger: Ledger::within(limits.max_budget),
@@ -554,6 +555,7 @@ impl Session {
             definitions: agents.clone(),
             workspace: Arc::clone(workspace),
             tasks: self.tasks.clone(),
+            agenda: self.setup.agenda.clone(),
             small_model: small_model.clone(),
             shape: shape.clone(),
             memory: Memory::new(Arc::clone(&self.setup.ground), workspace.home().as_deref()),

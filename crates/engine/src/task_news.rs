@@ -38,6 +38,8 @@ pub(crate) fn notices(event: &TaskEvent) -> Vec<SystemEvent> {
                 .into(),
             ]
         }
+        // The model's business alone.
+        TaskEvent::Printed { .. } | TaskEvent::Due { .. } => Vec::new(),
     }
 }
 
@@ -51,6 +53,10 @@ pub(crate) fn for_model(event: &TaskEvent) -> Option<String> {
                 status.word(),
             ))
         }
+        TaskEvent::Printed { task_id, description, text } => Some(format!(
+            "<task-notification>\n<task-id>{task_id}</task-id>\n<summary>\"{description}\" printed:</summary>\n<event>\n{text}\n</event>\n</task-notification>"
+        )),
+        TaskEvent::Due { text } => Some(text.clone()),
         TaskEvent::Ended { .. } | TaskEvent::Started { .. } => None,
     }
 }

@@ -19,12 +19,14 @@ pub struct Offered {
     spec: OnceLock<Arc<ToolSpec>>,
     facts: OnceLock<ToolFacts>,
     provenance: OnceLock<Option<McpServerProvenance>>,
+    size: OnceLock<usize>,
 }
 
 impl Offered {
     /// Puts a tool on the list.
     pub fn new(tool: Arc<dyn AnyTool>) -> Self {
-        Self { tool, spec: OnceLock::new(), facts: OnceLock::new(), provenance: OnceLock::new() }
+        let (spec, facts, size) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { tool, spec, facts, size, provenance: OnceLock::new() }
     }
 
     /// Puts a tool on the list in the place of another of its name. If both look the same to the model, they share their
@@ -38,6 +40,11 @@ impl Offered {
     /// The tool as the model sees it.
     pub fn spec(&self) -> Arc<ToolSpec> {
         Arc::clone(self.spec.get_or_init(|| Arc::new(self.tool.spec())))
+    }
+
+    /// How many bytes that is.
+    pub fn size(&self) -> usize {
+        *self.size.get_or_init(|| serde_json::to_string(self.spec().as_ref()).map_or(0, |json| json.len()))
     }
 
     /// The tool.
@@ -101,7 +108,7 @@ pub enum Person {
 }
 
 /// The tools of a session.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Toolbox {
     tools: Vec<Arc<Offered>>,
     /// What MCP servers bring, which changes as they come and go.
@@ -143,17 +150,24 @@ impl Toolbox {
         Self { tools, ..self.clone() }
     }
 
-    /// The same tools less one.
+    /// The same tools less these.
     #[must_use]
-    pub fn without(&self, name: &str) -> Self {
-        let kept = |tool: &&Arc<Offered>| tool.tool.name() != name;
+    pub fn without(&self, names: &[&str]) -> Self {
+        let kept = |tool: &&Arc<Offered>| !names.contains(&tool.tool.name());
         Self { tools: self.tools.iter().filter(kept).cloned().collect(), ..self.clone() }
     }
 
     /// No tools at all.
     #[cfg(test)]
     pub(crate) fn empty() -> Self {
-        Self { tools: Vec::new(), supply: None, only: Vec::new() }
+        Self::default()
+    }
+
+    /// These tools.
+    #[cfg(test)]
+    pub(crate) fn of(tools: Vec<Arc<dyn AnyTool>>) -> Self {
+        let tools = tools.into_iter().map(|tool| Arc::new(Offered::new(tool))).collect();
+        Self { tools, ..Self::default() }
     }
 
     /// The same tools for a subagent: less some, less those that deal with a person, and only those named if any are.
@@ -198,8 +212,8 @@ impl Toolbox {
         self.all().map(|tool| listed(tool.tool.name())).collect()
     }
 
-    /// The tools as the model sees them.
-    pub fn specs(&self) -> Vec<Arc<ToolSpec>> {
-        self.all().map(|listed| listed.spec()).collect()
+    /// The tools, in order.
+    pub fn tools(&self) -> Vec<Arc<Offered>> {
+        self.all().collect()
     }
 }

@@ -17,6 +17,7 @@ use whimbrel_wire::hook::{BatchedCall, HookEvent};
 use whimbrel_wire::message::Denial;
 
 use crate::gate::{Gate, Halt, Permit, Refuser, Verdict};
+use crate::on_demand;
 use crate::session::Journal;
 use crate::toolbox::{Offered, Toolbox};
 use crate::tools::{AnyTool, Call, Done, Trouble};
@@ -261,14 +262,22 @@ async fn make(bench: Bench, wanted: Wanted, progress: Arc<Progress>) -> Made {
         let text = format!("No such tool available: {}. The tools are: {names}.", wanted.tool);
         return failed(&wanted.id, &Trouble::Refused(text));
     };
-    let passed = bench.gate.pass(&tool, &wanted.id, wanted.input.clone(), &bench.call.cancel).await;
+    let (on_demand, toolbox) = (bench.call.on_demand.clone(), Arc::clone(&bench.toolbox));
+    let mut made = carry_out(bench, &tool, wanted, progress).await;
+    on_demand::help(&on_demand, &toolbox, tool.tool().name(), &mut made);
+    made
+}
+
+/// Makes a call of a tool that there is.
+async fn carry_out(bench: Bench, tool: &Offered, wanted: Wanted, progress: Arc<Progress>) -> Made {
+    let passed = bench.gate.pass(tool, &wanted.id, wanted.input.clone(), &bench.call.cancel).await;
     let Permit { verdict, mut notes, halt } = match passed {
         Ok(permit) => permit,
         Err(trouble) => return failed(&wanted.id, &trouble),
     };
     let mut made = match verdict {
         Verdict::Go { input, place } => {
-            if let Err(trouble) = bench.record_start(&tool, &wanted.id, &input) {
+            if let Err(trouble) = bench.record_start(tool, &wanted.id, &input) {
                 return failed(&wanted.id, &trouble);
             }
             progress.permitted.store(true, Ordering::Relaxed);
@@ -277,8 +286,9 @@ async fn make(bench: Bench, wanted: Wanted, progress: Arc<Progress>) -> Made {
                 let _ = progress.changed.set(input.clone());
             }
             let sight = bench.gate.rights.sight();
-            let call = Call { id: wanted.id, written, place, sight, ..bench.call };
-            aftermath::work(&bench.gate.lookout, &tool, call, input).await
+            let (id, toolbox, lookout) = (wanted.id, bench.toolbox, bench.gate.lookout.clone());
+            let call = Call { id, written, place, sight, toolbox, lookout, ..bench.call };
+            aftermath::work(&bench.gate.lookout, tool, call, input).await
         }
         Verdict::No { message, by, changed } => {
             let input = changed.unwrap_or_else(|| wanted.input.clone());

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use crate::session::checkpoint::Checkpoints;
 use crate::settings::home_folder;
+use crate::worktree::Worktree;
 
 /// A session's working place.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub struct Workspace {
     /// Where long tool output is put.
     spill: PathBuf,
     cwd: Mutex<PathBuf>,
+    /// The work tree that the session has entered, if it has.
+    entered: Mutex<Option<Worktree>>,
     seen: Mutex<HashMap<PathBuf, Seen>>,
     env: Mutex<BTreeMap<String, String>>,
     /// Files as they were at each prompt, if the host wants that.
@@ -42,6 +45,7 @@ impl Workspace {
     pub fn new(root: PathBuf, spill: PathBuf, env: BTreeMap<String, String>) -> Self {
         Self {
             cwd: Mutex::new(root.clone()),
+            entered: Mutex::default(),
             additional: Mutex::default(),
             seen: Mutex::default(),
             env: Mutex::new(env),
@@ -81,6 +85,23 @@ impl Workspace {
     /// Moves the shell's current folder.
     pub fn set_cwd(&self, to: PathBuf) {
         *open(&self.cwd) = to;
+    }
+
+    /// The folder that the session works in: the one it was started in, or a work tree that it has entered since. This is
+    /// where the shell goes back to.
+    pub fn base(&self) -> PathBuf {
+        open(&self.entered).as_ref().map_or_else(|| self.root.clone(), |tree| tree.path.clone())
+    }
+
+    /// The work tree that the session has entered, if it has.
+    pub fn entered(&self) -> Option<Worktree> {
+        open(&self.entered).clone()
+    }
+
+    /// Moves the session into a work tree, or back to where it was started.
+    pub fn enter(&self, tree: Option<Worktree>) {
+        *open(&self.entered) = tree;
+        self.set_cwd(self.base());
     }
 
     /// Says which folders the session may use.

@@ -125,6 +125,25 @@ impl Providers {
         "none"
     }
 
+    /// How the provider of a model speaks, if it is one that is known. Scripts and models that were added speak as they
+    /// like.
+    pub fn dialect(&self, name: &str) -> Option<Dialect> {
+        let prefix = name.split_once(':').map(|(prefix, _)| prefix);
+        if prefix == Some(SCRIPTED) || self.made().contains_key(&Key::Name(name.to_owned())) {
+            return None;
+        }
+        #[cfg(feature = "http")]
+        if let Some(net) = &self.net {
+            let registered = net.endpoints.iter().find(|endpoint| Some(endpoint.prefix.as_str()) == prefix);
+            return Some(match registered {
+                Some(endpoint) => endpoint.dialect,
+                None if prefix == Some("openai") => Dialect::Chat,
+                None => Dialect::Messages,
+            });
+        }
+        None
+    }
+
     /// Who answers for a model, and the model's name there.
     pub fn resolve(&self, name: &str) -> Result<(Arc<dyn Model>, String), Fault> {
         let found = self.find(name);
@@ -274,6 +293,9 @@ mod tests {
             assert_eq!(at_provider, expected, "{name}");
             assert!(Arc::ptr_eq(model, &providers.resolve(name).unwrap().0), "{name} is made once");
         }
+        let dialects = table.map(|(name, _)| providers.dialect(name));
+        let (messages, chat) = (Some(Dialect::Messages), Some(Dialect::Chat));
+        assert_eq!(dialects, [messages, messages, chat, chat, messages, None]);
         let apart = |a: usize, b: usize| !Arc::ptr_eq(&found[a].0, &found[b].0);
         assert!(!apart(0, 1) && apart(1, 2) && apart(2, 3) && apart(3, 4) && apart(4, 5));
     }

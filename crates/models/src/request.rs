@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use serde::Serialize;
+use serde_json::Value;
 use whimbrel_wire::RawJson;
 
 use crate::history::Snapshot;
@@ -40,6 +41,8 @@ pub struct Preamble {
     pub system: Vec<String>,
     /// The tools.
     pub tools: Vec<Arc<ToolSpec>>,
+    /// Tools that the provider runs itself, in its own words; only the Messages API knows such.
+    pub served: Vec<Value>,
     json: Bytes,
     /// The same in Chat Completions, once that was asked for.
     chat: OnceLock<Bytes>,
@@ -110,8 +113,15 @@ impl Preamble {
     /// Writes system prompt and tools once. Empty system blocks are left out: providers refuse them.
     pub fn new(mut system: Vec<String>, tools: Vec<Arc<ToolSpec>>) -> Self {
         system.retain(|text| !text.is_empty());
-        let json = Bytes::from(render(&system, &tools));
-        Self { system, tools, json, chat: OnceLock::new() }
+        let json = Bytes::from(render(&system, &tools, &[]));
+        Self { system, tools, served: Vec::new(), json, chat: OnceLock::new() }
+    }
+
+    /// The same with tools that the provider runs itself, and no others.
+    pub fn served(mut system: Vec<String>, served: Vec<Value>) -> Self {
+        system.retain(|text| !text.is_empty());
+        let json = Bytes::from(render(&system, &[], &served));
+        Self { system, tools: Vec::new(), served, json, chat: OnceLock::new() }
     }
 
     /// What Chat Completions makes of it, made once.
@@ -122,6 +132,7 @@ impl Preamble {
     /// Whether [`Preamble::new`] would make the same of this prompt and these very tools.
     pub fn is_made_of(&self, system: &[String], tools: &[Arc<ToolSpec>]) -> bool {
         self.system.iter().eq(system.iter().filter(|text| !text.is_empty()))
+            && self.served.is_empty()
             && self.tools.len() == tools.len()
             && self.tools.iter().zip(tools).all(|(own, other)| Arc::ptr_eq(own, other))
     }
@@ -135,7 +146,7 @@ impl Preamble {
 /// The mark that asks the provider to cache everything up to its block.
 pub(crate) const CACHE_MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
-fn render(system: &[String], tools: &[Arc<ToolSpec>]) -> String {
+fn render(system: &[String], tools: &[Arc<ToolSpec>], served: &[Value]) -> String {
     let mut json = String::new();
     if !system.is_empty() {
         let blocks = system.iter().enumerate().map(|(i, text)| {
@@ -145,9 +156,10 @@ fn render(system: &[String], tools: &[Arc<ToolSpec>]) -> String {
         });
         json += &format!(r#""system":[{}],"#, blocks.collect::<Vec<_>>().join(","));
     }
-    if !tools.is_empty() {
+    if !tools.is_empty() || !served.is_empty() {
         let specs = tools.iter().filter_map(|tool| serde_json::to_string(tool.as_ref()).ok());
-        json += &format!(r#""tools":[{}],"#, specs.collect::<Vec<_>>().join(","));
+        let served = served.iter().map(Value::to_string);
+        json += &format!(r#""tools":[{}],"#, specs.chain(served).collect::<Vec<_>>().join(","));
     }
     json
 }

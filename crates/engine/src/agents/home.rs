@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::agenda::{Agenda, Todos};
 use crate::agent::{Agent, Limits};
 use crate::agents::Definition;
 use crate::consult::Consult;
@@ -16,6 +17,7 @@ use crate::denials::Denials;
 use crate::engine::Engine;
 use crate::gate::Gate;
 use crate::knobs::KnobsReader;
+use crate::on_demand::OnDemand;
 use crate::outbox::Outbox;
 use crate::permission::Sight;
 use crate::session::log::Identity;
@@ -45,6 +47,8 @@ pub struct Home {
     pub knobs: KnobsReader,
     /// The tools of the session.
     pub toolbox: Arc<Toolbox>,
+    /// Which of them the main agent has been shown.
+    pub on_demand: OnDemand,
     /// One gate for the whole tree.
     pub gate: Gate,
     /// Limits of the main agent.
@@ -65,6 +69,8 @@ pub struct Home {
     pub workspace: Arc<Workspace>,
     /// Its background work.
     pub tasks: Tasks,
+    /// Its list of tasks.
+    pub agenda: Agenda,
     /// The model for small jobs.
     pub small_model: String,
     /// The shape of the main agent's answers, if the host asks for one.
@@ -128,10 +134,15 @@ impl Agents {
                     written: None,
                     workspace: Arc::clone(&home.workspace),
                     tasks: home.tasks.clone(),
+                    toolbox: Arc::clone(&home.toolbox),
+                    on_demand: home.on_demand.clone(),
+                    agenda: home.agenda.clone(),
+                    todos: Todos::default(),
                     sight: Sight::default(),
                     consult,
                     agents: Some(self.clone()),
                     mode: home.gate.mode_switch(),
+                    lookout: home.gate.lookout.clone(),
                     cancel: CancellationToken::new(),
                 },
                 journal,
@@ -150,12 +161,15 @@ impl Home {
         let Own { log, past, speaker, system, mut bench, knobs, limits, ledger, owed } = own;
         let skills = Desk::new(&self.skills);
         bench.toolbox = skills.fit(&bench.toolbox);
+        if let Some(past) = &past {
+            bench.call.on_demand.load(past.loaded.tools.iter().cloned());
+        }
         let understudies = Understudies::new(limits.fallback_models.clone());
         let mut agent = Agent {
             engine: self.engine.clone(),
             conversation: Conversation::new(log, self.outbox.clone(), speaker),
             memory: self.memory.fresh(),
-            preamble: self.engine.preamble(system, bench.toolbox.specs()),
+            preamble: self.engine.preamble(system, bench.call.on_demand.shown(&bench.toolbox)),
             bench,
             knobs,
             outbox: self.outbox.clone(),

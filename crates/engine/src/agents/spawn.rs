@@ -9,6 +9,7 @@ use whimbrel_wire::Usage;
 use whimbrel_wire::content::Content;
 use whimbrel_wire::hook::HookEvent;
 
+use crate::agenda::Todos;
 use crate::agent::{Agent, Limits};
 use crate::agents::home::Own;
 use crate::agents::{Agents, Definition};
@@ -97,6 +98,8 @@ impl Agents {
                     agents: None,
                     cancel,
                     consult: call.consult.on(ledger.clone()),
+                    on_demand: home.on_demand.fresh(),
+                    todos: Todos::default(),
                     ..call.clone()
                 },
                 journal,

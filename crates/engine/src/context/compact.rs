@@ -126,7 +126,7 @@ pub async fn replace(agent: &mut Agent, trigger: CompactTrigger, summary: Summar
         CompactTrigger::Auto if waiting.is_empty() => Some(agent.conversation.task().to_owned()),
         CompactTrigger::Auto | CompactTrigger::Manual => None,
     };
-    agent.conversation.forget(boundary).await;
+    agent.conversation.forget(boundary, &agent.bench.call.on_demand.loaded()).await;
     agent.orient();
     agent.conversation.summary(&frame(&summary.text, task.as_deref())).await;
     agent.conversation.put_back(waiting);

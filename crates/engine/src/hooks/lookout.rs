@@ -59,6 +59,13 @@ impl Lookout {
         self.brake.is_pulled()
     }
 
+    /// A lookout that no hook hears of: for tests of tools.
+    #[cfg(test)]
+    pub(crate) fn deaf(workspace: &Arc<Workspace>) -> Self {
+        let (rights, base) = (Rights::usual(workspace), HookBase::default());
+        Self::new(Hooks::default(), rights, Arc::clone(workspace), Outbox::unheard(), base)
+    }
+
     /// The subagent; none on the main line.
     pub fn agent_id(&self) -> Option<&str> {
         self.base.agent_id.as_deref()

@@ -94,6 +94,13 @@ impl Rights {
         Ok(Granted { rights, warnings })
     }
 
+    /// The rights of a session that nobody said anything about: for tests.
+    #[cfg(test)]
+    pub(crate) fn usual(workspace: &Arc<Workspace>) -> Self {
+        let (settings, grants) = (Settings::none(), Grants::default());
+        Self::grant(Arc::clone(workspace), settings, grants, Bypass::Unavailable).unwrap().rights
+    }
+
     /// The settings.
     pub fn settings(&self) -> MutexGuard<'_, Settings> {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)

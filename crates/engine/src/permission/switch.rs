@@ -47,13 +47,6 @@ impl ModeSwitch {
     /// A switch that no host hears of: for tests of tools.
     #[cfg(test)]
     pub(crate) fn unheard(workspace: &std::sync::Arc<crate::workspace::Workspace>) -> Self {
-        use crate::permission::rights::{Bypass, Grants};
-        let (settings, grants) = (crate::settings::Settings::none(), Grants::default());
-        let granted = Rights::grant(workspace.clone(), settings, grants, Bypass::Unavailable).unwrap();
-        let (frames, _) = tokio::sync::mpsc::channel(1);
-        Self::new(
-            granted.rights,
-            Outbox::new("session".into(), frames, tokio_util::sync::CancellationToken::new()),
-        )
+        Self::new(Rights::usual(workspace), Outbox::unheard())
     }
 }

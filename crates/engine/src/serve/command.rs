@@ -111,7 +111,7 @@ impl Session {
             window: self.engine.catalog().lookup(&model).map_or(0, |info| info.context_window),
             model: &model,
             system: &self.system(),
-            tools: &self.setup.toolbox.specs(),
+            tools: &self.setup.on_demand.shown(&self.setup.toolbox),
             commands: self.setup.commands.names().len(),
             reading: &reading,
         })

@@ -30,7 +30,7 @@ impl Session {
         if self.setup.toolbox.find(SKILL).is_some() && agent.bench.toolbox.find(SKILL).is_none() {
             let offered = Skill::to_offer(self.setup.extensions.skills.clone());
             agent.bench.toolbox = agent.skills.fit(&Arc::new(agent.bench.toolbox.with(offered)));
-            agent.preamble = self.engine.preamble(self.system(), agent.bench.toolbox.specs());
+            agent.refit();
         }
         desk::update(agent);
     }

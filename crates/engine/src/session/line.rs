@@ -9,6 +9,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use super::loaded;
+
 /// The type of a line that says what the model was told beside the conversation. It is no part of the tree.
 pub(super) const BRIEF: &str = "brief";
 
@@ -84,6 +86,10 @@ pub(super) struct Line<'a> {
     custom_title: Field<'a>,
     #[serde(borrow)]
     ai_title: Field<'a>,
+    #[serde(borrow)]
+    tool_use_result: Field<'a>,
+    #[serde(borrow)]
+    compact_metadata: Field<'a>,
     #[serde(borrow)]
     pub(super) message: Field<'a>,
 }
@@ -210,6 +216,11 @@ impl<'a> Line<'a> {
 
     pub(super) fn custom_title(&self) -> Option<Cow<'a, str>> {
         text(self.custom_title)
+    }
+
+    /// The tools on demand that it says were loaded.
+    pub(super) fn tools(&self) -> Vec<String> {
+        loaded::names(self.tool_use_result, self.compact_metadata)
     }
 
     pub(super) fn ai_title(&self) -> Option<Cow<'a, str>> {

@@ -12,6 +12,7 @@ use super::cut;
 pub use super::index::{Facts, Repairs};
 use super::index::{Index, Span};
 pub use super::line::Key;
+use super::loaded;
 use super::mend::{Mended, Said, mend};
 use super::path;
 use super::reader::{Part, Reader};
@@ -53,6 +54,8 @@ pub struct Loaded {
     pub calls: HashSet<String>,
     /// What the model was told beside the conversation.
     pub told: HashSet<Key>,
+    /// The tools that were loaded in it, in order.
+    pub tools: Vec<String>,
     /// How many prompts it has.
     pub turns: u32,
     /// Tokens of the last request and its reply, as the provider counted them.
@@ -109,8 +112,10 @@ impl Loaded {
         steps: Vec<Step>,
     ) -> io::Result<Vec<Said>> {
         let mut said = Vec::with_capacity(steps.len());
+        let mut searches = HashSet::new();
         for Step { span, heard } in steps {
             let Some(heard) = heard else {
+                self.tools.extend(reader.tools(span)?);
                 self.spans.push(span);
                 continue;
             };
@@ -122,6 +127,9 @@ impl Loaded {
                 }
             }
             self.spans.push(span);
+            if loaded::answers_search(&heard.said.blocks, &mut searches) {
+                self.tools.extend(reader.tools(span)?);
+            }
             self.turns += u32::from(heard.role == Part::Prompt);
             if let (Part::Remark, [Block::Text { text, .. }]) = (heard.role, &heard.said.blocks[..]) {
                 self.told.insert(Key::of(text));

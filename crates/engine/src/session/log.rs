@@ -151,13 +151,17 @@ impl Log {
         self.briefs.push(text.to_owned());
     }
 
-    /// Marks that the model goes on from a summary: what follows has no parent in the tree.
-    pub fn boundary(&mut self, uuid: &str, boundary: &CompactBoundary) {
+    /// Marks that the model goes on from a summary, with these tools loaded: what follows has no parent in the tree.
+    pub fn boundary(&mut self, uuid: &str, boundary: &CompactBoundary, tools: &[String]) {
         self.briefs.clear();
-        let line = json!({
+        let facts = &boundary.compact_metadata;
+        let mut line = json!({
             "logicalParentUuid": self.leaf,
-            "compactMetadata": { "trigger": boundary.compact_metadata.trigger, "preTokens": boundary.compact_metadata.pre_tokens },
+            "compactMetadata": { "trigger": facts.trigger, "preTokens": facts.pre_tokens },
         });
+        if !tools.is_empty() {
+            line["compactMetadata"]["preCompactDiscoveredTools"] = tools.into();
+        }
         self.system(uuid, "compact_boundary", None, line);
     }
 

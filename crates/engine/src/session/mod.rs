@@ -6,7 +6,7 @@
 //!   whole lines), [`durability`] (how safe they are), `medium` (what it writes to), `bulletin`
 //!   (what the host is told about it)
 //! - reading: [`load`](mod@load) (a conversation, read back), in the order of its steps: `lines`, `line` and `index` (what is there),
-//!   `cut` and `path` (what counts), `reader` and `beside` (what was said), `mend` (in an order that providers take)
+//!   `cut` and `path` (what counts), `reader` and `beside` (what was said), `loaded` (which tools were), `mend` (in an order that providers take)
 //! - going on: [`past`] (a session that is gone on with), [`fork`] (a copy of it)
 //! - [`checkpoint`]: files as they were at each prompt
 //! - for people who look back: [`shelf`] (all sessions on disk), [`summary`] (what one is about), [`transcript`] (what was
@@ -25,6 +25,7 @@ pub mod journal;
 mod line;
 mod lines;
 pub mod load;
+mod loaded;
 pub mod lock;
 pub mod log;
 mod medium;

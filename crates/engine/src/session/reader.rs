@@ -101,6 +101,13 @@ impl<R: Read + Seek> Reader<R> {
         Ok(line.and_then(|line| line.text().map(std::borrow::Cow::into_owned)))
     }
 
+    /// The tools that a line says were loaded.
+    pub(super) fn tools(&mut self, span: Span) -> io::Result<Vec<String>> {
+        let bytes = self.bytes(span)?;
+        let line = serde_json::from_slice::<Line<'_>>(bytes).ok();
+        Ok(line.map(|line| line.tools()).unwrap_or_default())
+    }
+
     /// The name of a line.
     pub(super) fn name(&mut self, span: Span) -> io::Result<Option<String>> {
         let bytes = self.bytes(span)?;

@@ -152,7 +152,7 @@ impl Setup {
         let offered = *wanted && !skills.is_empty() && !self.rights.removes(SKILL);
         self.toolbox = Arc::new(match offered {
             true => self.toolbox.with(Skill::to_offer(skills.clone())),
-            false => self.toolbox.without(SKILL),
+            false => self.toolbox.without(&[SKILL]),
         });
     }
 }

@@ -2,8 +2,7 @@
 //!
 //! Rooms: [`resolve`] (options to [`Setup`]), `configure` (settings), [`extensions`] (plugins, commands, skills, output
 //! styles), `grants` (rights), [`model`], `history` (copies of files), [`absent`] (what this version does not have yet,
-//! and says so), `servers` (MCP servers), `home` (where
-//! things are kept), [`resume`] (which session it is, and whether it goes on from an older one).
+//! and says so), `servers` (MCP servers), `tools` (which of them are on demand), `home` (where things are kept), [`resume`] (which session it is, and whether it goes on from an older one).
 
 pub mod absent;
 mod configure;
@@ -15,6 +14,7 @@ pub mod model;
 pub mod resolve;
 pub mod resume;
 mod servers;
+mod tools;
 
 pub use crate::settings::config_folder;
 pub use extensions::Extensions;

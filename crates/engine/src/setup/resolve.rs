@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use whimbrel_wire::options::{Options, OutputFormat, SystemPrompt};
 
+use crate::agenda::Agenda;
 use crate::agent::Limits;
 use crate::agents::definition::{self, Definition};
 use crate::commands::Commands;
@@ -18,13 +19,14 @@ use crate::ground::Ground;
 use crate::hooks::{Announce, HookSet};
 use crate::knobs::Knobs;
 use crate::mcp::{Servers, Supply};
+use crate::on_demand::OnDemand;
 use crate::permission::{Rights, paths};
 use crate::session::lock::Busy;
 use crate::session::{Keeping, Past, Place};
 use crate::settings::{self, Known, Settings};
 use crate::setup::extensions::{self, Extensions};
 use crate::setup::resume::{self, Origin};
-use crate::setup::{absent, configure, grants, history, home, model, servers};
+use crate::setup::{absent, configure, grants, history, home, model, servers, tools};
 use crate::shape::{self, Shape};
 use crate::state::Wanted;
 use crate::toolbox::Toolbox;
@@ -96,6 +98,10 @@ pub struct Setup {
     pub knobs: Knobs,
     /// The tools.
     pub toolbox: Arc<Toolbox>,
+    /// Which of them the model has been shown.
+    pub on_demand: OnDemand,
+    /// Its list of tasks.
+    pub agenda: Agenda,
     /// The kinds of subagent.
     pub agents: Vec<Definition>,
     /// What the session may do.
@@ -181,6 +187,7 @@ impl Setup {
         let checkpoints =
             history::checkpoints(options, config.as_deref().filter(|_| place.is_some()), &spill, &session);
         let not_copied = history::inherit(options, origin, checkpoints.as_ref(), config.as_deref());
+        let agenda = tools::agenda(config.as_deref().filter(|_| place.is_some()), env, &session);
         let workspace = Arc::new(Workspace::new(root, spill, env.clone()).with_checkpoints(checkpoints));
         let mut warnings: Vec<String> = lost.into_iter().chain(warning).chain(not_copied).collect();
         warnings.extend(settings.warnings().iter().cloned());
@@ -204,6 +211,10 @@ impl Setup {
         let supply = Supply::new(rights.clone(), prompt_tool.clone());
         model::budget(engine, options, &known, &default_model)?;
         let small_model = model::small_model(engine, &default_model, env);
+        let person = grants::person(host_answers, rights.mode());
+        let toolbox = Toolbox::pick(engine.tools(), options.tools.as_ref(), &rights, person);
+        let window = engine.catalog().lookup(&default_model).map(|model| model.context_window);
+        let (toolbox, on_demand) = tools::settle(&toolbox, options, env, window)?;
         let mut setup = Self {
             knobs: Knobs {
                 model: default_model.clone(),
@@ -211,15 +222,9 @@ impl Setup {
                 effort: model::effort(options, &known),
                 plan_mode_instructions: options.plan_mode_instructions.as_deref().map(Into::into),
             },
-            toolbox: Arc::new(
-                Toolbox::pick(
-                    engine.tools(),
-                    options.tools.as_ref(),
-                    &rights,
-                    grants::person(host_answers, rights.mode()),
-                )
-                .with_servers(supply.clone()),
-            ),
+            toolbox: Arc::new(toolbox.with_servers(supply.clone())),
+            on_demand,
+            agenda,
             agents: definition::built_in(),
             host_answers,
             prompt_tool,

@@ -4,13 +4,14 @@
 //!   something and answers; `dialogue`: one that we talk with as long as it lives;
 //! - `pipe`: where its output comes in; `output`: what it prints, in bounded memory; `readable`: the same for the eyes
 //!   of a model;
-//! - `task`: background work as others see it;
+//! - `task`: background work as others see it; `lines`: what a watched command prints;
 //! - `trail`: follows `cd` from one command to the next;
 //! - `roster`: what runs now; `mark`: by what it is known, `procfs`: finds what has wandered off; `reaper`: for the day
 //!   when we are killed.
 
 mod dialogue;
 mod exchange;
+mod lines;
 mod mark;
 mod output;
 mod pipe;
@@ -35,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 use self::process::Process;
 use self::roster::{GRACE, Roster};
 use crate::ids;
+use crate::timers::Timers;
 
 pub(crate) use self::dialogue::{Dialogue, Leash, Program};
 pub(crate) use self::exchange::{Exchange, Heard, Step};
@@ -58,6 +60,7 @@ struct Table {
     roster: Arc<Roster>,
     tasks: Mutex<Vec<Task>>,
     news: mpsc::UnboundedSender<Box<TaskEvent>>,
+    timers: Timers,
 }
 
 /// One row of the table.
@@ -85,12 +88,16 @@ struct Watcher {
     closed: CancellationToken,
     state: watch::Sender<TaskState>,
     news: mpsc::UnboundedSender<Box<TaskEvent>>,
+    /// How long it may run, if not as long as it likes.
+    limit: Option<Duration>,
 }
 
 impl Tasks {
     /// An empty table that reports to `news`.
     pub fn new(news: mpsc::UnboundedSender<Box<TaskEvent>>) -> Self {
-        Self { table: Arc::new(Table { roster: Arc::new(Roster::new()), tasks: Mutex::default(), news }) }
+        let roster = Arc::new(Roster::new());
+        let timers = Timers::new(news.clone(), roster.closed.clone());
+        Self { table: Arc::new(Table { roster, tasks: Mutex::default(), news, timers }) }
     }
 
     /// Runs a command and waits for it, at most for `limit`. Output too long to show goes to a file below `spill`.
@@ -117,20 +124,29 @@ impl Tasks {
 
     /// Starts a command in the background. Its output goes to a file below `spill`.
     pub fn start_command(&self, order: &Order, spill: &Path, start: Start) -> Result<TaskFacts, StartFault> {
-        let task_id = ids::task('b');
-        let capture = Capture::in_file(spill.join("tasks").join(format!("{task_id}.output")))?;
-        let output_file = capture.path().map(Path::to_path_buf).unwrap_or_default();
-        let process = Process::spawn(order, &self.table.roster)?;
-        let facts = TaskFacts {
-            task_id,
-            tool_use_id: start.tool_use_id,
-            kind: TaskKind::Command,
-            description: start.description,
-            command: order.command.clone(),
-            output_file,
-        };
-        self.table.watch(facts.clone(), process, capture);
+        let (facts, process, capture) = self.table.begin(order, spill, start)?;
+        self.table.watch(facts.clone(), process, capture, None);
         Ok(facts)
+    }
+
+    /// Starts a command in the background whose lines are told as they come, for at most `limit`.
+    pub fn start_monitor(
+        &self,
+        order: &Order,
+        spill: &Path,
+        start: Start,
+        limit: Duration,
+    ) -> Result<TaskFacts, StartFault> {
+        let (facts, process, capture) = self.table.begin(order, spill, start)?;
+        let (lines, teller) = lines::pair();
+        let stop = self.table.watch(facts.clone(), process, capture.heard_by(lines), Some(limit));
+        tokio::spawn(teller.tell(facts.clone(), self.table.news.clone(), stop));
+        Ok(facts)
+    }
+
+    /// The timers of the session.
+    pub fn timers(&self) -> &Timers {
+        &self.table.timers
     }
 
     /// All background work since the session began, in order.
@@ -191,15 +207,46 @@ impl Table {
         })
     }
 
-    fn watch(&self, facts: TaskFacts, process: Process, capture: Capture) {
+    /// Starts a background command; its output goes to a file below `spill`.
+    fn begin(
+        &self,
+        order: &Order,
+        spill: &Path,
+        start: Start,
+    ) -> Result<(TaskFacts, Process, Capture), StartFault> {
+        let task_id = ids::task('b');
+        let capture = Capture::in_file(spill.join("tasks").join(format!("{task_id}.output")))?;
+        let output_file = capture.path().map(Path::to_path_buf).unwrap_or_default();
+        let process = Process::spawn(order, &self.roster)?;
+        let facts = TaskFacts {
+            task_id,
+            tool_use_id: start.tool_use_id,
+            kind: TaskKind::Command,
+            description: start.description,
+            command: order.command.clone(),
+            output_file,
+        };
+        Ok((facts, process, capture))
+    }
+
+    /// Waits beside a background command; gives what stops it.
+    fn watch(
+        &self,
+        facts: TaskFacts,
+        process: Process,
+        capture: Capture,
+        limit: Option<Duration>,
+    ) -> CancellationToken {
         let (tell, state) = watch::channel(TaskState::Running);
         let closed = self.roster.closed.clone();
         let stop = closed.child_token();
         self.rows().push(Task { facts: facts.clone(), state, stop: stop.clone() });
         // Nobody may be listening any more.
         let _ = self.news.send(Box::new(facts.started()));
-        let watcher = Watcher { facts, stop, closed, state: tell, news: self.news.clone() };
+        let token = stop.clone();
+        let watcher = Watcher { facts, stop, closed, state: tell, news: self.news.clone(), limit };
         tokio::spawn(watcher.watch(process, capture));
+        token
     }
 }
 
@@ -218,8 +265,10 @@ impl Task {
 
 impl Watcher {
     async fn watch(self, mut process: Process, mut capture: Capture) {
-        let end = self.stop.run_until_cancelled(process.finish(&mut capture)).await;
-        let (status, exit_code) = match end {
+        let finish = within(self.limit, process.finish(&mut capture));
+        let end = self.stop.run_until_cancelled(finish).await;
+        let out_of_time = matches!(end, Some(None));
+        let (status, exit_code) = match end.flatten() {
             Some((ending, leftover)) => {
                 if leftover == Leftover::Running {
                     process.keep_open(self.closed);
@@ -232,8 +281,20 @@ impl Watcher {
             }
         };
         capture.finish();
+        let ended = match out_of_time {
+            true => self.facts.out_of_time(),
+            false => self.facts.ended(status, exit_code),
+        };
         // Nobody may be listening any more.
-        let _ = self.news.send(Box::new(self.facts.ended(status, exit_code)));
+        let _ = self.news.send(Box::new(ended));
         self.state.send_replace(TaskState::Ended { status, exit_code });
+    }
+}
+
+/// Waits for something, but not longer than the limit if there is one.
+async fn within<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
+    match limit {
+        Some(limit) => tokio::time::timeout(limit, work).await.ok(),
+        None => Some(work.await),
     }
 }

@@ -6,6 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use super::lines::Lines;
 use super::readable::{readable, size};
 
 /// Output up to this many bytes is shown whole and needs no file.
@@ -28,6 +29,8 @@ pub(crate) struct Capture {
     tail: VecDeque<u8>,
     total: u64,
     file: Spill,
+    /// Who wants to hear each line.
+    lines: Option<Lines>,
 }
 
 /// The file of an output.
@@ -77,7 +80,12 @@ impl Capture {
     }
 
     fn new(head_limit: usize, file: Spill) -> Self {
-        Self { head: Vec::new(), head_limit, tail: VecDeque::new(), total: 0, file }
+        Self { head: Vec::new(), head_limit, tail: VecDeque::new(), total: 0, file, lines: None }
+    }
+
+    /// The same, and each line is heard as it comes.
+    pub(super) fn heard_by(self, lines: Lines) -> Self {
+        Self { lines: Some(lines), ..self }
     }
 
     /// Takes the next bytes.
@@ -87,6 +95,9 @@ impl Capture {
             self.file.open(&self.head);
         }
         self.file.append(bytes);
+        if let Some(lines) = &mut self.lines {
+            lines.take(bytes);
+        }
         let (first, rest) = bytes.split_at(bytes.len().min(self.head_limit - self.head.len()));
         self.head.extend_from_slice(first);
         self.keep_last(rest);

@@ -93,6 +93,20 @@ pub enum TaskEvent {
         /// Whether the model need not be told, because somebody stopped it on purpose.
         silent: bool,
     },
+    /// It printed something that the model wants to hear.
+    Printed {
+        /// Its name.
+        task_id: String,
+        /// What it does.
+        description: String,
+        /// The lines.
+        text: String,
+    },
+    /// The time has come for something that was planned.
+    Due {
+        /// What the model is told.
+        text: String,
+    },
 }
 
 /// What a background task has printed so far.
@@ -191,6 +205,25 @@ impl TaskFacts {
             tool_use_id: self.tool_use_id.clone(),
             description: self.description.clone(),
             kind: self.kind,
+        }
+    }
+
+    /// The news that it printed something.
+    pub(super) fn printed(&self, text: &str) -> TaskEvent {
+        let (task_id, description) = (self.task_id.clone(), self.description.clone());
+        TaskEvent::Printed { task_id, description, text: text.to_owned() }
+    }
+
+    /// The news that its time was up.
+    pub(super) fn out_of_time(&self) -> TaskEvent {
+        TaskEvent::Ended {
+            task_id: self.task_id.clone(),
+            tool_use_id: self.tool_use_id.clone(),
+            status: TaskStatus::Stopped,
+            output_file: self.output_file.clone(),
+            summary: format!("\"{}\" was ended, because its time was up", self.description),
+            exit_code: None,
+            silent: false,
         }
     }
 

@@ -30,7 +30,8 @@ impl Trail {
         Some(Self(file))
     }
 
-    /// Moves the workspace to where the command ended. If that is outside, it goes back to its root and says so.
+    /// Moves the workspace to where the command ended. If that is outside, it goes back to where the
+    /// session works and says so.
     pub(crate) fn arrive(self, workspace: &Workspace) -> Option<String> {
         let folder = std::fs::read_to_string(self.0.path()).ok()?;
         let folder = PathBuf::from(folder.strip_suffix('\n')?);
@@ -40,12 +41,12 @@ impl Trail {
                 None
             }
             None => {
-                let root = workspace.root();
-                workspace.set_cwd(root.to_path_buf());
+                let base = workspace.base();
+                workspace.set_cwd(base.clone());
                 Some(format!(
                     "({} is outside the workspace: the next command starts in {}.)",
                     folder.display(),
-                    root.display()
+                    base.display()
                 ))
             }
         }

@@ -47,13 +47,7 @@ impl Tool for Bash {
     }
 
     async fn run(&self, input: Input, call: Call) -> Output {
-        if input.command.trim().is_empty() {
-            return Err(Trouble::Refused("There is no command.".into()));
-        }
-        if input.command.contains('\0') {
-            let text = "The command has a NUL byte in it, which no shell can take. Leave it out, or let `printf '\\0'` write it.";
-            return Err(Trouble::Refused(text.into()));
-        }
+        check(&input.command)?;
         if input.run_in_background { start(input, &call) } else { run(&input, &call).await }
     }
 
@@ -116,7 +110,19 @@ fn start(input: Input, call: &Call) -> Output {
     Ok(Done::text(text, meta))
 }
 
-fn order(command: &str, workspace: &Workspace) -> Order {
+/// A command is something that a shell can take.
+pub(super) fn check(command: &str) -> Result<(), Trouble> {
+    if command.trim().is_empty() {
+        return Err(Trouble::Refused("There is no command.".into()));
+    }
+    if command.contains('\0') {
+        let text = "The command has a NUL byte in it, which no shell can take. Leave it out, or let `printf '\\0'` write it.";
+        return Err(Trouble::Refused(text.into()));
+    }
+    Ok(())
+}
+
+pub(super) fn order(command: &str, workspace: &Workspace) -> Order {
     Order { command: command.to_owned(), cwd: workspace.cwd(), environment: workspace.environment() }
 }
 
@@ -129,13 +135,14 @@ fn limit(asked: Option<usize>, workspace: &Workspace) -> Duration {
     Duration::from_millis(asked.min(longest))
 }
 
-/// Why there is nothing to report. A session whose folder is gone goes on in its root.
-fn not_started(fault: &StartFault, workspace: &Workspace) -> Trouble {
-    let root = workspace.root();
+/// Why there is nothing to report. A session whose folder is gone goes on where it works, or where it began.
+pub(super) fn not_started(fault: &StartFault, workspace: &Workspace) -> Trouble {
     match fault {
-        StartFault::NoFolder(folder) if folder != root => {
-            workspace.set_cwd(root.to_path_buf());
-            Trouble::Failed(format!("Not run: {fault}. The next command starts in {}.", root.display()))
+        StartFault::NoFolder(folder) if folder != workspace.root() => {
+            let base = Some(workspace.base()).filter(|base| base != folder);
+            let base = base.unwrap_or_else(|| workspace.root().to_path_buf());
+            workspace.set_cwd(base.clone());
+            Trouble::Failed(format!("Not run: {fault}. The next command starts in {}.", base.display()))
         }
         StartFault::NoFolder(_)
         | StartFault::LargeEnvironment
@@ -210,8 +217,7 @@ mod tests {
     use super::super::example::Bench;
     use super::*;
     use crate::clock;
-    use crate::consult::Consult;
-    use crate::permission::{ModeSwitch, Sight};
+
     use crate::tasks::Tasks;
 
     async fn done(bench: &Bench, command: &str) -> Done {
@@ -319,18 +325,7 @@ mod tests {
         let workspace =
             Arc::new(Workspace::new(bench.path(""), bench.path("spill"), std::env::vars().collect()));
         let (tasks, cancel) = (Tasks::new(mpsc::unbounded_channel().0), CancellationToken::new());
-        let call = Call {
-            id: "call".into(),
-            place: None,
-            written: None,
-            mode: ModeSwitch::unheard(&workspace),
-            workspace,
-            tasks,
-            sight: Sight::default(),
-            consult: Consult::nobody(),
-            agents: None,
-            cancel: cancel.clone(),
-        };
+        let call = Call { tasks, cancel: cancel.clone(), ..Call::alone(workspace) };
         let begun = clock::monotonic();
         let input: Input = serde_json::from_value(json!({"command": "touch begun; sleep 60"})).unwrap();
         let (output, ()) = tokio::join!(Bash.run(input, call), async {

@@ -77,14 +77,12 @@ mod bench {
 
     use serde_json::Value;
     use tempfile::TempDir;
-    use tokio::sync::mpsc;
-    use tokio_util::sync::CancellationToken;
+
     use whimbrel_wire::content::ResultContent;
 
-    use crate::consult::Consult;
     use crate::permission::rights::{Bypass, Grants};
-    use crate::permission::{ModeSwitch, Rights, Sight};
-    use crate::tasks::Tasks;
+    use crate::permission::{Rights, Sight};
+
     use crate::tools::{Call, Output, all};
     use crate::workspace::Workspace;
 
@@ -101,22 +99,7 @@ mod bench {
             let spill = folder.path().join(".spill");
             let env: BTreeMap<String, String> = std::env::vars().collect();
             let workspace = Arc::new(Workspace::new(folder.path().to_path_buf(), spill, env));
-            let tasks = Tasks::new(mpsc::unbounded_channel().0);
-            let bench = Self {
-                call: Call {
-                    id: "toolu_1".into(),
-                    place: None,
-                    written: None,
-                    mode: ModeSwitch::unheard(&workspace),
-                    workspace,
-                    tasks,
-                    sight: Sight::default(),
-                    consult: Consult::nobody(),
-                    agents: None,
-                    cancel: CancellationToken::new(),
-                },
-                folder,
-            };
+            let bench = Self { call: Call::alone(workspace), folder };
             for (path, content) in files {
                 let path = bench.path(path);
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -192,6 +175,8 @@ mod tests {
 
     use super::bench::for_model;
     use super::*;
+    use crate::on_demand::OnDemand;
+    use crate::toolbox::Toolbox;
     use crate::tools::all;
 
     async fn run(tool: &str, example: &Example) {
@@ -229,9 +214,10 @@ mod tests {
 
     #[test]
     fn the_tools_take_little_of_the_models_room() {
-        let sizes: Vec<(String, usize)> = all()
+        let shown = OnDemand::default().shown(&Toolbox::of(all()));
+        let sizes: Vec<(&str, usize)> = shown
             .iter()
-            .map(|tool| (tool.name().to_owned(), serde_json::to_string(&tool.spec()).unwrap().len()))
+            .map(|spec| (spec.name.as_str(), serde_json::to_string(spec.as_ref()).unwrap().len()))
             .collect();
         println!("{sizes:?}");
         assert!(sizes.iter().map(|(_, size)| size).sum::<usize>() < 7 * 1024, "{sizes:?}");

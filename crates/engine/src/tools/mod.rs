@@ -7,26 +7,40 @@ mod agent;
 mod ask_user_question;
 mod bash;
 mod checkpoint;
+mod cron_create;
+mod cron_delete;
+mod cron_list;
 mod edit;
 mod encoding;
 mod enter_plan_mode;
+mod enter_worktree;
 mod example;
 mod exit_plan_mode;
+mod exit_worktree;
 mod fault;
 mod glob;
 mod grep;
 mod lenient;
+mod monitor;
 mod notebook_edit;
 pub(crate) mod patch;
 mod read;
+mod schedule_wakeup;
 #[cfg(test)]
 mod swapped;
 mod target;
+mod task_create;
+mod task_get;
+mod task_list;
 mod task_output;
 mod task_stop;
+mod task_update;
+mod todo_write;
+mod tool_search;
 mod touches;
 mod walk;
 mod web_fetch;
+mod web_search;
 mod write;
 
 use std::pin::Pin;
@@ -42,10 +56,14 @@ use whimbrel_wire::RawJson;
 use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::permission::McpServerProvenance;
 
+use crate::agenda::{Agenda, Todos};
 use crate::agents::Agents;
 use crate::consult::Consult;
+use crate::hooks::Lookout;
+use crate::on_demand::{Offer, OnDemand};
 use crate::permission::{ModeSwitch, Sight};
 use crate::tasks::Tasks;
+use crate::toolbox::Toolbox;
 use crate::workspace::Workspace;
 
 pub use example::Example;
@@ -66,6 +84,20 @@ pub const EXIT_PLAN_MODE: &str = "ExitPlanMode";
 
 /// The name of the tool that loads skills.
 pub const SKILL: &str = "Skill";
+/// The name of the tool that loads others.
+pub const TOOL_SEARCH: &str = "ToolSearch";
+
+/// The names of the tools for the list of tasks.
+pub const TASK_CREATE: &str = "TaskCreate";
+/// Shows one of them.
+pub const TASK_GET: &str = "TaskGet";
+/// Shows all of them.
+pub const TASK_LIST: &str = "TaskList";
+/// Changes one of them.
+pub const TASK_UPDATE: &str = "TaskUpdate";
+
+/// The name of the tool for a list that an agent keeps for itself.
+pub const TODO_WRITE: &str = "TodoWrite";
 
 /// One tool.
 pub trait Tool: Send + Sync + 'static {
@@ -83,6 +115,9 @@ pub trait Tool: Send + Sync + 'static {
 
     /// With whom it deals. What deals with a person is offered to the main agent only, and only where one can be asked.
     const DEALS_WITH: DealsWith = DealsWith::Machines;
+
+    /// How it comes to the model.
+    const OFFER: Offer = Offer::AtOnce;
 
     /// What a call with this input touches: decides what may run beside it and whether a permission is needed.
     fn touches(input: &Self::Input) -> Touches;
@@ -121,16 +156,50 @@ pub struct Call {
     pub workspace: Arc<Workspace>,
     /// The background work of the session.
     pub tasks: Tasks,
+    /// The tools of the agent; filled in for each call.
+    pub toolbox: Arc<Toolbox>,
+    /// Which of them it has been shown.
+    pub on_demand: OnDemand,
     /// What may be read; taken anew for each call.
     pub sight: Sight,
+    /// The list of tasks of the session or its team.
+    pub agenda: Agenda,
+    /// What the agent wants to do.
+    pub todos: Todos,
     /// A small model to ask.
     pub consult: Consult,
     /// Starts subagents; a subagent has none of its own.
     pub agents: Option<Agents>,
     /// Turns the mode of the session.
     pub mode: ModeSwitch,
+    /// Tells hooks what happens; filled in for each call.
+    pub lookout: Lookout,
     /// Fires when the turn is interrupted or the session ends.
     pub cancel: CancellationToken,
+}
+
+#[cfg(test)]
+impl Call {
+    /// A call in a session that has no model, no subagents and all tools.
+    pub(crate) fn alone(workspace: Arc<Workspace>) -> Self {
+        Self {
+            id: "toolu_1".into(),
+            place: None,
+            written: None,
+            mode: ModeSwitch::unheard(&workspace),
+            lookout: Lookout::deaf(&workspace),
+            workspace,
+            tasks: Tasks::new(tokio::sync::mpsc::unbounded_channel().0),
+            toolbox: Arc::new(Toolbox::of(all())),
+            on_demand: OnDemand::default(),
+            agenda: Agenda::default(),
+            todos: Todos::default(),
+            sight: Sight::default(),
+            consult: Consult::nobody(),
+            agents: None,
+            cancel: CancellationToken::new(),
+        }
+    }
 }
 
 /// How a call ended.
@@ -192,6 +261,10 @@ pub trait AnyTool: Send + Sync {
     fn deals_with(&self) -> DealsWith {
         DealsWith::Machines
     }
+    /// How it comes to the model.
+    fn offer(&self) -> Offer {
+        if self.server().is_some() { Offer::IfRoom } else { Offer::AtOnce }
+    }
     /// What a call with this input touches; an error if the input does not fit.
     fn touches(&self, input: &Value) -> Result<Touches, Trouble>;
     /// Checks the input and does the work.
@@ -235,6 +308,10 @@ impl<T: Tool> AnyTool for T {
 
     fn deals_with(&self) -> DealsWith {
         T::DEALS_WITH
+    }
+
+    fn offer(&self) -> Offer {
+        T::OFFER
     }
 
     fn touches(&self, input: &Value) -> Result<Touches, Trouble> {
@@ -334,5 +411,19 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
         Arc::new(ask_user_question::AskUserQuestion),
         Arc::new(enter_plan_mode::EnterPlanMode),
         Arc::new(exit_plan_mode::ExitPlanMode),
+        Arc::new(tool_search::ToolSearch),
+        Arc::new(enter_worktree::EnterWorktree),
+        Arc::new(exit_worktree::ExitWorktree),
+        Arc::new(todo_write::TodoWrite),
+        Arc::new(task_create::TaskCreate),
+        Arc::new(task_get::TaskGet),
+        Arc::new(task_list::TaskList),
+        Arc::new(task_update::TaskUpdate),
+        Arc::new(web_search::WebSearch),
+        Arc::new(monitor::Monitor),
+        Arc::new(cron_create::CronCreate),
+        Arc::new(cron_delete::CronDelete),
+        Arc::new(cron_list::CronList),
+        Arc::new(schedule_wakeup::ScheduleWakeup),
     ]
 }

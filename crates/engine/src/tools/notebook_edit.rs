@@ -13,6 +13,7 @@ use super::encoding::encode;
 use super::read::notebook::{Lines, cell_name, language};
 use super::target::{Site, Target};
 use super::{Call, Done, Example, Output, Tool, Touches, Trouble, fault, patch};
+use crate::on_demand::Offer;
 use crate::{files, ids};
 
 /// The tool.
@@ -54,6 +55,8 @@ impl Tool for NotebookEdit {
     type Input = Input;
 
     const NAME: &'static str = "NotebookEdit";
+
+    const OFFER: Offer = Offer::OnDemand;
 
     const DESCRIPTION: &'static str =
         "Replaces, inserts or deletes a cell of a Jupyter notebook that you have read.";

@@ -7,16 +7,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::control::McpServerStatus;
 
 use super::player;
-use crate::consult::Consult;
 use crate::mcp::{Backoff, Limits, Origin, Roster, Servers, Surroundings};
-use crate::permission::{ModeSwitch, Sight};
-use crate::tasks::Tasks;
 use crate::tools::{AnyTool, Call, Output};
 use crate::workspace::Workspace;
 
@@ -133,18 +129,7 @@ impl Stage {
     pub(super) fn call(&self) -> Call {
         let spill = self.folder().join("spill");
         let workspace = Arc::new(Workspace::new(self.folder().to_path_buf(), spill, BTreeMap::new()));
-        Call {
-            id: "toolu_1".into(),
-            place: None,
-            written: None,
-            mode: ModeSwitch::unheard(&workspace),
-            workspace,
-            tasks: Tasks::new(mpsc::unbounded_channel().0),
-            sight: Sight::default(),
-            consult: Consult::nobody(),
-            agents: None,
-            cancel: self.cancel.clone(),
-        }
+        Call { cancel: self.cancel.clone(), ..Call::alone(workspace) }
     }
 
     /// Calls a tool.

@@ -17,13 +17,11 @@ use whimbrel_wire::Frame;
 use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::permission::PermissionMode;
 
-use crate::consult::Consult;
 use crate::gate::{Gate, Verdict};
 use crate::outbox::Outbox;
+use crate::permission::Rights;
 use crate::permission::rights::{Bypass, Grants};
-use crate::permission::{ModeSwitch, Rights};
 use crate::settings::Settings;
-use crate::tasks::Tasks;
 use crate::toolbox::{Offered, Person, Toolbox};
 use crate::tools::{Call, Output, all};
 use crate::workshop::{Bench, Made, Wanted, Workshop};
@@ -61,18 +59,7 @@ impl Room {
             journal: crate::session::Journal::new("session", None, crate::session::Mirror::Off),
             toolbox: Arc::new(Toolbox::pick(&offered, None, &rights, Person::Absent)),
             gate: Gate::unattended(rights, &workspace, outbox),
-            call: Call {
-                id: "toolu_1".into(),
-                place: None,
-                written: None,
-                sight: crate::permission::Sight::default(),
-                mode: ModeSwitch::unheard(&workspace),
-                workspace,
-                tasks: Tasks::new(mpsc::unbounded_channel().0),
-                consult: Consult::nobody(),
-                agents: None,
-                cancel: CancellationToken::new(),
-            },
+            call: Call::alone(workspace),
         };
         Self { folder, bench, _host: host }
     }

@@ -6,8 +6,6 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 use whimbrel_models::providers::Providers;
 use whimbrel_models::retry::Policy;
 use whimbrel_models::scripted::Scripted;
@@ -16,8 +14,6 @@ use super::*;
 use crate::consult::Consult;
 use crate::cost::Ledger;
 use crate::engine::Engine;
-use crate::permission::{ModeSwitch, Sight};
-use crate::tasks::Tasks;
 use crate::workspace::Workspace;
 
 /// A server that knows a few paths; gives its address. A path that ends in `endless` never stops.
@@ -62,16 +58,8 @@ fn call(folder: &TempDir, replies: Value) -> (Call, Arc<Scripted>) {
     let env = BTreeMap::from([(guard::VARIABLE.to_owned(), "1".to_owned())]);
     let workspace = Arc::new(Workspace::new(folder.path().into(), folder.path().join("spill"), env));
     let call = Call {
-        id: "toolu_1".into(),
-        place: None,
-        written: None,
-        mode: ModeSwitch::unheard(&workspace),
-        workspace,
-        tasks: Tasks::new(mpsc::unbounded_channel().0),
-        sight: Sight::default(),
-        agents: None,
         consult: Consult::new(Engine::new(providers), Ledger::default(), model, policy, "session".into()),
-        cancel: CancellationToken::new(),
+        ..Call::alone(workspace)
     };
     (call, script)
 }

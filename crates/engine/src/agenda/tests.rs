@@ -1,0 +1,93 @@
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::item::Status::{Completed, InProgress, Pending};
+use super::*;
+
+fn draft(subject: &str) -> Draft {
+    Draft { subject: subject.into(), ..Draft::default() }
+}
+
+fn plan(subjects: &[&str]) -> Plan {
+    let mut plan = Plan::default();
+    subjects.iter().for_each(|subject| drop(plan.add(draft(subject))));
+    plan
+}
+
+#[test]
+fn tasks_wait_for_each_other_and_never_for_themselves() {
+    let mut plan = plan(&["a", "b", "c"]);
+    let change = Change { add_blocked_by: vec!["#1".into(), "1".into()], ..Change::default() };
+    assert_eq!(plan.change("2", change).unwrap().fields, ["blockedBy"]);
+    assert_eq!(plan.get("1").unwrap().blocks, ["2"]);
+    plan.change("2", Change { add_blocks: vec!["3".into()], ..Change::default() }).unwrap();
+    assert_eq!(plan.get("3").unwrap().blocked_by, ["2"]);
+    for circle in ["1", "3"] {
+        let change = Change { add_blocked_by: vec!["3".into()], ..Change::default() };
+        assert_eq!(plan.change(circle, change), Err(Refusal::Circle(circle.into())));
+    }
+    plan.remove("2").unwrap();
+    assert!(plan.items().all(|item| item.blocks.is_empty() && item.blocked_by.is_empty()));
+    assert_eq!(plan.add(draft("d")).id, "4", "numbers are not given again");
+}
+
+#[test]
+fn a_change_is_made_wholly_or_not_at_all() {
+    let mut plan = plan(&["a"]);
+    let before = plan.clone();
+    let change = Change { subject: Some("x".into()), add_blocks: vec!["9".into()], ..Change::default() };
+    assert_eq!(plan.change("1", change), Err(Refusal::Unknown("9".into())));
+    assert_eq!(plan, before);
+    let metadata = json!({"k": 1, "gone": null}).as_object().unwrap().clone();
+    let change = Change { metadata, status: Some(Completed), ..Change::default() };
+    let changed = plan.change("#1", change).unwrap();
+    assert_eq!((changed.fields, changed.before), (vec!["status", "metadata"], Pending));
+    assert_eq!(changed.item.metadata["k"], 1);
+}
+
+#[test]
+fn a_task_is_claimed_once_and_only_when_nothing_stands_in_its_way() {
+    let mut plan = plan(&["a", "b"]);
+    plan.change("2", Change { add_blocked_by: vec!["1".into()], ..Change::default() }).unwrap();
+    assert_eq!(plan.claim("2", "ann"), Err(Refusal::Blocked { id: "2".into(), by: vec!["1".into()] }));
+    assert_eq!(plan.claim("1", "ann").unwrap().status, InProgress);
+    assert_eq!(plan.claim("1", "bob"), Err(Refusal::Taken { id: "1".into(), by: "ann".into() }));
+    assert!(plan.claim("1", "ann").is_ok(), "one's own task can be claimed again");
+    plan.change("1", Change { status: Some(Completed), ..Change::default() }).unwrap();
+    assert_eq!(plan.claim("1", "bob"), Err(Refusal::Done("1".into())));
+    assert!(plan.claim("2", "bob").is_ok());
+}
+
+#[tokio::test]
+async fn one_of_many_gets_a_task() {
+    let folder = TempDir::new().unwrap();
+    for agenda in [Agenda::default(), Agenda::on_disk(folder.path(), "crew")] {
+        agenda.add(draft("a")).await.unwrap();
+        let claims = (0..8).map(|nth| {
+            // On disk, each could be another process.
+            let agenda = match agenda.0.as_ref() {
+                Store::Memory(_) => agenda.clone(),
+                Store::Folder(_) => Agenda::on_disk(folder.path(), "crew"),
+            };
+            async move { agenda.claim("1", &format!("mate {nth}")).await }
+        });
+        let won = futures::future::join_all(claims).await.into_iter().filter(Result::is_ok).count();
+        assert_eq!(won, 1);
+    }
+}
+
+#[tokio::test]
+async fn a_list_on_disk_is_made_with_its_first_task_and_read_by_others() {
+    let folder = TempDir::new().unwrap();
+    let (ours, theirs) = (Agenda::on_disk(folder.path(), "a/../b"), Agenda::on_disk(folder.path(), "a/../b"));
+    assert_eq!(ours.items().await.unwrap(), []);
+    assert!(!folder.path().join("tasks").exists());
+    let item = ours.add(draft("one")).await.unwrap();
+    assert_eq!(theirs.get("1").await.unwrap(), Some(item));
+    assert!(folder.path().join("tasks/a----b/1.json").exists());
+    theirs.remove("1").await.unwrap();
+    assert_eq!(ours.add(draft("two")).await.unwrap().id, "2");
+    std::fs::write(folder.path().join("tasks/a----b/3.json"), "{broken").unwrap();
+    assert_eq!(ours.add(draft("four")).await.unwrap().id, "4", "what cannot be read is not written over");
+    assert_eq!(ours.items().await.unwrap().len(), 2);
+}

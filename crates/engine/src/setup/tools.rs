@@ -1,0 +1,48 @@
+//! Which tools a session has and which of them are on demand; where its list of tasks is kept.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use whimbrel_wire::options::{Options, ToolSet};
+
+use super::SetupError;
+use crate::agenda::Agenda;
+use crate::on_demand::{self, OnDemand};
+use crate::toolbox::Toolbox;
+use crate::tools::{TASK_CREATE, TASK_GET, TASK_LIST, TASK_UPDATE, TODO_WRITE, TOOL_SEARCH};
+
+/// Whether there is a list of tasks, or each agent keeps its own.
+const TASKS_VARIABLE: &str = "CLAUDE_CODE_ENABLE_TASKS";
+
+/// Names a list of tasks that several sessions share.
+const LIST_VARIABLE: &str = "CLAUDE_CODE_TASK_LIST_ID";
+
+/// The tools and what the model is shown of them. Where nothing is to be on demand, there is nothing to search for.
+/// There is one kind of list, unless the host has named its tools.
+pub(super) fn settle(
+    toolbox: &Toolbox,
+    options: &Options,
+    env: &BTreeMap<String, String>,
+    window: Option<u64>,
+) -> Result<(Toolbox, OnDemand), SetupError> {
+    let off =
+        |value: &String| matches!(value.trim().to_ascii_lowercase().as_str(), "0" | "false" | "no" | "off");
+    let mut without: Vec<&str> = match (&options.tools, env.get(TASKS_VARIABLE)) {
+        (Some(ToolSet::List(_)), _) => Vec::new(),
+        (_, Some(value)) if off(value) => vec![TASK_CREATE, TASK_GET, TASK_LIST, TASK_UPDATE],
+        _ => vec![TODO_WRITE],
+    };
+    let room = on_demand::room(env, window).map_err(SetupError::Invalid)?;
+    without.extend(room.is_none().then_some(TOOL_SEARCH));
+    let on_demand = room.map_or_else(OnDemand::default, OnDemand::with_room);
+    Ok((toolbox.without(&without), on_demand))
+}
+
+/// The list of tasks of a session; in memory if nothing of it is kept.
+pub(super) fn agenda(config: Option<&Path>, env: &BTreeMap<String, String>, session: &str) -> Agenda {
+    let named = env.get(LIST_VARIABLE).map(String::as_str).filter(|name| !name.trim().is_empty());
+    match config {
+        Some(config) => Agenda::on_disk(config, named.unwrap_or(session)),
+        None => Agenda::default(),
+    }
+}

@@ -1,0 +1,105 @@
+//! What a watched command prints, line by line: told in batches, bounded, so that a flood of output drowns nobody.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::readable::readable;
+use super::task::{TaskEvent, TaskFacts};
+
+/// How many lines are told at once, how long one may be, and how long a batch is waited for.
+const MOST: usize = 50;
+const LONGEST: usize = 500;
+const PAUSE: Duration = Duration::from_millis(300);
+
+/// After so many batches a monitor is ended: nobody can attend to all that.
+const MOST_BATCHES: usize = 300;
+
+/// Takes output and hands its lines on.
+#[derive(Debug)]
+pub(super) struct Lines {
+    rest: Vec<u8>,
+    whole: mpsc::Sender<String>,
+    dropped: Arc<AtomicUsize>,
+}
+
+/// Where lines arrive.
+pub(super) struct Teller {
+    whole: mpsc::Receiver<String>,
+    dropped: Arc<AtomicUsize>,
+}
+
+pub(super) fn pair() -> (Lines, Teller) {
+    let (sender, receiver) = mpsc::channel(MOST);
+    let dropped = Arc::<AtomicUsize>::default();
+    let lines = Lines { rest: Vec::new(), whole: sender, dropped: Arc::clone(&dropped) };
+    (lines, Teller { whole: receiver, dropped })
+}
+
+impl Lines {
+    /// Takes the next bytes.
+    pub(super) fn take(&mut self, bytes: &[u8]) {
+        let mut pieces = bytes.split(|byte| *byte == b'\n').peekable();
+        while let Some(piece) = pieces.next() {
+            let room = LONGEST.saturating_sub(self.rest.len());
+            self.rest.extend_from_slice(&piece[..piece.len().min(room)]);
+            if pieces.peek().is_some() {
+                self.hand_on();
+            }
+        }
+    }
+
+    /// Hands the line on that has just ended.
+    fn hand_on(&mut self) {
+        let line = readable(&std::mem::take(&mut self.rest));
+        if line.trim().is_empty() {
+            return;
+        }
+        if self.whole.try_send(line.trim_end().to_owned()).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The last line may have no end.
+impl Drop for Lines {
+    fn drop(&mut self) {
+        self.hand_on();
+    }
+}
+
+impl Teller {
+    /// Tells lines in batches until there are no more. A monitor that prints too much is stopped.
+    pub(super) async fn tell(
+        mut self,
+        facts: TaskFacts,
+        news: mpsc::UnboundedSender<Box<TaskEvent>>,
+        stop: CancellationToken,
+    ) {
+        let mut batches = 0;
+        while let Some(first) = self.whole.recv().await {
+            tokio::time::sleep(PAUSE).await;
+            let mut lines = vec![first];
+            while let Ok(line) = self.whole.try_recv() {
+                lines.push(line);
+            }
+            let left_out = self.dropped.swap(0, Ordering::Relaxed);
+            if left_out > 0 {
+                lines.push(format!("({left_out} more lines; all of them are in the output file)"));
+            }
+            batches += 1;
+            if batches == MOST_BATCHES {
+                lines.push("(It prints too much and is ended. Watch for less.)".into());
+                stop.cancel();
+            }
+            // Nobody may be listening any more.
+            let _ = news.send(Box::new(facts.printed(&lines.join("\n"))));
+            if batches == MOST_BATCHES {
+                return;
+            }
+        }
+    }
+}

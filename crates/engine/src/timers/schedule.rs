@@ -1,0 +1,71 @@
+//! When a job is due. Pure: the time comes in as a value.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use croner::Cron;
+use jiff::Zoned;
+
+/// When a job is due.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Schedule {
+    /// At the times of a cron expression.
+    Cron {
+        /// The expression, as it was written.
+        text: String,
+        /// What it means.
+        pattern: Box<Cron>,
+        /// How often.
+        often: Often,
+    },
+    /// Once, after a while.
+    Wakeup(Duration),
+}
+
+/// How often a job is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Often {
+    /// Every time.
+    Always,
+    /// The first time only.
+    Once,
+}
+
+impl Schedule {
+    /// Reads a cron expression of five fields, in the time of this machine.
+    pub fn cron(text: &str, often: Often) -> Result<Self, String> {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if text.split(' ').count() != 5 {
+            return Err(format!(
+                "{text:?} must have five fields: minute, hour, day of month, month, day of week"
+            ));
+        }
+        let pattern =
+            Cron::from_str(&text).map_err(|error| format!("{text:?} is no cron expression: {error}"))?;
+        Ok(Self::Cron { text, pattern: Box::new(pattern), often })
+    }
+
+    /// The first time after this one; none if there is none.
+    pub fn after(&self, now: &Zoned) -> Option<Zoned> {
+        match self {
+            Self::Cron { pattern, .. } => pattern.find_next_occurrence(now, false).ok(),
+            Self::Wakeup(delay) => now.checked_add(*delay).ok(),
+        }
+    }
+
+    /// The next time after a job was due; none if that was all.
+    pub fn again(&self, now: &Zoned) -> Option<Zoned> {
+        match self {
+            Self::Cron { often: Often::Always, .. } => self.after(now),
+            Self::Cron { often: Often::Once, .. } | Self::Wakeup(_) => None,
+        }
+    }
+
+    /// The same for people.
+    pub fn human(&self) -> String {
+        match self {
+            Self::Cron { pattern, .. } => pattern.describe(),
+            Self::Wakeup(delay) => format!("after {} seconds", delay.as_secs()),
+        }
+    }
+}

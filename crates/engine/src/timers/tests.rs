@@ -1,0 +1,78 @@
+use super::schedule::Often;
+use super::*;
+
+fn timers() -> (Timers, mpsc::UnboundedReceiver<Box<TaskEvent>>, CancellationToken) {
+    let (news, heard) = mpsc::unbounded_channel();
+    let closed = CancellationToken::new();
+    (Timers::new(news, closed.clone()), heard, closed)
+}
+
+fn cron(text: &str, often: Often) -> Schedule {
+    Schedule::cron(text, often).unwrap()
+}
+
+async fn rings(heard: &mut mpsc::UnboundedReceiver<Box<TaskEvent>>) -> String {
+    match *heard.recv().await.unwrap() {
+        TaskEvent::Due { text } => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_rings_as_often_as_it_should() {
+    let (timers, mut heard, _closed) = timers();
+    let job = timers.plan(cron("* * * * *", Often::Always), "Look.".into()).unwrap();
+    for _ in 0..3 {
+        assert!(rings(&mut heard).await.ends_with("\n\nLook."));
+    }
+    let again = &timers.jobs()[0];
+    assert!(again.next > job.next, "{again:?}");
+    assert_eq!(timers.cancel(|other| other.id == job.id).len(), 1);
+    timers.plan(cron("*/5 * * * *", Often::Once), "Once.".into()).unwrap();
+    assert!(rings(&mut heard).await.ends_with("\n\nOnce."), "what was called off rings no more");
+    while !timers.jobs().is_empty() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_rings_after_the_end() {
+    let (timers, mut heard, closed) = timers();
+    timers.plan(Schedule::Wakeup(Duration::from_secs(60)), "Too late.".into()).unwrap();
+    closed.cancel();
+    tokio::time::advance(Duration::from_secs(600)).await;
+    tokio::task::yield_now().await;
+    assert!(heard.try_recv().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn there_are_not_too_many() {
+    let (timers, _heard, _closed) = timers();
+    for _ in 0..MOST {
+        timers.plan(cron("0 9 * * 1-5", Often::Always), String::new()).unwrap();
+    }
+    assert_eq!(timers.plan(cron("0 9 * * *", Often::Once), String::new()), Err(TimerFault::TooMany));
+}
+
+#[test]
+fn times_are_those_of_the_expression() {
+    let at = |text: &str| text.parse::<Zoned>().unwrap();
+    let now = at("2026-11-16T08:30:10+00:00[UTC]");
+    let rows = [
+        ("*/15 * * * *", "2026-11-16T08:45:00+00:00[UTC]"),
+        ("0 9 * * *", "2026-11-16T09:00:00+00:00[UTC]"),
+        ("30 8 * * *", "2026-11-17T08:30:00+00:00[UTC]"),
+        ("0 0 1 1 *", "2027-01-01T00:00:00+00:00[UTC]"),
+        ("0 12 * * 0", "2026-11-22T12:00:00+00:00[UTC]"),
+        ("0 12 29 2 *", "2028-02-29T12:00:00+00:00[UTC]"),
+    ];
+    for (text, expected) in rows {
+        assert_eq!(cron(text, Often::Once).after(&now), Some(at(expected)), "{text}");
+    }
+    assert_eq!(cron("0 9 * * *", Often::Once).again(&now), None);
+    assert_eq!(cron("0 0 30 2 *", Often::Always).after(&now), None, "there is no such day");
+    for wrong in ["", "* * * *", "* * * * * *", "61 * * * *", "a b c d e"] {
+        assert!(Schedule::cron(wrong, Often::Once).is_err(), "{wrong:?}");
+    }
+    assert!(!cron("*/5 * * * *", Often::Always).human().is_empty());
+}

@@ -1,0 +1,83 @@
+//! TodoWrite: keeps the agent's list of what is to be done.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Call, Done, Example, Output, TODO_WRITE, Tool, Touches, Trouble};
+use crate::agenda::item::Status;
+use crate::agenda::todos::Todo;
+use crate::on_demand::Offer;
+
+/// The tool.
+pub(super) struct TodoWrite;
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct Input {
+    /// The whole list, as it is now.
+    todos: Vec<Todo>,
+}
+
+impl Tool for TodoWrite {
+    type Input = Input;
+
+    const NAME: &'static str = TODO_WRITE;
+
+    const OFFER: Offer = Offer::OnDemand;
+
+    const DESCRIPTION: &'static str = "Keeps a list of what is to be done, which the user sees. For work of three steps or more. One item is in_progress at a time; mark each as completed as soon as it is done.";
+
+    fn touches(_: &Input) -> Touches {
+        Touches::Nothing
+    }
+
+    async fn run(&self, input: Input, call: Call) -> Output {
+        if input.todos.iter().any(|todo| todo.content.trim().is_empty()) {
+            return Err(Trouble::Refused("An item of the list is empty: say what is to be done.".into()));
+        }
+        let open = input.todos.iter().filter(|todo| todo.status != Status::Completed).count();
+        let text = match open {
+            0 => "The list is kept; everything on it is done.".to_owned(),
+            open => format!("The list is kept; {open} of {} are not done yet.", input.todos.len()),
+        };
+        let new = json!(input.todos);
+        let old = call.todos.replace(input.todos);
+        Ok(Done::text(text, json!({"oldTodos": old, "newTodos": new})))
+    }
+
+    fn examples() -> Vec<Example> {
+        let one = json!([{"content": "Test", "status": "in_progress", "activeForm": "Testing"}]);
+        vec![
+            Example::new("a list is kept", json!({"todos": one})).says(&["1 of 1 are not done"]),
+            Example::new("an empty list is one too", json!({"todos": []})).says(&["everything"]),
+            Example::new(
+                "a status that there is not is refused",
+                json!({"todos": [{"content": "a", "status": "soon", "activeForm": "a"}]}),
+            )
+            .fails(&["InputValidationError", "todos[0].status"]),
+            Example::new(
+                "an item says something",
+                json!({"todos": [{"content": " ", "status": "pending", "activeForm": ""}]}),
+            )
+            .fails(&["is empty"]),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::Bench;
+    use super::*;
+
+    #[tokio::test]
+    async fn the_host_sees_the_list_before_and_after() {
+        let bench = Bench::new(&[]);
+        let first = json!([{"content": "a", "status": "pending", "activeForm": "doing a"}]);
+        let second = json!([{"content": "a", "status": "completed", "activeForm": "doing a"}]);
+        let done = bench.call("TodoWrite", json!({"todos": first})).await.unwrap();
+        assert_eq!(done.meta, json!({"oldTodos": [], "newTodos": first}));
+        let done = bench.call("TodoWrite", json!({"todos": second})).await.unwrap();
+        assert_eq!(done.meta, json!({"oldTodos": first, "newTodos": second}));
+    }
+}

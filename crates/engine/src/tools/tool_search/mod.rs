@@ -1,0 +1,147 @@
+//! ToolSearch: loads tools that are there on demand.
+
+mod rank;
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use self::rank::{Known, rank};
+use super::{Call, Done, Example, Output, TOOL_SEARCH, Tool, Touches, Trouble, lenient};
+use crate::toolbox::Offered;
+
+/// The tool.
+pub(super) struct ToolSearch;
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(super) struct Input {
+    /// `select:NAME,NAME`, or words; `+word` must occur.
+    query: String,
+    #[serde(default, deserialize_with = "lenient::count")]
+    max_results: Option<usize>,
+}
+
+/// How many tools are loaded by words, if the model does not say.
+const USUAL: usize = 5;
+
+/// How many it may ask for.
+const MOST: usize = 50;
+
+impl Tool for ToolSearch {
+    type Input = Input;
+
+    const NAME: &'static str = TOOL_SEARCH;
+
+    const DESCRIPTION: &'static str =
+        "Loads tools that are there on demand, by name or by words. You can call them in your next reply.";
+
+    fn touches(_: &Input) -> Touches {
+        Touches::Nothing
+    }
+
+    async fn run(&self, input: Input, call: Call) -> Output {
+        let query = input.query.trim();
+        if query.is_empty() {
+            return Err(Trouble::Refused(
+                "The query is empty: name tools, or say what they should do.".into(),
+            ));
+        }
+        let tools = call.on_demand.tools(&call.toolbox);
+        let found = match query.strip_prefix("select:") {
+            Some(names) => select(names, &call),
+            None => {
+                let known: Vec<Known> = tools.iter().map(|tool| Known::of(&tool.spec())).collect();
+                let most = input.max_results.unwrap_or(USUAL).clamp(1, MOST);
+                Found { matches: rank(query, &known, most), missing: Vec::new() }
+            }
+        };
+        call.on_demand.load(found.matches.iter().cloned());
+        let text = found.told(tools.iter().map(|tool| tool.tool().name()));
+        let meta = json!({
+            "matches": found.matches,
+            "query": query,
+            "total_deferred_tools": tools.len(),
+        });
+        Ok(Done::text(text, meta))
+    }
+
+    fn examples() -> Vec<Example> {
+        vec![
+            Example::new("tools are loaded by name", json!({"query": "select:NotebookEdit"}))
+                .says(&["Loaded: NotebookEdit."]),
+            Example::new("or by what they do", json!({"query": "jupyter cell", "max_results": 1}))
+                .says(&["Loaded: NotebookEdit."]),
+            Example::new("a tool that the model has already is no trouble", json!({"query": "select:Read"}))
+                .says(&["Read"]),
+            Example::new("a name that nobody has is said", json!({"query": "select:NotebookEdit,Telepathy"}))
+                .says(&["Loaded: NotebookEdit.", "No tool is called Telepathy."]),
+            Example::new("where nothing fits, the names are told", json!({"query": "+xylophone"}))
+                .says(&["Nothing fits", "NotebookEdit"]),
+            Example::new("nothing is no query", json!({"query": " "})).fails(&["The query is empty"]),
+        ]
+    }
+}
+
+/// What a query has found.
+struct Found {
+    matches: Vec<String>,
+    /// Names that no tool has.
+    missing: Vec<String>,
+}
+
+impl Found {
+    fn told<'a>(&self, all: impl Iterator<Item = &'a str>) -> String {
+        let mut lines = Vec::new();
+        if !self.matches.is_empty() {
+            lines.push(format!("Loaded: {}.", self.matches.join(", ")));
+        }
+        if !self.missing.is_empty() {
+            lines.push(format!("No tool is called {}.", self.missing.join(" or ")));
+        }
+        if self.matches.is_empty() {
+            let all: Vec<&str> = all.collect();
+            lines.push(format!("Nothing fits. On demand there are: {}.", all.join(", ")));
+        }
+        lines.join("\n")
+    }
+}
+
+/// Tools by their names, however these are spelt. One that the model has already is found too.
+fn select(names: &str, call: &Call) -> Found {
+    let mut found = Found { matches: Vec::new(), missing: Vec::new() };
+    for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        let like = |tool: &Arc<Offered>| tool.tool().name().eq_ignore_ascii_case(name);
+        match call.toolbox.find(name).or_else(|| call.toolbox.tools().into_iter().find(like)) {
+            Some(tool) => found.matches.push(tool.tool().name().to_owned()),
+            None => found.missing.push(name.to_owned()),
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::Bench;
+    use super::*;
+
+    #[tokio::test]
+    async fn what_was_found_is_loaded_and_told_to_the_host() {
+        let bench = Bench::new(&[]);
+        let call = bench.calling();
+        let done = bench.call("ToolSearch", json!({"query": "select:notebookedit"})).await.unwrap();
+        let all = call.on_demand.tools(&call.toolbox).len();
+        assert_eq!(
+            done.meta,
+            json!({"matches": ["NotebookEdit"], "query": "select:notebookedit", "total_deferred_tools": all})
+        );
+        assert_eq!(call.on_demand.loaded(), ["NotebookEdit"]);
+    }
+
+    #[test]
+    fn the_model_reads_little() {
+        assert!(serde_json::to_string(&super::super::AnyTool::spec(&ToolSearch)).unwrap().len() <= 400);
+    }
+}

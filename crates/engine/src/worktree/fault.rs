@@ -1,0 +1,62 @@
+//! Why there is no work tree, or why it stays.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::tasks::StartFault;
+
+/// What went wrong with a work tree.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// Not a name.
+    #[error(
+        "{0:?} is no name for a work tree: use up to 64 letters, digits, dots, dashes and underscores, beginning with a letter or a digit"
+    )]
+    Name(String),
+    /// There is no repository.
+    #[error("{} is not in a git repository. A WorktreeCreate hook can make work trees for other systems", .0.display())]
+    NoRepository(PathBuf),
+    /// There is nothing to check out.
+    #[error("the repository has no commit yet, so there is nothing to check out")]
+    NoCommit,
+    /// Not a work tree of this repository.
+    #[error("{} is no work tree of this repository", .0.display())]
+    NoTree(PathBuf),
+    /// The session may not work there.
+    #[error("{} lies outside the folders of the session; the host can add it (--add-dir)", .0.display())]
+    Outside(PathBuf),
+    /// It was there before the session.
+    #[error("{} was not made by this session: leave it with `keep`, and let the user remove it", .0.display())]
+    NotOurs(PathBuf),
+    /// A hook does not want it.
+    #[error("a hook has stopped it: {0}")]
+    Blocked(String),
+    /// The folder cannot be made.
+    #[error("{} cannot be made: {error}", .folder.display())]
+    Disk {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Git said no.
+    #[error("git {what} failed: {said}")]
+    Git {
+        /// What it was to do.
+        what: String,
+        /// Its words.
+        said: String,
+    },
+    /// There is no git.
+    #[error("the program git was not found; let the user install it")]
+    NoGit,
+    /// Git could not be started.
+    #[error("git was not run: {0}")]
+    Start(#[from] StartFault),
+    /// The turn was interrupted.
+    #[error("it was interrupted")]
+    Interrupted,
+    /// Git took too long.
+    #[error("git {0} took longer than ten minutes and was ended")]
+    TooSlow(String),
+}

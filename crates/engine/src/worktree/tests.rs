@@ -1,0 +1,131 @@
+use std::collections::BTreeMap;
+use std::fs;
+
+use tempfile::TempDir;
+
+use super::*;
+
+struct Repository {
+    folder: TempDir,
+    trees: Worktrees,
+    call: Call,
+}
+
+impl Repository {
+    async fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let mut env: BTreeMap<String, String> = std::env::vars().collect();
+        for (name, value) in [
+            ("GIT_AUTHOR_NAME", "a"),
+            ("GIT_AUTHOR_EMAIL", "a@example.com"),
+            ("GIT_COMMITTER_NAME", "a"),
+            ("GIT_COMMITTER_EMAIL", "a@example.com"),
+            ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ] {
+            env.insert(name.into(), value.into());
+        }
+        let workspace = Arc::new(Workspace::new(root.clone(), root.join("spill"), env));
+        let call = Call::alone(workspace);
+        let here = Self { trees: Worktrees::of(&call), call, folder };
+        here.git(&root, &["init", "-q", "-b", "main"]).await;
+        fs::write(root.join("a.txt"), "one").unwrap();
+        here.git(&root, &["add", "a.txt"]).await;
+        here.git(&root, &["commit", "-q", "-m", "one"]).await;
+        here
+    }
+
+    async fn git(&self, folder: &Path, arguments: &[&str]) -> String {
+        self.trees.git.run(folder, arguments).await.unwrap()
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_work_tree_is_made_used_again_and_removed_when_nothing_is_lost() {
+    let here = Repository::new().await;
+    let tree = here.trees.create(Some("try")).await.unwrap();
+    assert_eq!(tree.path, here.root().join(".claude/worktrees/try"));
+    assert_eq!(tree.branch.as_deref(), Some("worktree-try"));
+    assert_eq!(fs::read_to_string(tree.path.join("a.txt")).unwrap(), "one");
+    assert_eq!(
+        here.git(&here.root(), &["status", "--porcelain"]).await,
+        "",
+        "the first checkout sees nothing"
+    );
+    assert_eq!(here.trees.create(Some("try")).await.unwrap(), tree);
+    assert_eq!(here.trees.find(".claude/worktrees/try").await.unwrap().path, tree.path);
+    assert_eq!(here.trees.remove_if_clean(&tree).await.unwrap(), Removal::Removed);
+    assert!(!tree.path.exists());
+    assert_eq!(here.git(&here.root(), &["branch", "--list", "worktree-*"]).await, "");
+}
+
+#[tokio::test]
+async fn files_and_commits_are_not_lost() {
+    let here = Repository::new().await;
+    let tree = here.trees.create(None).await.unwrap();
+    fs::write(tree.path.join("new.txt"), "x").unwrap();
+    let kept = here.trees.remove_if_clean(&tree).await.unwrap();
+    assert_eq!(kept, Removal::Kept(Changes { files: 1, commits: 0 }));
+    here.git(&tree.path, &["add", "new.txt"]).await;
+    here.git(&tree.path, &["commit", "-q", "-m", "two"]).await;
+    let kept = here.trees.remove_if_clean(&tree).await.unwrap();
+    assert_eq!(kept, Removal::Kept(Changes { files: 0, commits: 1 }));
+    here.trees.remove(&tree).await.unwrap();
+    assert!(!tree.path.exists());
+}
+
+#[tokio::test]
+async fn a_work_tree_that_somebody_has_deleted_is_gone() {
+    let here = Repository::new().await;
+    let tree = here.trees.create(Some("gone")).await.unwrap();
+    fs::remove_dir_all(&tree.path).unwrap();
+    assert_eq!(here.trees.remove_if_clean(&tree).await.unwrap(), Removal::Removed);
+    assert!(!here.git(&here.root(), &["worktree", "list"]).await.contains("gone"));
+}
+
+#[tokio::test]
+async fn nothing_is_checked_out_through_a_link() {
+    let here = Repository::new().await;
+    let elsewhere = TempDir::new().unwrap();
+    fs::create_dir(here.root().join(".claude")).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), here.root().join(".claude/worktrees")).unwrap();
+    let fault = here.trees.create(Some("try")).await.unwrap_err();
+    assert!(matches!(fault, Fault::Outside(_)), "{fault}");
+    assert!(!elsewhere.path().join("try").exists());
+}
+
+#[tokio::test]
+async fn hooks_of_the_repository_do_not_run() {
+    use std::os::unix::fs::PermissionsExt;
+    let here = Repository::new().await;
+    let hook = here.root().join(".git/hooks/post-checkout");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, "#!/bin/sh\ntouch \"$(git rev-parse --git-common-dir)/ran\"\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    here.trees.create(Some("try")).await.unwrap();
+    assert!(!here.root().join(".git/ran").exists());
+}
+
+#[tokio::test]
+async fn what_was_there_before_the_session_is_not_removed() {
+    let here = Repository::new().await;
+    here.git(&here.root(), &["worktree", "add", "-q", "old"]).await;
+    let tree = here.trees.find("old").await.unwrap();
+    let fault = here.trees.remove(&tree).await.unwrap_err();
+    assert!(matches!(fault, Fault::NotOurs(_)), "{fault}");
+    assert!(here.call.workspace.entered().is_none() && tree.path.exists());
+}
+
+#[test]
+fn a_name_cannot_lead_elsewhere() {
+    for name in ["a", "fix-1", "v1.2_x", &"x".repeat(64)] {
+        assert!(check_name(name).is_ok(), "{name}");
+    }
+    for name in ["", ".git", "-b", "a/b", "..", "a..b", "a b", "x.lock", "a.", "ä", "a\0", &"x".repeat(65)] {
+        assert!(check_name(name).is_err(), "{name}");
+    }
+}

@@ -1,0 +1,144 @@
+//! Tools on demand: told by name, loaded by ToolSearch, kept over compactions and resumes.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use whimbrel_testkit::{Asked, Host, HostBuilder, Reply};
+use whimbrel_wire::options::{Options, ToolSet};
+
+/// Folders that outlive a host.
+struct Home(TempDir);
+
+impl Home {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn host(&self, script: Vec<Reply>, options: Options) -> HostBuilder {
+        let cwd = self.0.path().join("work");
+        std::fs::create_dir_all(&cwd).unwrap();
+        let options = Options { cwd: Some(cwd.display().to_string()), ..options };
+        Host::with(script)
+            .options(options)
+            .env("CLAUDE_CONFIG_DIR", self.0.path().join("config").display().to_string())
+    }
+}
+
+fn search(query: &str) -> Reply {
+    Reply::tool("ToolSearch", json!({"query": query}))
+}
+
+fn has(asked: &Asked, tool: &str) -> bool {
+    asked.tools().contains(&tool)
+}
+
+#[tokio::test]
+async fn a_tool_is_sent_after_it_was_loaded_and_stays_over_compaction_and_resume() {
+    let home = Home::new();
+    let script =
+        vec![search("select:NotebookEdit"), Reply::text("1"), Reply::text("Summary."), Reply::text("2")];
+    let mut host = home.host(script, Options::default()).start().await.unwrap();
+    host.run("Load it.").await.unwrap();
+    host.run("/compact").await.unwrap();
+    let session = host.run("Go on.").await.unwrap().session_id;
+    let asked = host.asked();
+    assert_eq!(
+        asked.iter().map(|asked| has(asked, "NotebookEdit")).collect::<Vec<_>>(),
+        [false, true, true, true]
+    );
+    assert_eq!(
+        asked[1].tools()[..asked[0].tools().len()],
+        asked[0].tools(),
+        "what was there stays in its place"
+    );
+    assert_eq!(asked[1].tools().last(), Some(&"NotebookEdit"));
+    for at in [0, 3] {
+        assert_eq!(asked[at].messages()[0].to_string().matches("More tools are there on demand").count(), 1);
+    }
+    host.finish().await.unwrap();
+    let resumed = Options { resume: Some(session), ..Options::default() };
+    let mut host = home.host(vec![Reply::text("3")], resumed).start().await.unwrap();
+    host.run("And now?").await.unwrap();
+    assert!(has(&host.asked()[0], "NotebookEdit"), "{:?}", host.asked()[0].tools());
+}
+
+#[tokio::test]
+async fn what_was_loaded_before_a_resume_is_loaded_after_it() {
+    let home = Home::new();
+    let script = vec![search("jupyter"), Reply::text("1")];
+    let mut host = home.host(script, Options::default()).start().await.unwrap();
+    let session = host.run("Load it.").await.unwrap().session_id;
+    host.finish().await.unwrap();
+    let resumed = Options { resume: Some(session), ..Options::default() };
+    let mut host = home.host(vec![Reply::text("2")], resumed).start().await.unwrap();
+    host.run("And now?").await.unwrap();
+    let asked = &host.asked()[0];
+    assert!(has(asked, "NotebookEdit"), "{:?}", asked.tools());
+    assert_eq!(asked.body["messages"].to_string().matches("More tools are there on demand").count(), 1);
+}
+
+#[tokio::test]
+async fn a_tool_that_was_not_loaded_can_be_called_and_is_loaded_if_the_call_fails() {
+    let notebook = json!({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).to_string();
+    let edit = |source: Value| {
+        Reply::tool(
+            "NotebookEdit",
+            json!({"notebook_path": "n.ipynb", "edit_mode": "insert", "new_source": source}),
+        )
+    };
+    let script = [
+        Reply::tool("Read", json!({"file_path": "n.ipynb"})),
+        edit("print(1)".into()),
+        edit(7.into()),
+        Reply::text("Done."),
+    ];
+    let mut host = Host::with(script)
+        .file("n.ipynb", notebook)
+        .can_use_tool(|_| whimbrel_wire::permission::PermissionResult::allow())
+        .start()
+        .await
+        .unwrap();
+    host.run("Edit it.").await.unwrap();
+    let asked = host.asked();
+    let files = host.stage().files().unwrap();
+    assert!(String::from_utf8_lossy(&files["n.ipynb"]).contains("print(1)"));
+    assert!(!has(&asked[2], "NotebookEdit"), "a call that works needs no schema");
+    assert!(asked[3].says("NotebookEdit was called before it was loaded"));
+    assert!(has(&asked[3], "NotebookEdit"));
+}
+
+#[tokio::test]
+async fn what_is_not_searched_for_is_sent_at_once() {
+    let listed = ["Read", "NotebookEdit"].map(str::to_owned).to_vec();
+    let options = Options { tools: Some(ToolSet::List(listed)), ..Options::default() };
+    let mut host = Host::with([Reply::text("1")]).options(options).start().await.unwrap();
+    host.run("Hi.").await.unwrap();
+    assert_eq!(host.asked()[0].tools(), ["Read", "NotebookEdit"]);
+    let mut host = Host::with([Reply::text("1")]).env("ENABLE_TOOL_SEARCH", "false").start().await.unwrap();
+    host.run("Hi.").await.unwrap();
+    let asked = host.asked();
+    assert!(has(&asked[0], "NotebookEdit") && !has(&asked[0], "ToolSearch"));
+    let mut host = Host::with([Reply::text("1")]).env("ENABLE_TOOL_SEARCH", "perhaps").start().await.unwrap();
+    let result = host.result().await.unwrap();
+    assert!(result.errors.unwrap()[0].contains("ENABLE_TOOL_SEARCH"));
+}
+
+#[tokio::test]
+async fn the_whole_first_request_of_a_session_is_small() {
+    let mut host = Host::with([Reply::text("1")])
+        .can_use_tool(|_| whimbrel_wire::permission::PermissionResult::allow())
+        .start()
+        .await
+        .unwrap();
+    host.run("Hi.").await.unwrap();
+    let init = host.heard().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
+    assert!(
+        init.json["tools"].as_array().unwrap().contains(&"NotebookEdit".into()),
+        "the host hears of all tools"
+    );
+    let asked = &host.asked()[0];
+    let size = asked.body.to_string().len();
+    println!("{size} bytes, of which {} are tools", asked.body["tools"].to_string().len());
+    assert!(size <= 14 * 1024, "{size}");
+}
