@@ -75,7 +75,7 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         Request::RewindFiles(asked) => rewind::answer(&session.setup.workspace, id, asked).await,
         Request::GetSettings(_) => settings::show(session, id),
         Request::ApplyFlagSettings(apply) => settings::lay_over(session, id, apply.settings),
-        Request::UpdateSettings(update) => settings::keep(session, id, update).await,
+        Request::UpdateSettings(update) => settings::keep(session.setup.rights.clone(), id, update).await,
         Request::GetContextUsage(_) => ControlResponse::success(id, &session.context_usage()),
         Request::ListModels(_) => ControlResponse::success(id, &ModelList { models: models(session) }),
         Request::GetBinaryVersion(_) => ControlResponse::success(

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use whimbrel_wire::control::{ControlResponse, UpdateSettings};
 
 use crate::files;
+use crate::permission::Rights;
 use crate::serve::Session;
 use crate::setup::model::effort_named;
 
@@ -52,8 +53,7 @@ fn try_lay_over(session: &mut Session, changes: Map<String, Value>) -> Result<()
 }
 
 /// Writes values to a file of the person.
-pub(super) async fn keep(session: &Session, id: String, update: UpdateSettings) -> ControlResponse {
-    let rights = session.setup.rights.clone();
+pub(super) async fn keep(rights: Rights, id: String, update: UpdateSettings) -> ControlResponse {
     match files::aside(move || rights.keep_values(&update)).await {
         Ok(Ok(_)) => ControlResponse::ok(id),
         Ok(Err(error)) => ControlResponse::error(id, error.to_string()),
