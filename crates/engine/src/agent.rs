@@ -76,7 +76,7 @@ impl Agent {
         let branch = surroundings::git_branch(root);
         let text = surroundings::describe(root, &self.knobs.borrow().model, branch.as_deref());
         self.conversation.remind(&text);
-        self.planning = Planning::default();
+        self.planning = Planning::of(&self.conversation.history);
         if let Some(text) = self.memory.begin() {
             self.conversation.remind(&text);
         }

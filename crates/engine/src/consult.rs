@@ -45,7 +45,7 @@ impl Consult {
 
     /// Asks one question under a system prompt of its own.
     pub async fn ask(&self, system: &str, question: &str) -> Result<String, Fault> {
-        let (provider, name) = self.engine.providers().resolve(&self.model)?;
+        let (provider, name) = self.engine.resolve(&self.model)?;
         let mut history = History::new();
         history.push(Role::User, &Block::text(question));
         let preamble = Arc::new(Preamble::new(vec![system.to_owned()], Vec::new()));

@@ -131,7 +131,7 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
         available_output_styles: vec!["default".into()],
         models: models(session),
         account: AccountInfo {
-            api_key_source: Some(session.engine.providers().key_source().into()),
+            api_key_source: Some(session.engine.key_source().into()),
             ..AccountInfo::default()
         },
         pid: Some(std::process::id()),

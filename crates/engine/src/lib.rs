@@ -13,7 +13,7 @@
 //! - [`ground`] (where the person's and the project's files lie), [`front_matter`] (their heads)
 //! - [`commands`]: prompts that the engine answers itself
 //! - [`settings`]: what the person, the project, the host and an administrator want
-//! - [`setup`]: options to meaning; [`knobs`]: what can be turned while it runs; [`toolbox`]: which tools there are
+//! - [`setup`]: options to meaning; `key_helper` (a key that a command prints); [`knobs`]: what can be turned while it runs; [`toolbox`]: which tools there are
 //! - [`hooks`]: code that is told what happens and may have a say
 //! - [`agents`]: subagents, the same turn on a branch of its own
 //! - [`mcp`]: tools, resources and prompts of MCP servers
@@ -38,6 +38,7 @@ pub mod gate;
 pub mod ground;
 pub mod hooks;
 pub mod ids;
+mod key_helper;
 pub mod knobs;
 pub mod link;
 pub mod mcp;

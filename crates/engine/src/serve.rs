@@ -32,6 +32,7 @@ use crate::denials::Denials;
 use crate::engine::Engine;
 use crate::gate::{Asks, Gate};
 use crate::hooks::{Desk, HookSet, Hooks, Lookout};
+use crate::key_helper::KeyHelper;
 use crate::knobs::KnobsWriter;
 use crate::link::Link;
 use crate::opening::{self, Opening};
@@ -281,6 +282,7 @@ impl Session {
     fn new(engine: Engine, setup: Setup, link: &Link, news: mpsc::UnboundedSender<Box<TaskEvent>>) -> Self {
         let outbox = Outbox::new(setup.session.as_str().into(), link.outgoing.clone(), link.stop.clone());
         let (ask, tasks) = (Ask::new(outbox.clone()), Tasks::new(news));
+        let engine = engine.with_key_source(KeyHelper::of(&setup, &tasks));
         Self {
             lookout: lookout(&setup, &ask, &tasks, &outbox),
             knobs: watch::Sender::new(setup.knobs.clone()),
@@ -486,7 +488,7 @@ impl Session {
             agents: Some(self.setup.agents.iter().map(|kind| kind.name.clone()).collect()),
             model: knobs.model.clone(),
             permission_mode: self.setup.rights.mode(),
-            api_key_source: self.engine.providers().key_source().into(),
+            api_key_source: self.engine.key_source().into(),
             claude_code_version: PROTOCOL_VERSION.into(),
             output_style: "default".into(),
             slash_commands: self.setup.commands.names(),

@@ -49,7 +49,6 @@ pub fn unheeded(settings: &Settings) -> Vec<String> {
     let known = &settings.effective().known;
     let rows = [
         (is_enabled(&known.sandbox), "sandbox: commands run without one"),
-        (known.api_key_helper.is_some(), "apiKeyHelper: the key is read from the environment only"),
         (known.agent.is_some(), "agent"),
         (known.output_style.as_deref().is_some_and(|style| style != "default"), "outputStyle"),
     ];

@@ -126,6 +126,8 @@ pub struct Setup {
     pub warning: Option<String>,
     /// The shape of answers, if the host asks for one.
     pub shape: Option<Shape>,
+    /// The command that prints the key for the model's provider.
+    pub key_helper: Option<String>,
 }
 
 /// Why a session cannot be started.
@@ -227,6 +229,7 @@ impl Setup {
             default_model,
             small_model,
             shape: None,
+            key_helper: known.api_key_helper.clone(),
         };
         if let Some(OutputFormat::JsonSchema { schema }) = &options.output_format {
             setup.ask_for_shape(schema).map_err(SetupError::Invalid)?;
