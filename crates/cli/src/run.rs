@@ -111,7 +111,8 @@ fn input(args: &Args, session: &Session, terminal: Terminal) -> Result<Input, St
     let prompt = prompt::gather(args.prompt.as_deref(), terminal)?;
     match args.output_format {
         OutputFormat::Text | OutputFormat::Json
-            if welcome::lacks_key(session.model(), &session.start.env)
+            if !session.has_key_helper()
+                && welcome::lacks_key(session.model(), &session.start.env)
                 && !args.options.extra_args.contains_key(REPLAY) =>
         {
             Err(welcome::NO_KEY.into())

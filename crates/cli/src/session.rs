@@ -47,6 +47,12 @@ impl Session {
         self.start.options.model.as_deref().or_else(by_settings)
     }
 
+    /// Whether the settings name a command that prints the key.
+    pub(crate) fn has_key_helper(&self) -> bool {
+        let settings = self.start.settings.as_ref();
+        settings.is_some_and(|settings| settings.effective().known.api_key_helper.is_some())
+    }
+
     /// Serves the session until it is over, while the host does its part beside it. The host is given a token that fires
     /// when nothing more will come.
     pub(crate) fn serve<H: Future>(

@@ -88,7 +88,7 @@ impl Agent {
         let branch = surroundings::git_branch(root);
         let text = surroundings::describe(root, &self.knobs.borrow().model, branch.as_deref());
         self.conversation.remind(&text);
-        self.planning = Planning::default();
+        self.planning = Planning::of(&self.conversation.history);
         self.bench.call.on_demand.forget_told();
         on_demand::tell(self);
         desk::introduce(self);

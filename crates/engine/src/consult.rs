@@ -64,7 +64,7 @@ impl Consult {
     }
 
     async fn begin(&self, preamble: Preamble, question: &str) -> Result<Metered, Fault> {
-        let (provider, name) = self.engine.providers().resolve(&self.model)?;
+        let (provider, name) = self.engine.resolve(&self.model)?;
         let mut history = History::new();
         history.push(Role::User, &Block::text(question));
         let request = Request {

@@ -154,7 +154,7 @@ fn begin(session: &mut Session, initialize: &Initialize) -> Result<InitializeRep
         agents: session.setup.agents.iter().map(kind).collect(),
         models: models(session),
         account: AccountInfo {
-            api_key_source: Some(session.engine.providers().key_source().into()),
+            api_key_source: Some(session.engine.key_source().into()),
             ..AccountInfo::default()
         },
         pid: Some(std::process::id()),

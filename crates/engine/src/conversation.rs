@@ -92,6 +92,8 @@ impl Speaker {
 pub struct ReplyHead {
     /// The provider's id of the reply.
     pub id: String,
+    /// The provider's id of the request, if it gave one.
+    pub request_id: Option<String>,
     /// The model.
     pub model: String,
     /// Tokens as of the reply's beginning.
@@ -227,7 +229,11 @@ impl Conversation {
             stop_sequence: None,
             usage: head.usage.clone(),
         };
-        let frame = Assistant { aborted: aborted.then_some(true), ..self.assistant_frame(reply) };
+        let frame = Assistant {
+            aborted: aborted.then_some(true),
+            request_id: head.request_id.clone(),
+            ..self.assistant_frame(reply)
+        };
         self.write_assistant(&frame);
         self.report_losses().await;
         if heard {

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use whimbrel_models::catalog::Catalog;
+use whimbrel_models::key::{KEY_HELPER, KeySource};
 use whimbrel_models::providers::Providers;
-use whimbrel_models::{Preamble, ToolSpec};
+use whimbrel_models::{Fault, Model, Preamble, ToolSpec};
 
 use crate::toolbox::Offered;
 use crate::tools;
@@ -13,6 +14,8 @@ use crate::tools;
 #[derive(Clone)]
 pub struct Engine {
     shared: Arc<Shared>,
+    /// Who has the session's key, where the environment has none.
+    key: Option<Arc<dyn KeySource>>,
 }
 
 struct Shared {
@@ -32,7 +35,26 @@ impl Engine {
             tools: tools::all().into_iter().map(|tool| Arc::new(Offered::new(tool))).collect(),
             preambles: Mutex::default(),
         };
-        Self { shared: Arc::new(shared) }
+        Self { shared: Arc::new(shared), key: None }
+    }
+
+    /// The same for a session whose key is had from somebody.
+    #[must_use]
+    pub fn with_key_source(self, key: Option<Arc<dyn KeySource>>) -> Self {
+        Self { key, ..self }
+    }
+
+    /// Who answers for a model, and the model's name there.
+    pub fn resolve(&self, name: &str) -> Result<(Arc<dyn Model>, String), Fault> {
+        self.providers().resolve_with(name, self.key.as_ref())
+    }
+
+    /// Where the key for the Messages API comes from, as hosts are told.
+    pub fn key_source(&self) -> &'static str {
+        match (self.providers().key_source(), &self.key) {
+            ("none", Some(_)) => KEY_HELPER,
+            (variable, _) => variable,
+        }
     }
 
     /// The way to the models.

@@ -14,8 +14,8 @@
 //! - [`commands`]: prompts that the engine answers itself; [`skills`]: those that the model may call; [`plugins`],
 //!   [`output_styles`]: what else people add
 //! - [`settings`]: what the person, the project, the host and an administrator want
-//! - [`setup`]: options to meaning; [`knobs`]: what can be turned while it runs; [`toolbox`]: which tools there are;
-//!   [`on_demand`]: which of them the model is shown
+//! - [`setup`]: options to meaning; `key_helper`: a key that a command prints; [`knobs`]: what can be turned while it runs;
+//!   [`toolbox`]: which tools there are; [`on_demand`]: which of them the model is shown
 //! - [`hooks`]: code that is told what happens and may have a say
 //! - [`agents`]: subagents, the same turn on a branch of its own
 //! - [`mcp`]: tools, resources and prompts of MCP servers
@@ -44,6 +44,7 @@ pub mod gate;
 pub mod ground;
 pub mod hooks;
 pub mod ids;
+mod key_helper;
 pub mod knobs;
 pub mod link;
 pub mod mcp;

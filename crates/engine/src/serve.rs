@@ -34,6 +34,7 @@ use crate::denials::Denials;
 use crate::engine::Engine;
 use crate::gate::{Asks, Gate};
 use crate::hooks::{Desk, HookSet, Hooks, Lookout};
+use crate::key_helper::KeyHelper;
 use crate::knobs::KnobsWriter;
 use crate::link::Link;
 use crate::opening::{self, Echo, Notices, Opening};
@@ -301,6 +302,7 @@ impl Session {
         let (ask, tasks) = (Ask::new(outbox.clone()), Tasks::new(news));
         let lookout = lookout(&setup, &ask, &tasks, &outbox);
         let state = StateSign::new(outbox.clone(), setup.state_wanted);
+        let engine = engine.with_key_source(KeyHelper::of(&setup, &tasks));
         Self {
             crew: Crew::start(&mut setup, (&ask, &outbox), &state, &lookout),
             lookout,
@@ -517,7 +519,7 @@ impl Session {
             agents: Some(self.setup.agents.iter().map(|kind| kind.name.clone()).collect()),
             model: knobs.model.clone(),
             permission_mode: self.setup.rights.mode(),
-            api_key_source: self.engine.providers().key_source().into(),
+            api_key_source: self.engine.key_source().into(),
             claude_code_version: PROTOCOL_VERSION.into(),
             mcp_servers: self.crew.for_init(),
             betas: (!self.setup.limits.betas.is_empty()).then(|| self.setup.limits.betas.clone()),

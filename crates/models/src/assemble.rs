@@ -12,6 +12,8 @@ use crate::figures::absorb;
 pub struct Assembly {
     /// The provider's id of the reply.
     pub id: String,
+    /// The provider's id of the request, if it gave one.
+    pub request_id: Option<String>,
     /// The model that answers.
     pub model: String,
     /// Tokens so far.
@@ -56,6 +58,7 @@ impl Assembly {
     /// A call whose input is unusable is given with the event after its end, which tells whether the output limit cut it.
     pub fn take(&mut self, event: &Event) -> Result<Option<Finished>, Fault> {
         match event {
+            Event::Accepted { request_id } => self.request_id.clone_from(request_id),
             Event::MessageStart { id, model, usage } => {
                 self.id.clone_from(id);
                 self.model.clone_from(model);

@@ -9,6 +9,11 @@ use crate::figures::Figures;
 /// One event of a streamed reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
+    /// The provider has taken the request in. Nothing is said with it; it is not part of the reply.
+    Accepted {
+        /// The provider's id of the request, if it gave one.
+        request_id: Option<String>,
+    },
     /// The reply begins.
     MessageStart {
         /// The provider's id of the reply.
@@ -103,6 +108,11 @@ struct Growth<'a> {
 }
 
 impl Event {
+    /// Whether it only shows that the provider is there.
+    pub fn is_sign_of_life(&self) -> bool {
+        matches!(self, Self::Accepted { .. } | Self::Ping)
+    }
+
     /// The event as JSON in the form of the Messages API, for events that did not come as such.
     pub fn raw(&self) -> Option<RawJson> {
         let value = match self {
@@ -122,7 +132,9 @@ impl Event {
             Self::BlockStart { index, block } => {
                 json!({ "type": "content_block_start", "index": index, "content_block": block })
             }
-            Self::BlockDelta { delta: BlockDelta::Unknown, .. } | Self::Unknown => return None,
+            Self::Accepted { .. } | Self::BlockDelta { delta: BlockDelta::Unknown, .. } | Self::Unknown => {
+                return None;
+            }
             Self::BlockDelta { index, delta } => {
                 return RawJson::of(&Growth { kind: "content_block_delta", index: *index, delta }).ok();
             }

@@ -85,7 +85,7 @@ impl Fault {
         Self {
             retry_after: retry_after(&header, now),
             should_retry: header("x-should-retry").and_then(|word| word.trim().parse().ok()),
-            request_id: header("request-id").or_else(|| header("x-request-id")).map(str::to_owned),
+            request_id: request_id(header),
             ..self
         }
     }
@@ -112,6 +112,12 @@ impl Fault {
             | FaultKind::Script => FailureKind::Unknown,
         }
     }
+}
+
+/// The provider's id of a request, as its headers tell it.
+pub fn request_id<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+    let id = header("request-id").or_else(|| header("x-request-id"))?.trim();
+    (!id.is_empty()).then(|| id.to_owned())
 }
 
 /// How long to wait: `retry-after-ms`, or `retry-after` in seconds or as a date. What makes no sense counts as absent.

@@ -174,6 +174,23 @@ impl History {
         }
     }
 
+    /// Which of these texts, each the beginning of a block, was said last; none if none was. Searched as bytes, since a
+    /// long conversation takes long to read.
+    pub fn said_last(&self, beginnings: &[&str]) -> Option<usize> {
+        let needle = |text: &&str| {
+            let quoted = serde_json::to_string(text).unwrap_or_default();
+            format!("\"text\":{}", quoted.strip_suffix('"').unwrap_or(&quoted))
+        };
+        let needles: Vec<String> = beginnings.iter().map(needle).collect();
+        let last_in = |piece: &[u8]| {
+            let found = needles.iter().enumerate().filter_map(|(which, needle)| {
+                Some((memchr::memmem::rfind(piece, needle.as_bytes())?, which))
+            });
+            found.max().map(|(_, which)| which)
+        };
+        last_in(&self.tail).or_else(|| self.sealed.iter().rev().find_map(|piece| last_in(&piece.json)))
+    }
+
     /// The conversation read back, message by message, without cache marks.
     pub fn messages(&self) -> Vec<Message> {
         let mut copy = self.clone();
@@ -283,6 +300,43 @@ mod tests {
             assert!(bare.starts_with(&before), "turn {turn}");
             before = bare.to_owned();
             history.push(Role::Assistant, &Block::text("ok"));
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_not_written_again() {
+        let mut history = History::new();
+        let mut known: Vec<*const u8> = Vec::new();
+        for number in 0..2_000 {
+            history.push(Role::User, &Block::text(format!("{number} {}", "x".repeat(300))));
+            history.push(Role::Assistant, &Block::text("y"));
+            let request = history.ask();
+            let (tail, frozen) = request.parts().split_last().unwrap();
+            assert!(tail.len() < SEAL_AT + 2_000, "{} bytes are copied", tail.len());
+            let places: Vec<*const u8> = frozen.iter().map(|part| part.as_ptr()).collect();
+            assert_eq!(places[..known.len()], known, "what is frozen stays where it is");
+            known = places;
+        }
+        assert!(known.len() > 5, "little was frozen");
+    }
+
+    #[test]
+    fn what_was_said_last_is_found_by_its_beginning() {
+        let long = "x".repeat(SEAL_AT);
+        let rows: [(&[&str], _); 5] = [
+            (&[], None),
+            (&["say \"on\"", "of course"], None),
+            (&["\"on\"\nnow", "words"], Some(0)),
+            (&["\"on\"", "off", "words about \"on\""], Some(1)),
+            (&["\"on\"", &long, "off", &long, "more", "words"], Some(1)),
+        ];
+        for (said, expected) in rows {
+            let mut history = History::new();
+            for (number, text) in said.iter().enumerate() {
+                let role = if number % 2 == 0 { Role::User } else { Role::Assistant };
+                history.push(role, &Block::text(*text));
+            }
+            assert_eq!(history.said_last(&["\"on\"", "off"]), expected, "{}", said.len());
         }
     }
 

@@ -11,6 +11,7 @@
 //! - [`retry`]: when to try again, pure; [`correct`]: what to ask otherwise, pure; [`fault`]: what can go wrong
 //! - [`sse`]: bytes to events, pure; [`reply`]: an HTTP answer as events; [`replay`]: a whole reply as events
 //! - [`anthropic`], [`openai_chat`], [`scripted`]: the providers; [`providers`]: which one a model name means
+//! - [`key`]: keys that are fetched
 //! - [`tape`]: replies that are recorded and played again
 //! - [`http`]: the one door to the network
 //! - [`catalog`]: aliases, windows, limits, prices
@@ -26,6 +27,7 @@ pub mod figures;
 pub mod history;
 #[cfg(feature = "http")]
 pub mod http;
+pub mod key;
 #[cfg(all(test, feature = "http"))]
 mod loopback;
 pub mod model;

@@ -8,11 +8,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::fault::Fault;
+use crate::key::KeySource;
 use crate::model::Model;
 use crate::scripted::Scripted;
 
 #[cfg(feature = "http")]
-use crate::{anthropic::Anthropic, fault::FaultKind, http::Door, openai_chat::OpenAiChat, tape::Tape};
+use crate::{
+    anthropic::Anthropic, anthropic::Keyed, fault::FaultKind, http::Door, openai_chat::OpenAiChat, tape::Tape,
+};
 
 /// Where settings come from: a variable by its name.
 pub type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -146,7 +149,16 @@ impl Providers {
 
     /// Who answers for a model, and the model's name there.
     pub fn resolve(&self, name: &str) -> Result<(Arc<dyn Model>, String), Fault> {
-        let found = self.find(name);
+        self.resolve_with(name, None)
+    }
+
+    /// The same, with somebody who has a key for the Messages API where the environment has none.
+    pub fn resolve_with(
+        &self,
+        name: &str,
+        source: Option<&Arc<dyn KeySource>>,
+    ) -> Result<(Arc<dyn Model>, String), Fault> {
+        let found = self.find(name, source);
         #[cfg(feature = "http")]
         if let Some(tape) = &self.tape {
             return tape.put_before(name, found);
@@ -154,11 +166,16 @@ impl Providers {
         found
     }
 
-    fn find(&self, name: &str) -> Result<(Arc<dyn Model>, String), Fault> {
+    fn find(
+        &self,
+        name: &str,
+        source: Option<&Arc<dyn KeySource>>,
+    ) -> Result<(Arc<dyn Model>, String), Fault> {
         let split = name.split_once(':');
         if let Some((SCRIPTED, rest)) = split {
-            let model = self
-                .once(Key::Name(name.to_owned()), || Ok(Arc::new(Scripted::from_file(Path::new(rest))?)))?;
+            let model = self.once(Key::Name(name.to_owned()), || {
+                Ok(Arc::new(Scripted::from_file(Path::new(rest))?.forgetful()))
+            })?;
             return Ok((model, rest.to_owned()));
         }
         if let Some(model) = self.made().get(&Key::Name(name.to_owned())) {
@@ -173,19 +190,31 @@ impl Providers {
                 rest.to_owned(),
             ));
         }
-        self.otherwise(name)
+        self.otherwise(name, source)
     }
 
     #[cfg(feature = "http")]
-    fn otherwise(&self, name: &str) -> Result<(Arc<dyn Model>, String), Fault> {
-        match &self.net {
-            Some(net) => Ok((net.anthropic.clone(), name.to_owned())),
-            None => Err(offline(name)),
+    fn otherwise(
+        &self,
+        name: &str,
+        source: Option<&Arc<dyn KeySource>>,
+    ) -> Result<(Arc<dyn Model>, String), Fault> {
+        match (&self.net, source) {
+            (Some(net), Some(source)) if net.anthropic.lacks_key() => {
+                let keyed = Keyed::new(net.anthropic.clone(), Arc::clone(source));
+                Ok((Arc::new(keyed), name.to_owned()))
+            }
+            (Some(net), _) => Ok((net.anthropic.clone(), name.to_owned())),
+            (None, _) => Err(offline(name)),
         }
     }
 
     #[cfg(not(feature = "http"))]
-    fn otherwise(&self, name: &str) -> Result<(Arc<dyn Model>, String), Fault> {
+    fn otherwise(
+        &self,
+        name: &str,
+        _: Option<&Arc<dyn KeySource>>,
+    ) -> Result<(Arc<dyn Model>, String), Fault> {
         Err(offline(name))
     }
 

@@ -1,6 +1,7 @@
 //! What a person can do about a refusal, pure: added to what the provider said, which rarely tells.
 
 use crate::fault::{Fault, FaultKind};
+use crate::key::KEY_HELPER;
 
 /// What was asked, as far as a remedy depends on it.
 pub(crate) struct Asked<'a> {
@@ -23,6 +24,11 @@ pub(crate) fn with_remedy(fault: Fault, asked: &Asked<'_>) -> Fault {
 fn remedy(kind: FaultKind, asked: &Asked<'_>) -> Option<String> {
     let Asked { model, key, size } = asked;
     Some(match (kind, key) {
+        (FaultKind::Authentication, Some(KEY_HELPER)) => {
+            format!(
+                "The server does not accept the key that the command of {KEY_HELPER} prints: run it by hand and see."
+            )
+        }
         (FaultKind::Authentication, Some(key)) => {
             format!("The server does not accept what {key} holds: set {key} to a valid key.")
         }

@@ -45,10 +45,10 @@ pub struct Reply<D> {
 const LINGER: Duration = Duration::from_millis(20);
 
 impl<D: Dialect> Reply<D> {
-    /// A reply whose body begins here.
-    pub fn new(chunks: Chunks, dialect: D) -> Self {
+    /// A reply whose body begins here, to a request with this id.
+    pub fn new(chunks: Chunks, dialect: D, request_id: Option<String>) -> Self {
         // The head of an answer is a sign of life too.
-        let ready = VecDeque::from([Delta { event: Event::Ping, raw: None }]);
+        let ready = VecDeque::from([Delta { event: Event::Accepted { request_id }, raw: None }]);
         Self {
             chunks: Some(chunks),
             decoder: Decoder::new(),

@@ -3,6 +3,7 @@
 mod played;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -77,17 +78,26 @@ fn server() -> FaultKind {
     FaultKind::Server
 }
 
-/// A model that follows a script and remembers what it was asked.
-#[derive(Debug, Default)]
+/// A model that follows a script and, unless told otherwise, remembers what it was asked.
+#[derive(Debug)]
 pub struct Scripted {
     script: Script,
-    requests: Mutex<Vec<Value>>,
+    /// How often it was asked.
+    asked: AtomicUsize,
+    /// What it was asked; none if nobody wants to know.
+    requests: Option<Mutex<Vec<Value>>>,
 }
 
 impl Scripted {
     /// A model for a script.
     pub fn new(script: Script) -> Self {
-        Self { script, requests: Mutex::default() }
+        Self { script, asked: AtomicUsize::new(0), requests: Some(Mutex::default()) }
+    }
+
+    /// The same without a memory of what it was asked: long runs would fill it.
+    #[must_use]
+    pub fn forgetful(self) -> Self {
+        Self { requests: None, ..self }
     }
 
     /// A model that gives these replies, each in one of the forms of [`Reply`]; or a whole script.
@@ -109,16 +119,19 @@ impl Scripted {
         Self::parse(&text).map_err(|fault| failed(fault.message))
     }
 
-    /// The requests so far, in the form of the Messages API.
+    /// The requests so far, in the form of the Messages API; none if it forgets them.
     pub fn requests(&self) -> Vec<Value> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let requests =
+            self.requests.as_ref().map(|requests| requests.lock().unwrap_or_else(PoisonError::into_inner));
+        requests.map(|requests| requests.clone()).unwrap_or_default()
     }
 
     /// Writes a request down and gives its number, from 0.
     fn note(&self, request: Value) -> usize {
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        requests.push(request);
-        requests.len() - 1
+        if let Some(requests) = &self.requests {
+            requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        }
+        self.asked.fetch_add(1, Ordering::Relaxed)
     }
 }
 

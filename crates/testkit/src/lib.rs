@@ -26,12 +26,14 @@
 //! - [`http_mock`]: a model API on loopback that plays a script; [`scripted`]: the same without a network
 //! - [`host`]: a small host that starts an engine on a script and talks to it
 //! - [`scenario`]: a folder with a story and with what must come of it, played in process and as a program
+//! - [`drill`]: a program that is killed again and again
 //! - [`stage`]: folders and environment of one run; [`pattern`]: "a frame like this"; [`mod@normal`]: what is left of a
 //!   run when everything that differs from run to run is taken out
 
 #![deny(missing_docs)]
 
 mod dialect;
+pub mod drill;
 pub mod host;
 pub mod http_mock;
 pub mod normal;
@@ -41,6 +43,7 @@ pub mod script;
 pub mod scripted;
 pub mod stage;
 
+pub use drill::Drill;
 pub use host::{Answer, Exit, Host, HostBuilder};
 pub use http_mock::{MockApi, Recorded};
 pub use scenario::{Run, Scenario, assert_same};

@@ -6,6 +6,7 @@
 //! - Folders and addresses of the run become `<workspace>`, `<home>`, `<tmp>`, `<api>`.
 //! - What an engine offers beside tools grows with it and is no part of a story: `init` loses its commands, skills and
 //!   agents, and its version becomes `<version>`.
+//! - The provider's id of a request is left out: a script without a network has none.
 //! - In `usage`, figures that are nought are left out: they only make frames long.
 //! - Results of tool calls that stand next to each other come in the order of their ids: they may finish in any order.
 
@@ -37,11 +38,22 @@ pub fn normal(frames: &[Value], known: &Known) -> Vec<Value> {
     let mut names = known.places.clone();
     // A folder inside another must be found first.
     names.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
-    names.extend(named_ids(frames, known));
+    let frames: Vec<Value> = frames.iter().cloned().map(without_request).collect();
+    names.extend(named_ids(&frames, known));
     let mut frames: Vec<Value> = frames.iter().map(|frame| clean(frame, "", &names, known)).collect();
     frames.iter_mut().for_each(without_offers);
     in_order(&mut frames, |frame| result_id(&frame["message"]["content"][0]));
     frames
+}
+
+/// Takes out what the provider called the request.
+fn without_request(mut frame: Value) -> Value {
+    if frame["type"] == "assistant"
+        && let Value::Object(fields) = &mut frame
+    {
+        fields.remove("request_id");
+    }
+    frame
 }
 
 /// Takes out of an `init` what grows with the engine.
@@ -202,6 +214,11 @@ mod tests {
             ("an id without", json!({"uuid": A}), json!({"uuid": "<uuid>"})),
             ("an id of the story", json!({"uuid": B, "session_id": B}), json!({"uuid": B, "session_id": B})),
             ("an id of the host", json!({"request_id": "host_1"}), json!({"request_id": "host_1"})),
+            (
+                "a request of the provider's",
+                json!({"type": "assistant", "request_id": "req_123456"}),
+                json!({"type": "assistant"}),
+            ),
             ("a time", json!("at 2026-11-15T10:00:00.123Z."), json!("at <time>")),
             (
                 "a duration",

@@ -130,6 +130,40 @@ async fn a_compaction_does_not_make_the_model_forget_plan_mode() {
 }
 
 #[tokio::test]
+async fn a_session_that_goes_on_knows_whether_it_still_plans() {
+    const OVER: &str = "Plan mode is over";
+    const BEGUN: &str = "The session is in plan mode";
+    const LASTING: &str = "The session is still in plan mode";
+    let rows = [
+        ("it was left in plan mode, which is never taken up again", Plan, None, [1, 0, 1]),
+        ("it goes on in plan mode", Plan, Some(Plan), [1, 1, 0]),
+        ("it was never in plan mode", Usual, None, [0, 0, 0]),
+        ("it begins to plan", Usual, Some(Plan), [1, 0, 0]),
+    ];
+    for (name, before, after, expected) in rows {
+        let folders = tempfile::tempdir().unwrap();
+        let config = folders.path().join("config").to_string_lossy().into_owned();
+        let work = folders.path().join("work");
+        std::fs::create_dir(&work).unwrap();
+        let options = Options {
+            cwd: Some(work.canonicalize().unwrap().to_string_lossy().into_owned()),
+            permission_mode: Some(before),
+            ..Options::default()
+        };
+        let begin = |options: Options| {
+            Host::with([Reply::text("Hm.")]).options(options).env("CLAUDE_CONFIG_DIR", &config).start()
+        };
+        let mut host = begin(options.clone()).await.unwrap();
+        let session = host.run("Plan it.").await.unwrap().session_id;
+        host.finish().await.unwrap();
+        let options = Options { permission_mode: after, resume: Some(session), ..options };
+        let mut host = begin(options).await.unwrap();
+        host.run("Go on.").await.unwrap();
+        assert_eq!([BEGUN, LASTING, OVER].map(|text| times_said(&host, text)), expected, "{name}");
+    }
+}
+
+#[tokio::test]
 async fn instructions_for_plan_mode_replace_our_own_steps() {
     let options = Options {
         permission_mode: Some(Plan),

@@ -95,6 +95,36 @@ fn bare(asked: &Value) -> String {
 }
 
 #[tokio::test]
+async fn every_reply_names_the_request_that_it_answers() {
+    let home = Home::new();
+    let mut host = home.host(["1", "2"], Options::default()).start().await.unwrap();
+    host.run("a").await.unwrap();
+    let session = host.run("b").await.unwrap().session_id;
+    let replies = host.heard().iter().filter(|heard| heard.json["type"] == "assistant");
+    let told: Vec<&Value> = replies.map(|heard| &heard.json["request_id"]).collect();
+    assert_eq!(told, ["req_1", "req_2"]);
+    host.finish().await.unwrap();
+    let lines = home.lines(&session);
+    let kept: Vec<&Value> =
+        lines.iter().filter(|line| line["type"] == "assistant").map(|line| &line["requestId"]).collect();
+    assert_eq!(kept, ["req_1", "req_2"]);
+}
+
+#[tokio::test]
+async fn a_fault_names_the_request_that_it_happened_to() {
+    let table = [
+        ("refused", Reply::nothing().status(403)),
+        ("broken off in the middle", Reply::text("Once upon a time").cut_after(3).always()),
+    ];
+    for (name, reply) in table {
+        let mut host = Host::with([reply]).env("CLAUDE_CODE_MAX_RETRIES", "0").start().await.unwrap();
+        assert!(host.run("a").await.unwrap().is_error, "{name}");
+        let failure = host.heard().iter().find(|heard| heard.json["type"] == "assistant").unwrap();
+        assert_eq!(failure.json["request_id"], "req_1", "{name}: {}", failure.json);
+    }
+}
+
+#[tokio::test]
 async fn a_session_goes_on_as_if_it_had_never_stopped() {
     let home = Home::new();
     let (session, before) = home.talk(Options::default(), &["a", "b"]).await;
@@ -192,6 +222,26 @@ async fn a_session_has_one_engine_at_a_time_and_the_other_learns_which() {
     assert_eq!(first.run("c").await.unwrap().result.as_deref(), Some("2"));
     first.finish().await.unwrap();
     assert_eq!(story(&home.talk(resume(&session), &["d"]).await.1), "a 1 c 2 d");
+}
+
+#[tokio::test]
+async fn a_copy_keeps_what_is_newer_than_we_are() {
+    let home = Home::new();
+    let (session, _) = home.talk(Options::default(), &["a"]).await;
+    let newer = |mut line: Value| {
+        line["brandNew"] = json!({"x": [1, null]});
+        line["message"]["alsoNew"] = json!("y");
+        line.to_string() + "\n"
+    };
+    let text: String = home.lines(&session).into_iter().map(newer).collect();
+    std::fs::write(&home.transcripts()[0], text).unwrap();
+    let (copy, _) = home.talk(Options { fork_session: true, ..resume(&session) }, &["b"]).await;
+    let told = home.lines(&copy).into_iter().filter(|line| line["forkedFrom"].is_object());
+    let told: Vec<Value> = told.collect();
+    assert_eq!(told.len(), 2);
+    for line in told {
+        assert_eq!((&line["brandNew"], &line["message"]["alsoNew"]), (&json!({"x": [1, null]}), &json!("y")));
+    }
 }
 
 #[tokio::test]

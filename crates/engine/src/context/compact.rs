@@ -162,7 +162,7 @@ async fn ask(agent: &mut Agent, keep: &str, source: Source) -> Result<String, Fa
 
 async fn reply(agent: &Agent, preamble: Arc<Preamble>, mut history: History) -> Result<String, Fault> {
     let model = agent.model();
-    let (provider, name) = agent.engine.providers().resolve(&model)?;
+    let (provider, name) = agent.engine.resolve(&model)?;
     let request = Request {
         max_tokens: LONGEST.min(agent.engine.catalog().max_output_tokens(&model)),
         betas: agent.limits.betas.clone(),

@@ -1,6 +1,7 @@
 //! What the model is told of plan mode: when it begins, now and then while it lasts, and when it ends. It stands among the
 //! messages, so that the cached prefix stays as it is.
 
+use whimbrel_models::History;
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::agent::Agent;
@@ -49,6 +50,14 @@ impl Moment {
 }
 
 impl Planning {
+    /// What the model knows of plan mode that has heard this: a conversation that goes on need not be in the mode in
+    /// which it was left.
+    pub fn of(history: &History) -> Self {
+        let beginnings = [BEGUN, LASTING, OVER].map(|text| format!("{OPENING}{text}"));
+        let last = history.said_last(&beginnings.each_ref().map(String::as_str));
+        Self { told: matches!(last, Some(0 | 1)) }
+    }
+
     /// What there is to tell, if anything. Long plan modes are recalled once per turn.
     fn next(&mut self, mode: PermissionMode, moment: Moment) -> Option<News> {
         let planning = mode == PermissionMode::Plan;
@@ -77,13 +86,21 @@ pub fn remind(agent: &mut Agent, moment: Moment) {
             let own = agent.knobs.borrow().plan_mode_instructions.clone();
             begins(way, own.as_deref(), toolbox)
         }
-        News::Lasts => format!("The session is still in plan mode: change nothing yet. {}", hand_in(way)),
-        News::Ends => "Plan mode is over: you may change things again, as far as permissions go.".into(),
+        News::Lasts => format!("{LASTING}: change nothing yet. {}", hand_in(way)),
+        News::Ends => format!("{OVER}: you may change things again, as far as permissions go."),
     };
-    agent.conversation.brief(&format!("<system-reminder>\n{text}\n</system-reminder>"));
+    agent.conversation.brief(&format!("{OPENING}{text}\n</system-reminder>"));
 }
 
-const RULE: &str = "The session is in plan mode: the user wants to agree on a plan before anything is changed. Whatever else you were told, do not edit files, do not run commands that change \
+/// How every reminder begins.
+const OPENING: &str = "<system-reminder>\n";
+
+/// How each of our reminders goes on.
+const BEGUN: &str = "The session is in plan mode";
+const LASTING: &str = "The session is still in plan mode";
+const OVER: &str = "Plan mode is over";
+
+const RULE: &str = "the user wants to agree on a plan before anything is changed. Whatever else you were told, do not edit files, do not run commands that change \
 something, and do not act on the world in any other way. Reading and searching are free.";
 
 /// The rule, how to go about it, and how to end.
@@ -93,7 +110,7 @@ fn begins(way: Way, own: Option<&str>, toolbox: &Toolbox) -> String {
         (Way::Approval | Way::Reply, Some(own)) if !own.is_empty() => Some(own.to_owned()),
         (Way::Approval | Way::Reply, _) => Some(steps(toolbox)),
     };
-    let parts = [Some(RULE.to_owned()), how, Some(hand_in(way).to_owned())];
+    let parts = [Some(format!("{BEGUN}: {RULE}")), how, Some(hand_in(way).to_owned())];
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
@@ -153,12 +170,12 @@ mod tests {
         let tools = Toolbox::empty();
         for own in [None, Some(" \n")] {
             let usual = begins(Way::Approval, own, &tools);
-            assert_eq!(usual, format!("{RULE}\n\n{}\n\n{}", steps(&tools), hand_in(Way::Approval)));
+            assert_eq!(usual, format!("{BEGUN}: {RULE}\n\n{}\n\n{}", steps(&tools), hand_in(Way::Approval)));
         }
         let theirs = begins(Way::Approval, Some("Think of the users.\n"), &tools);
-        assert_eq!(theirs, format!("{RULE}\n\nThink of the users.\n\n{}", hand_in(Way::Approval)));
+        assert_eq!(theirs, format!("{BEGUN}: {RULE}\n\nThink of the users.\n\n{}", hand_in(Way::Approval)));
         let below = begins(Way::Report, Some("Think of the users."), &tools);
-        assert_eq!(below, format!("{RULE}\n\n{}", hand_in(Way::Report)));
+        assert_eq!(below, format!("{BEGUN}: {RULE}\n\n{}", hand_in(Way::Report)));
     }
 
     #[test]

@@ -36,11 +36,8 @@ pub fn in_settings(settings: &Settings) -> Option<String> {
 /// What settings ask for that the session goes on without, for the person.
 pub fn unheeded(settings: &Settings) -> Vec<String> {
     let known = &settings.effective().known;
-    let rows = [
-        (is_enabled(&known.sandbox), "sandbox: commands run without one"),
-        (known.api_key_helper.is_some(), "apiKeyHelper: the key is read from the environment only"),
-        (known.agent.is_some(), "agent"),
-    ];
+    let rows =
+        [(is_enabled(&known.sandbox), "sandbox: commands run without one"), (known.agent.is_some(), "agent")];
     rows.iter()
         .filter(|(asked, _)| *asked)
         .map(|(_, what)| format!("This version of Whimbrel does not have what a setting asks for: {what}."))

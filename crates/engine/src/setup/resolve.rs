@@ -142,6 +142,8 @@ pub struct Setup {
     pub warning: Option<String>,
     /// The shape of answers, if the host asks for one.
     pub shape: Option<Shape>,
+    /// The command that prints the key for the model's provider.
+    pub key_helper: Option<String>,
 }
 
 /// Why a session cannot be started.
@@ -254,6 +256,7 @@ impl Setup {
             default_model,
             small_model,
             shape: None,
+            key_helper: known.api_key_helper.clone(),
         };
         setup.offer_skills();
         if let Some(OutputFormat::JsonSchema { schema }) = &options.output_format {

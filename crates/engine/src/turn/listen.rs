@@ -42,7 +42,7 @@ impl Heard {
 pub(super) async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &CancellationToken) -> Heard {
     let mut heard = Heard { stop: None, fault: None, cut: false, text: None, first_event: None };
     let asked = agent.model();
-    let (model, name) = match agent.engine.providers().resolve(&asked) {
+    let (model, name) = match agent.engine.resolve(&asked) {
         Ok(found) => found,
         Err(fault) => return Heard { fault: Some(fault), ..heard },
     };
@@ -69,7 +69,9 @@ pub(super) async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &
         match step {
             None => break,
             Some(Ok(Step::Delta(delta))) => {
-                heard.first_event.get_or_insert_with(clock::monotonic);
+                if !delta.event.is_sign_of_life() {
+                    heard.first_event.get_or_insert_with(clock::monotonic);
+                }
                 match take(agent, &mut assembly, workshop, delta).await {
                     Ok(Some(text)) => heard.text = Some(text),
                     Ok(None) => {}
@@ -192,5 +194,10 @@ async fn pass_on(agent: &Agent, event: RawJson) {
 }
 
 fn head(assembly: &Assembly) -> ReplyHead {
-    ReplyHead { id: assembly.id.clone(), model: assembly.model.clone(), usage: assembly.usage.clone() }
+    ReplyHead {
+        id: assembly.id.clone(),
+        request_id: assembly.request_id.clone(),
+        model: assembly.model.clone(),
+        usage: assembly.usage.clone(),
+    }
 }

@@ -10,8 +10,10 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use super::read::{self, Raw};
 use super::{body, refusal};
 use crate::correct::Part;
+use crate::event::Event;
 use crate::fault::{Fault, FaultKind};
 use crate::http::{Door, Response};
+use crate::key::KEY_HELPER;
 use crate::model::{Delta, Model};
 use crate::remedy::{Asked, with_remedy};
 use crate::reply::{Dialect, Reply};
@@ -107,6 +109,36 @@ impl Anthropic {
         }
     }
 
+    /// Whether nobody can be asked with what is known here.
+    pub(crate) fn lacks_key(&self) -> bool {
+        matches!(self.key, Key::Missing)
+    }
+
+    /// Sends a request, with a key that was fetched if there is one, and waits for the head of the answer.
+    pub(super) fn open(
+        &self,
+        request: Arc<Request>,
+        fetched: Option<&str>,
+    ) -> impl Future<Output = Opened> + Send + use<> {
+        let refused = self.refused(&request.model);
+        let (door, url, mut headers) =
+            (self.door.clone(), self.url.clone(), self.headers(&request, &refused));
+        let key = match fetched {
+            Some(_) => Some(KEY_HELPER.to_owned()),
+            None => self.key_variable.clone(),
+        };
+        let put = fetched.map_or(Ok(()), |key| carry(&mut headers, key));
+        async move {
+            put?;
+            let body = body::render(&request, &refused);
+            let size = body.iter().map(Bytes::len).sum();
+            let answer = door.post(&url, headers, body).await?;
+            let raw = if request.raw_events { Raw::Keep } else { Raw::Drop };
+            let asked = Asked { model: &request.model, key: key.as_deref(), size };
+            events(answer, raw).await.map_err(|fault| with_remedy(fault, &asked))
+        }
+    }
+
     fn refused(&self, model: &str) -> Vec<Part> {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.iter().filter(|(at, _)| at == model).map(|(_, part)| part.clone()).collect()
@@ -128,22 +160,10 @@ impl Anthropic {
 
 impl Model for Anthropic {
     fn ask(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {
-        if matches!(self.key, Key::Missing) {
+        if self.lacks_key() {
             return stream::iter([Err(no_credentials())]).boxed();
         }
-        let refused = self.refused(&request.model);
-        let (door, url, headers) = (self.door.clone(), self.url.clone(), self.headers(&request, &refused));
-        let key = self.key_variable.clone();
-        stream::once(async move {
-            let body = body::render(&request, &refused);
-            let size = body.iter().map(Bytes::len).sum();
-            let answer = door.post(&url, headers, body).await?;
-            let raw = if request.raw_events { Raw::Keep } else { Raw::Drop };
-            let asked = Asked { model: &request.model, key: key.as_deref(), size };
-            events(answer, raw).await.map_err(|fault| with_remedy(fault, &asked))
-        })
-        .try_flatten()
-        .boxed()
+        stream::once(self.open(request, None)).try_flatten().boxed()
     }
 
     fn forgo(&self, model: &str, part: &Part) {
@@ -152,16 +172,36 @@ impl Model for Anthropic {
     }
 }
 
+/// A reply that has begun, or why it has not.
+type Opened = Result<BoxStream<'static, Result<Delta, Fault>>, Fault>;
+
+/// Puts a key that was fetched on a request. Whether the server takes it as a key or as a token is not known.
+fn carry(headers: &mut HeaderMap, key: &str) -> Result<(), Fault> {
+    for key in [Key::Own(key.to_owned()), Key::Token(key.to_owned())] {
+        let (name, value) = key.header().ok_or_else(|| {
+            let message =
+                format!("What the command of {KEY_HELPER} prints holds characters that no key can have.");
+            Fault::new(FaultKind::NoCredentials, message)
+        })?;
+        headers.insert(name, value);
+    }
+    Ok(())
+}
+
 /// The answer as events, in whichever form it came.
-async fn events(answer: Response, raw: Raw) -> Result<BoxStream<'static, Result<Delta, Fault>>, Fault> {
+async fn events(answer: Response, raw: Raw) -> Opened {
     if answer.status != 200 {
         return Err(refused(answer).await);
     }
     match answer.media_type().as_deref() {
-        None | Some("text/event-stream") => Ok(Reply::new(answer.chunks(), raw).boxed()),
+        None | Some("text/event-stream") => {
+            let request_id = answer.request_id();
+            Ok(Reply::new(answer.chunks(), raw, request_id).boxed())
+        }
         Some("application/json") => {
+            let accepted = Event::Accepted { request_id: answer.request_id() };
             let whole = read::whole(&answer.whole(WHOLE_LIMIT).await?)?;
-            let events = whole.events(usize::MAX).into_iter();
+            let events = std::iter::once(accepted).chain(whole.events(usize::MAX));
             Ok(stream::iter(events.map(move |event| Ok(raw.with(event)))).boxed())
         }
         Some(media) => {
@@ -211,7 +251,7 @@ fn no_credentials() -> Fault {
     Fault::new(
         FaultKind::NoCredentials,
         "There is no key to ask a model with. Set ANTHROPIC_API_KEY, or ANTHROPIC_AUTH_TOKEN (with ANTHROPIC_BASE_URL \
-         for another server), or use OPENAI_BASE_URL with `--model openai:NAME`.",
+         for another server), or `apiKeyHelper` in your settings, or use OPENAI_BASE_URL with `--model openai:NAME`.",
     )
 }
 

@@ -4,6 +4,8 @@ pub mod body;
 #[cfg(feature = "http")]
 mod client;
 #[cfg(feature = "http")]
+mod keyed;
+#[cfg(feature = "http")]
 pub mod read;
 #[cfg(feature = "http")]
 mod refusal;
@@ -12,3 +14,5 @@ mod usual;
 
 #[cfg(feature = "http")]
 pub use client::Anthropic;
+#[cfg(feature = "http")]
+pub(crate) use keyed::Keyed;

@@ -19,6 +19,8 @@ pub(super) struct Attempt {
     watch: Watch,
     alarm: Pin<Box<Sleep>>,
     raw_events: bool,
+    /// The provider's id of the request, once it has said it.
+    request_id: Option<String>,
 }
 
 /// What was heard.
@@ -39,7 +41,7 @@ impl Attempt {
     ) -> Self {
         let watch = Watch::new(timing, Instant::now());
         let alarm = Box::pin(sleep_until(watch.deadline()));
-        Self { stream, course: Course::default(), watch, alarm, raw_events }
+        Self { stream, course: Course::default(), watch, alarm, raw_events, request_id: None }
     }
 
     /// Whether a block has been completed.
@@ -61,12 +63,21 @@ impl Attempt {
                 Ok(None) => {}
                 // All is said; only the farewell is missing.
                 Err(_) if self.course.stopped => return Heard::Last(self.farewell()),
-                Err(fault) => return Heard::Fault(fault),
+                Err(fault) => return Heard::Fault(self.signed(fault)),
             }
         }
     }
 
+    /// A fault with the id of the request that it happened to.
+    fn signed(&self, mut fault: Fault) -> Fault {
+        fault.request_id = fault.request_id.or_else(|| self.request_id.clone());
+        fault
+    }
+
     fn take(&mut self, delta: Delta) -> Result<Option<Delta>, Fault> {
+        if let Event::Accepted { request_id } = &delta.event {
+            self.request_id.clone_from(request_id);
+        }
         self.course.take(&delta.event)?;
         // A sign of life that is nobody's event has done its duty here.
         Ok(if delta.event == Event::Ping && delta.raw.is_none() { None } else { Some(delta) })
@@ -123,7 +134,7 @@ struct Course {
 
 impl Course {
     fn take(&mut self, event: &Event) -> Result<(), Fault> {
-        self.begun |= !matches!(event, Event::Ping);
+        self.begun |= !event.is_sign_of_life();
         match event {
             Event::BlockStart { index, block } if self.open.is_none() && *index >= self.finished => {
                 self.open = Some(*index);
@@ -143,7 +154,11 @@ impl Course {
                 return Err(Fault::new(FaultKind::Protocol, message));
             }
             Event::MessageDelta { stop_reason, .. } => self.stopped |= stop_reason.is_some(),
-            Event::MessageStart { .. } | Event::MessageStop | Event::Ping | Event::Unknown => {}
+            Event::Accepted { .. }
+            | Event::MessageStart { .. }
+            | Event::MessageStop
+            | Event::Ping
+            | Event::Unknown => {}
         }
         Ok(())
     }
@@ -174,7 +189,7 @@ impl Watch {
 
     fn heard(&mut self, event: &Event, now: Instant) {
         // The time until the answer begins does not count against its events.
-        if self.bytes.is_none() || !matches!(event, Event::Ping) {
+        if self.bytes.is_none() || !event.is_sign_of_life() {
             self.event = now;
         }
         self.bytes = Some(now);

@@ -112,6 +112,7 @@ async fn steps(call: &mut Call) -> String {
     while let Some(step) = call.next().await {
         told += &match step {
             Ok(Step::Delta(delta)) => match delta.event {
+                Event::Accepted { .. } => "a".to_owned(),
                 Event::MessageStart { .. } => "M".to_owned(),
                 Event::BlockStart { .. } => "[".to_owned(),
                 Event::BlockDelta { .. } => ".".to_owned(),

@@ -20,7 +20,7 @@ use futures::stream::{Stream, StreamExt};
 use http_body::Body as _;
 use reqwest::{Client, ClientBuilder, NoProxy, Proxy};
 
-use crate::fault::{Fault, FaultKind};
+use crate::fault::{self, Fault, FaultKind};
 
 pub use fetching::{NotFetched, Permit};
 pub use reqwest::Url;
@@ -212,6 +212,11 @@ impl Response {
     pub fn media_type(&self) -> Option<String> {
         let value = self.headers.get(CONTENT_TYPE)?.to_str().ok()?;
         Some(value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+    }
+
+    /// The provider's id of the request, if it gave one.
+    pub fn request_id(&self) -> Option<String> {
+        fault::request_id(|name| self.headers.get(name).and_then(|value| value.to_str().ok()))
     }
 
     /// The body as it arrives.

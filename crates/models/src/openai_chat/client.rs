@@ -113,12 +113,15 @@ async fn events(
     }
     match answer.media_type().as_deref() {
         None | Some("text/event-stream" | "text/plain" | "application/octet-stream") => {
-            Ok(Reply::new(answer.chunks(), reader).boxed())
+            let request_id = answer.request_id();
+            Ok(Reply::new(answer.chunks(), reader, request_id).boxed())
         }
         Some("application/json") => {
+            let accepted = Event::Accepted { request_id: answer.request_id() };
             let body = answer.whole(WHOLE_LIMIT).await?;
             let events = reader.translation.take_whole(&String::from_utf8_lossy(&body))?;
-            Ok(stream::iter(events.into_iter().map(move |event| Ok(reader.raw.with(event)))).boxed())
+            let events = std::iter::once(accepted).chain(events);
+            Ok(stream::iter(events.map(move |event| Ok(reader.raw.with(event)))).boxed())
         }
         Some(media) => {
             let message = format!("The server's answer is not a reply of a model: it is {media}.");

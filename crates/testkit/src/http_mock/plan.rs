@@ -54,7 +54,17 @@ pub(super) fn of_reply(asked: &Asked, chosen: &Chosen) -> Vec<Act> {
         fault if streams => acts.extend(stream(asked, &spoken, &chosen.reply, fault.as_ref())),
         fault => acts.extend(in_one_piece(asked.dialect, &spoken, fault.as_ref())),
     }
+    name_request(&mut acts, asked.number);
     acts
+}
+
+/// Gives the answer the request's id, as providers do.
+fn name_request(acts: &mut [Act], number: usize) {
+    for act in acts {
+        if let Act::Head { headers, .. } = act {
+            headers.push(("request-id".to_owned(), format!("req_{}", number + 1)));
+        }
+    }
 }
 
 /// What is done for any other request.
@@ -243,6 +253,15 @@ mod tests {
         let acts = plan(Dialect::Messages, Reply::nothing().status(429).retry_after("3"));
         let Act::Head { headers, .. } = &acts[0] else { panic!("{acts:?}") };
         assert!(headers.contains(&("retry-after".into(), "3".into())));
+    }
+
+    #[test]
+    fn every_answer_names_its_request() {
+        for reply in [Reply::text("x"), Reply::nothing().status(500), Reply::text("x").html()] {
+            let acts = plan(Dialect::Messages, reply);
+            let Act::Head { headers, .. } = &acts[0] else { panic!("{acts:?}") };
+            assert!(headers.contains(&("request-id".into(), "req_1".into())), "{headers:?}");
+        }
     }
 
     #[test]

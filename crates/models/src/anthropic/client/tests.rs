@@ -222,12 +222,27 @@ async fn a_line_without_end_is_refused() {
 }
 
 #[tokio::test]
+async fn the_id_of_the_request_comes_before_the_reply_in_every_form() {
+    let body =
+        r#"{"type":"message","id":"m","content":[{"type":"text","text":"a"}],"stop_reason":"end_turn"}"#;
+    let whole = answer(200, "content-type: application/json\r\nx-request-id: req_1\r\n", body);
+    let head = "content-type: text/event-stream\r\nrequest-id: req_1\r\n";
+    let streamed = answer(200, head, std::str::from_utf8(&events("a")).unwrap());
+    let server = Server::start([whole, streamed, reply("a")]).await;
+    for (form, expected) in [("whole", Some("req_1")), ("streamed", Some("req_1")), ("without one", None)] {
+        let first = model(&server).ask(Arc::new(request())).next().await.unwrap().unwrap();
+        let expected = Event::Accepted { request_id: expected.map(str::to_owned) };
+        assert_eq!(first, Delta { event: expected, raw: None }, "{form}");
+    }
+}
+
+#[tokio::test]
 async fn raw_events_are_kept_when_they_are_wanted() {
     let server = Server::start([reply("a"), reply("a")]).await;
     for raw_events in [true, false] {
         let stream = model(&server).ask(Arc::new(Request { raw_events, ..request() }));
         let deltas: Vec<Delta> = stream.map(Result::unwrap).collect().await;
-        let named = deltas.iter().filter(|delta| delta.event != Event::Ping);
+        let named = deltas.iter().filter(|delta| !delta.event.is_sign_of_life());
         assert!(named.clone().count() == 6 && named.clone().all(|delta| delta.raw.is_some() == raw_events));
     }
 }

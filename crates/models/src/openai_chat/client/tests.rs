@@ -91,7 +91,7 @@ async fn a_reply_comes_over_the_network_as_it_is_written() {
     let messages = json!([{"role": "system", "content": "Be kind."}, {"role": "user", "content": "hi"}]);
     assert_eq!((&body["model"], &body["messages"]), (&json!("m"), &messages));
 
-    items.retain(|item| item.as_ref().is_ok_and(|delta| delta.event != Event::Ping));
+    items.retain(|item| item.as_ref().is_ok_and(|delta| !delta.event.is_sign_of_life()));
     let raw: Vec<Value> =
         items.iter().map(|item| item.as_ref().unwrap().raw.as_ref().unwrap().read().unwrap()).collect();
     let kinds: Vec<&str> = raw.iter().map(|event| event["type"].as_str().unwrap()).collect();

@@ -1,0 +1,69 @@
+//! A long session in one process holds no more at its end than at its beginning. `cargo xtask bench soak` does the same for
+//! longer, and measures.
+
+#![expect(clippy::unwrap_used, reason = "this is all tests")]
+
+use std::fs;
+
+use serde_json::json;
+use whimbrel_testkit::{Host, Reply};
+use whimbrel_wire::control::Initialize;
+use whimbrel_wire::options::Options;
+use whimbrel_wire::permission::PermissionMode;
+
+/// How many prompts there are, and how many commands each leads to.
+const PROMPTS: usize = 8;
+const CALLS: usize = 12;
+
+/// What a process holds.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    descriptors: usize,
+    zombies: usize,
+    anonymous_kb: u64,
+}
+
+fn held(pid: u32) -> Held {
+    let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
+    let anonymous = rollup.lines().find(|line| line.starts_with("Anonymous:")).unwrap();
+    Held {
+        descriptors: fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count(),
+        zombies: children(pid).into_iter().filter(|child| is_zombie(*child)).count(),
+        anonymous_kb: anonymous.split_whitespace().nth(1).unwrap().parse().unwrap(),
+    }
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_whitespace().filter_map(|word| word.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+fn is_zombie(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
+}
+
+#[tokio::test]
+async fn a_long_session_holds_no_more_at_its_end_than_at_its_beginning() {
+    let call = |number: usize| Reply::tool("Bash", json!({"command": format!("echo {number}")}));
+    let turn = || (0..CALLS).map(call).chain([Reply::text("Done.")]);
+    let script: Vec<Reply> = (0..PROMPTS).flat_map(|_| turn()).collect();
+    let options = Options { permission_mode: Some(PermissionMode::BypassPermissions), ..Options::default() };
+    let mut host =
+        Host::with(script).program(env!("CARGO_BIN_EXE_whimbrel")).options(options).start().await.unwrap();
+    let pid = host.ask(Initialize::default()).await.unwrap().pid.unwrap();
+    let mut looks = Vec::new();
+    for prompt in 0..PROMPTS {
+        let result = host.run(format!("Go {prompt}.")).await.unwrap();
+        assert_eq!(result.result.as_deref(), Some("Done."));
+        looks.push(held(pid));
+    }
+    let (early, late) = (looks[2], looks[PROMPTS - 1]);
+    assert_eq!((late.descriptors, late.zombies), (early.descriptors, 0), "{looks:?}");
+    let growth = late.anonymous_kb.saturating_sub(early.anonymous_kb);
+    assert!(growth < 2_000, "{growth} kB more: {looks:?}");
+    assert_eq!(host.finish().await.unwrap().code, 0);
+}

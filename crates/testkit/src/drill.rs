@@ -1,0 +1,307 @@
+//! A drill: the program is killed again and again, at any moment, and must go on each time with all that it had said and done.
+//!
+//! What is checked at every kill:
+//! - the session goes on, and what the provider is sent is what providers take;
+//! - every message that was heard is in the transcript;
+//! - no command ran twice, and every command that ran is known to the model when the session goes on;
+//! - nothing that the program started is left.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::time::Instant;
+use whimbrel_wire::options::Options;
+use whimbrel_wire::permission::PermissionMode;
+
+use crate::host::Host;
+use crate::script::{Reply, Script};
+
+/// How many kills one session has to bear; then another one begins, since a transcript without end only takes time.
+const KILLS_OF_ONE: u64 = 40;
+
+/// How many replies with commands a session gives before it is done.
+const STEPS: usize = 6;
+
+/// How many frames are heard before a kill, at most.
+const FRAMES: u64 = 28;
+
+/// How long after the last frame, at most, in microseconds.
+const DELAY: u64 = 3_000;
+
+/// How long what was left behind may take to go.
+const LEAVING: Duration = Duration::from_secs(10);
+
+/// A program that is to be killed.
+#[derive(Debug, Clone)]
+pub struct Drill {
+    program: PathBuf,
+    kills: u64,
+    seed: u64,
+}
+
+/// What a drill came to. A drill that finds anything wrong is an error instead.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Borne {
+    /// How often the program was killed.
+    pub kills: u64,
+    /// How many messages were heard, and found again.
+    pub messages: usize,
+    /// How many commands ran, each once.
+    pub commands: usize,
+    /// How often the program was killed while a command ran: the model learns that its outcome is unknown.
+    pub unknown: usize,
+}
+
+impl Drill {
+    /// A drill for a program.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), kills: 25, seed: 0x2545_f491 }
+    }
+
+    /// Kills it so often.
+    #[must_use]
+    pub fn kills(mut self, kills: u64) -> Self {
+        self.kills = kills;
+        self
+    }
+
+    /// Chooses other moments.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Does it. `tell` hears how many kills have been borne.
+    pub async fn run(&self, tell: impl Fn(u64)) -> Result<Borne> {
+        let mut borne = Borne::default();
+        let mut chance = Chance(self.seed | 1);
+        while borne.kills < self.kills {
+            let here = borne.kills;
+            let mut scene = Scene::new(&self.program)?;
+            for kill in 0..KILLS_OF_ONE.min(self.kills - here) {
+                scene
+                    .strike(kill, &mut chance)
+                    .await
+                    .with_context(|| format!("kill {} (seed {:#x})", here + kill + 1, self.seed))?;
+                borne.kills += 1;
+                tell(borne.kills);
+            }
+            scene.come_to_an_end().await.context("the session that was never killed again")?;
+            borne.messages += scene.heard.len();
+            borne.commands += scene.commands()?.len();
+            borne.unknown += scene.unknown;
+        }
+        Ok(borne)
+    }
+}
+
+/// A source of numbers that anybody can have again.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// One session and its folders.
+struct Scene {
+    program: PathBuf,
+    folders: TempDir,
+    session: String,
+    /// The messages that were heard.
+    heard: HashSet<String>,
+    /// Calls of which the model was told that nobody knows what became of them.
+    unknown: usize,
+}
+
+impl Scene {
+    fn new(program: &Path) -> Result<Self> {
+        let folders = tempfile::Builder::new().prefix("drill-").tempdir()?;
+        fs::create_dir(folders.path().join("work"))?;
+        let session = "12345678-2222-4333-8444-555555555555".to_owned();
+        Ok(Self { program: program.to_owned(), folders, session, heard: HashSet::new(), unknown: 0 })
+    }
+
+    fn work(&self) -> Result<PathBuf> {
+        Ok(self.folders.path().join("work").canonicalize()?)
+    }
+
+    fn config(&self) -> PathBuf {
+        self.folders.path().join("config")
+    }
+
+    /// Starts the program, or lets it go on, and says something.
+    async fn begin(&self, name: &str) -> Result<Host> {
+        let known = self.transcript().is_some();
+        let options = Options {
+            cwd: Some(self.work()?.to_string_lossy().into_owned()),
+            permission_mode: Some(PermissionMode::BypassPermissions),
+            replay_user_messages: true,
+            resume: known.then(|| self.session.clone()),
+            session_id: (!known).then(|| self.session.clone()),
+            ..Options::default()
+        };
+        let mut host = Host::with(script(name))
+            .program(&self.program)
+            .options(options)
+            .env("CLAUDE_CONFIG_DIR", self.config().to_string_lossy())
+            .start()
+            .await?;
+        host.say(format!("Go {name}.")).await?;
+        Ok(host)
+    }
+
+    /// Lets it run for a while, kills it, and looks at what is left.
+    async fn strike(&mut self, kill: u64, chance: &mut Chance) -> Result<()> {
+        let before = self.commands()?;
+        let mut host = self.begin(&format!("k{kill}")).await?;
+        for _ in 0..chance.below(FRAMES) {
+            let frame = host.next_like(&json!({})).await?;
+            if frame["type"] == "result" {
+                ensure!(frame["is_error"] == false, "the turn failed: {frame}");
+                break;
+            }
+        }
+        // Not only right after a frame, but also somewhere between two.
+        tokio::time::sleep(Duration::from_micros(chance.below(DELAY))).await;
+        self.note(&host, &before)?;
+        // The program is killed with its host.
+        drop(host);
+        self.nothing_is_left().await?;
+        self.everything_is_kept()
+    }
+
+    /// Lets it run to its end.
+    async fn come_to_an_end(&mut self) -> Result<()> {
+        let before = self.commands()?;
+        let mut host = self.begin("end").await?;
+        let result = host.result().await?;
+        ensure!(result.result.as_deref() == Some("All done."), "{result:?}");
+        ensure!(host.finish().await?.code == 0, "the program failed");
+        self.note(&host, &before)?;
+        drop(host);
+        self.nothing_is_left().await?;
+        self.everything_is_kept()
+    }
+
+    /// Notes what was heard, and checks what the model was sent: `before` are the commands that had run until then.
+    fn note(&mut self, host: &Host, before: &[String]) -> Result<()> {
+        for heard in host.heard() {
+            let said = matches!(heard.json["type"].as_str(), Some("user" | "assistant"));
+            self.heard.extend(heard.json["uuid"].as_str().filter(|_| said).map(str::to_owned));
+        }
+        for (number, asked) in host.asked().iter().enumerate() {
+            well_formed(&asked.body)?;
+            let text = asked.body["messages"].to_string();
+            if number == 0 {
+                self.unknown = text.matches("Outcome unknown").count().max(self.unknown);
+                for command in before {
+                    ensure!(text.contains(command), "the model does not know that {command} ran");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The commands that have run, in their order.
+    fn commands(&self) -> Result<Vec<String>> {
+        let text = fs::read_to_string(self.work()?.join("log.txt")).unwrap_or_default();
+        let commands: Vec<String> = text.lines().map(str::to_owned).collect();
+        let mut seen = HashSet::new();
+        if let Some(twice) = commands.iter().find(|command| !seen.insert(command.as_str())) {
+            bail!("{twice} ran twice");
+        }
+        Ok(commands)
+    }
+
+    fn everything_is_kept(&self) -> Result<()> {
+        let kept = self.transcript().map(|path| uuids(&path)).unwrap_or_default();
+        let lost: Vec<&String> = self.heard.difference(&kept).collect();
+        ensure!(lost.is_empty(), "messages that were heard are not kept: {lost:?}");
+        self.commands()?;
+        Ok(())
+    }
+
+    /// Whatever the program started worked in the same folder: nobody may be found there.
+    async fn nothing_is_left(&self) -> Result<()> {
+        let (work, deadline) = (self.work()?, Instant::now() + LEAVING);
+        loop {
+            let left = working_in(&work)?;
+            if left.is_empty() {
+                return Ok(());
+            }
+            ensure!(Instant::now() < deadline, "processes are left: {left:?}");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    fn transcript(&self) -> Option<PathBuf> {
+        let folder = fs::read_dir(self.config().join("projects")).ok()?.next()?.ok()?.path();
+        Some(folder.join(format!("{}.jsonl", self.session))).filter(|path| path.exists())
+    }
+}
+
+/// Calls one after the other and side by side, with words between; some leave something running. Each leaves its name.
+fn script(name: &str) -> Script {
+    let bash = |number: usize| {
+        let rest = match number % 3 {
+            0 => "sleep 600 & ",
+            1 => "sleep 0.002; ",
+            _ => "",
+        };
+        json!({"command": format!("{rest}echo {name}-{number}. >> log.txt")})
+    };
+    let step = |number: usize| {
+        Reply::text(format!("Step {number}."))
+            .and_tool("Bash", bash(number))
+            .and_tool("Bash", bash(number + 100))
+    };
+    let replies: Vec<Reply> = (0..STEPS).map(step).chain([Reply::text("All done.")]).collect();
+    Script::from(replies)
+}
+
+/// Whether a provider would take it: roles alternate, and each call has its result in the next message.
+fn well_formed(body: &Value) -> Result<()> {
+    let messages = body["messages"].as_array().context("there are no messages")?;
+    let mut open: Vec<&str> = Vec::new();
+    for (number, message) in messages.iter().enumerate() {
+        let role = if number % 2 == 0 { "user" } else { "assistant" };
+        ensure!(message["role"] == role, "message {number} has the wrong role: {body}");
+        let blocks = message["content"].as_array().context("a message has no content")?;
+        let of = |kind: &str, field: &str| -> Vec<&str> {
+            let blocks = blocks.iter().filter(|block| block["type"] == kind);
+            blocks.filter_map(|block| block[field].as_str()).collect()
+        };
+        ensure!(of("tool_result", "tool_use_id") == open, "results do not fit the calls: {body}");
+        open = of("tool_use", "id");
+    }
+    ensure!(open.is_empty(), "a call has no result: {body}");
+    Ok(())
+}
+
+fn uuids(transcript: &Path) -> HashSet<String> {
+    let text = fs::read_to_string(transcript).unwrap_or_default();
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines.filter_map(|line| Some(line["uuid"].as_str()?.to_owned())).collect()
+}
+
+/// The processes that work in a folder.
+fn working_in(folder: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for process in fs::read_dir("/proc").context("processes can only be seen in /proc")?.flatten() {
+        // Whoever has ended meanwhile, or is somebody else's, does not work here.
+        if fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == folder) {
+            let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+            found.push(String::from_utf8_lossy(&line).replace('\0', " "));
+        }
+    }
+    Ok(found)
+}

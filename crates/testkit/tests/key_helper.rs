@@ -1,0 +1,71 @@
+//! A key that a command prints: when it is fetched, and what is said when there is none.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+
+use serde_json::json;
+use whimbrel_testkit::{Host, HostBuilder, Reply, Script};
+use whimbrel_wire::options::Options;
+
+/// A host without a key, but with a command that prints `key-1`, `key-2`, ...
+fn host(script: impl Into<Script>, command: &str) -> HostBuilder {
+    let settings = json!({"apiKeyHelper": command}).to_string();
+    let options = Options { settings: Some(settings), ..Options::default() };
+    Host::with(script).options(options).env("ANTHROPIC_API_KEY", "")
+}
+
+const COUNTING: &str = "echo x >> fetched; echo key-$(wc -l < fetched)";
+
+/// The keys that were sent, in order.
+fn sent(host: &Host) -> Vec<String> {
+    let requests = host.api().unwrap().requests();
+    requests.iter().map(|request| request.headers["x-api-key"].clone()).collect()
+}
+
+#[tokio::test]
+async fn a_key_is_fetched_once_and_kept_until_it_is_old_or_refused() {
+    let hi = || Reply::text("hi");
+    let rows = [
+        ("it is kept", [hi(), hi()], None, vec!["key-1", "key-1"]),
+        ("it is old at once", [hi(), hi()], Some("0"), vec!["key-1", "key-2"]),
+        ("it was refused", [hi().status(401), hi()], None, vec!["key-1", "key-2", "key-2"]),
+    ];
+    for (name, script, life, expected) in rows {
+        let mut builder = host(script, COUNTING);
+        if let Some(life) = life {
+            builder = builder.env("CLAUDE_CODE_API_KEY_HELPER_TTL_MS", life);
+        }
+        let mut host = builder.start().await.unwrap();
+        for _ in 0..2 {
+            let result = host.run("hello").await.unwrap();
+            assert_eq!(result.result.as_deref(), Some("hi"), "{name}");
+        }
+        assert_eq!(sent(&host), expected, "{name}");
+        let init = host.heard().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
+        assert_eq!(init.json["apiKeySource"], "apiKeyHelper", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_of_the_environment_comes_first() {
+    let mut host = host([Reply::text("hi")], COUNTING).env("ANTHROPIC_API_KEY", "own").start().await.unwrap();
+    host.run("hello").await.unwrap();
+    assert_eq!(sent(&host), ["own"]);
+    assert!(!host.stage().files().unwrap().contains_key("fetched"));
+}
+
+#[tokio::test]
+async fn without_a_key_the_turn_says_what_the_command_did() {
+    let rows = [
+        ("true", "printed no key"),
+        ("echo 'no vault here' >&2; exit 3", "ended with code 3 and says: no vault here"),
+        ("kill -9 $$", "was ended by signal 9"),
+    ];
+    for (command, part) in rows {
+        let mut host = host([Reply::text("hi")], command).start().await.unwrap();
+        let result = host.run("hello").await.unwrap();
+        assert!(result.is_error, "{command}");
+        let text = result.result.unwrap();
+        assert!(text.contains(part) && text.contains("apiKeyHelper"), "{command}: {text}");
+        assert!(sent(&host).is_empty(), "{command}");
+    }
+}
