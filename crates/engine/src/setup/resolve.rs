@@ -17,7 +17,7 @@ use crate::files::{self, Kind};
 use crate::ground::Ground;
 use crate::hooks::{Announce, HookSet};
 use crate::knobs::Knobs;
-use crate::mcp::{Servers, Supply};
+use crate::mcp::{LocalServer, Servers, Supply};
 use crate::permission::{Rights, paths};
 use crate::session::lock::Busy;
 use crate::session::{Keeping, Past, Place};
@@ -44,12 +44,14 @@ pub struct Start {
     pub env: BTreeMap<String, String>,
     /// The settings, once they have been read.
     pub settings: Option<Settings>,
+    /// MCP servers of the host that are code in this process, by name. The options name them too.
+    pub local_servers: BTreeMap<String, LocalServer>,
 }
 
 impl Start {
     /// A start with these options, in this environment.
     pub fn new(options: Options, env: BTreeMap<String, String>) -> Self {
-        Self { options, env, settings: None }
+        Self { options, env, ..Self::default() }
     }
 
     /// Reads the settings and puts their variables into the environment. For whoever needs them before the session
@@ -109,6 +111,8 @@ pub struct Setup {
     pub prompt_tool: Option<String>,
     /// The MCP servers to start; taken when the session begins.
     pub servers: Servers,
+    /// Those of the host that are code in this process.
+    pub local_servers: Arc<BTreeMap<String, LocalServer>>,
     /// What MCP servers bring.
     pub supply: Supply,
     /// How long a question waits for its answer; none waits as long as it takes.
@@ -163,7 +167,7 @@ impl Setup {
             return Err(SetupError::Absent(text));
         }
         let settings = start.take_settings()?;
-        let Start { options, mut env, .. } = start;
+        let Start { options, mut env, local_servers, .. } = start;
         env.extend(options.env.clone());
         let (options, env) = (&options, &env);
         let root = working_directory(options)?;
@@ -207,19 +211,12 @@ impl Setup {
                 effort: model::effort(options, &known),
                 plan_mode_instructions: options.plan_mode_instructions.as_deref().map(Into::into),
             },
-            toolbox: Arc::new(
-                Toolbox::pick(
-                    engine.tools(),
-                    options.tools.as_ref(),
-                    &rights,
-                    grants::person(host_answers, rights.mode()),
-                )
-                .with_servers(supply.clone()),
-            ),
+            toolbox: toolbox(engine, options, &rights, host_answers, &supply),
             agents: definition::built_in(),
             host_answers,
             prompt_tool,
             servers,
+            local_servers: Arc::new(local_servers),
             patience: options.permission_timeout_ms.map(Duration::from_millis),
             rights,
             hooks,
@@ -272,6 +269,19 @@ impl Setup {
             Some(name) => engine.catalog().resolve_alias(name),
         }
     }
+}
+
+/// The tools that were asked for, and those of MCP servers.
+fn toolbox(
+    engine: &Engine,
+    options: &Options,
+    rights: &Rights,
+    host_answers: bool,
+    supply: &Supply,
+) -> Arc<Toolbox> {
+    let person = grants::person(host_answers, rights.mode());
+    let picked = Toolbox::pick(engine.tools(), options.tools.as_ref(), rights, person);
+    Arc::new(picked.with_servers(supply.clone()))
 }
 
 fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
