@@ -20,6 +20,9 @@ const TYPESCRIPT_SDK: [&str; 2] = ["0.2.50", "0.3.325"];
 /// What the TypeScript SDKs cannot do without.
 const ZOD: &str = "zod@4.1.12";
 
+/// A reference server of the Model Context Protocol; others are among what the Python side needs.
+const MCP_SERVER: &str = "@modelcontextprotocol/server-everything@2026.8.31";
+
 /// Installs what is missing and runs the suite; further words go to pytest.
 pub(crate) fn run(more: &[String]) -> Result<()> {
     command::run("cargo build --package whimbrel-cli --locked")?;
@@ -27,6 +30,7 @@ pub(crate) fn run(more: &[String]) -> Result<()> {
     for version in TYPESCRIPT_SDK {
         typescript(version)?;
     }
+    server()?;
     let python = path(".check/venv/bin/python");
     let mut words = vec![python.as_str(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/sdk"];
     words.extend(more.iter().map(String::as_str));
@@ -59,6 +63,14 @@ fn typescript(version: &str) -> Result<()> {
         let install =
             ["npm", "install", "--prefix", &folder, "--omit=optional", "--omit=peer", "--ignore-scripts"];
         run_words(&[&install[..], &["--no-audit", "--no-fund", "--no-save", &sdk, ZOD]].concat(), &[])
+    })
+}
+
+fn server() -> Result<()> {
+    let folder = path(".check/servers");
+    once(&folder, MCP_SERVER, || {
+        let install = ["npm", "install", "--prefix", &folder, "--omit=optional", "--ignore-scripts"];
+        run_words(&[&install[..], &["--no-audit", "--no-fund", "--no-save", MCP_SERVER]].concat(), &[])
     })
 }
 

@@ -11,3 +11,38 @@ async fn whatever_was_said_and_done_is_known_after_every_kill() {
     assert_eq!(borne.kills, 25);
     assert!(borne.messages > 25 && borne.commands > 25, "too little happened: {borne:?}");
 }
+
+#[tokio::test]
+async fn mcp_servers_are_gone_when_the_program_is_killed() {
+    let script = r#"echo $$ > pid; (setsid sleep 600 & echo $! > daemon)
+        while read -r line; do
+            id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+            case "$line" in
+                *'"method":"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}\n' "$id" ;;
+            esac
+        done"#;
+    let server = serde_json::from_value(json!({"command": "sh", "args": ["-c", script]})).unwrap();
+    let work = tempfile::tempdir().unwrap();
+    let options = Options {
+        cwd: Some(work.path().to_string_lossy().into_owned()),
+        mcp_servers: [("s".to_owned(), server)].into(),
+        ..Options::default()
+    };
+    let mut host = Host::with([Reply::text("Hi.")])
+        .program(env!("CARGO_BIN_EXE_whimbrel"))
+        .options(options)
+        .start()
+        .await
+        .unwrap();
+    host.run("Hi.").await.unwrap();
+    let pid = |name: &str| std::fs::read_to_string(work.path().join(name)).unwrap().trim().to_owned();
+    let left = [pid("pid"), pid("daemon")];
+    // The program is killed with its host.
+    drop(host);
+    let gone = async {
+        while left.iter().any(|pid| Path::new("/proc").join(pid).join("cwd").exists()) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), gone).await.unwrap();
+}

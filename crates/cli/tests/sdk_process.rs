@@ -7,7 +7,7 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use whimbrel::wire::permission::PermissionResult;
-use whimbrel::{Agent, Frame, Session, Transport, query};
+use whimbrel::{Agent, Frame, Session, ToolServer, Transport, query, tool};
 
 /// An agent in a folder of its own, played by the program on a script.
 fn agent(replies: &Value) -> (Agent, TempDir) {
@@ -183,4 +183,21 @@ async fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
         }
     })
     .await
+}
+
+#[derive(serde::Deserialize, whimbrel::schemars::JsonSchema)]
+#[schemars(crate = "whimbrel::schemars")]
+struct Word {
+    word: String,
+}
+
+#[tokio::test]
+async fn a_tool_of_this_program_is_called_by_another() {
+    let call = json!([{"type": "tool_use", "name": "mcp__own__shout", "input": {"word": "hey"}}]);
+    let (agent, _folder) = agent(&json!([call, {"expect": "HEY!", "content": ["done"]}]));
+    let shout =
+        tool("shout", "Shouts", |input: Word| async move { format!("{}!", input.word.to_uppercase()) });
+    let agent = agent.tool_server(ToolServer::new("own").tool(shout)).allowed_tools(["mcp__own"]);
+    let result = soon(query("go", &agent).result()).await.unwrap();
+    assert_eq!(result.result.as_deref(), Some("done"), "{result:?}");
 }

@@ -84,7 +84,7 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
     let mut grace = None;
     loop {
         if let Some(error) = session.refused.take() {
-            session.crew.close().await;
+            session.crew.close(&link.stop).await;
             session.tasks.shutdown().await;
             return refuse(&mut link, error, session.setup.session.clone()).await;
         }
@@ -136,7 +136,7 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
     if session.opened {
         say_goodbye(&session.lookout.clone(), &link.stop).await;
     }
-    session.crew.close().await;
+    session.crew.close(&link.stop).await;
     session.tasks.shutdown().await;
     while let Ok(event) = news.try_recv() {
         session.task_news(&event).await;
@@ -423,7 +423,7 @@ impl Session {
         let cancel = CancellationToken::new();
         agent.bench.call.cancel = cancel.clone();
         let token = cancel.clone();
-        let arrival = self.crew.arrival(&self.setup.commands);
+        let arrival = self.crew.arrival(&self.setup.commands, &work);
         let turn = Box::pin(async move {
             let work = crew::await_servers(arrival.as_ref(), &mut agent, work, &token).await;
             let ending = match work {

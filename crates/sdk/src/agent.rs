@@ -10,8 +10,10 @@ use std::time::Duration;
 use whimbrel_engine::Engine;
 #[cfg(feature = "in-process")]
 use whimbrel_models::{providers::Providers, scripted::Scripted};
+use whimbrel_wire::control::{Elicitation, ElicitationReply};
 use whimbrel_wire::options::{
-    Effort, Options, OutputFormat, PermissionPromptTool, SettingSource, SystemPrompt, Thinking, ToolSet,
+    Effort, McpServerConfig, Options, OutputFormat, PermissionPromptTool, SdkServer, SettingSource,
+    SystemPrompt, Thinking, ToolSet,
 };
 use whimbrel_wire::permission::PermissionMode;
 
@@ -19,6 +21,7 @@ use crate::callback::{Callbacks, PermissionAsked, ToolPermission};
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::hook::Hook;
+use crate::tools::ToolServer;
 #[cfg(feature = "in-process")]
 use crate::transport::in_process;
 use crate::transport::{Connection, Transport, process};
@@ -218,6 +221,35 @@ impl Agent {
         self
     }
 
+    /// Gives the agent tools that are functions of this program; see [`tool`](crate::tool).
+    #[must_use]
+    pub fn tool_server(mut self, server: ToolServer) -> Self {
+        let name = server.name().to_owned();
+        let entry = SdkServer { name: name.clone(), ..SdkServer::default() };
+        self.options.mcp_servers.insert(name, McpServerConfig::Sdk(entry));
+        self.callbacks.tool_servers.add(server);
+        self
+    }
+
+    /// Uses an MCP server that is a program or at an address. The model knows its tools as `mcp__NAME__TOOL`.
+    #[must_use]
+    pub fn mcp_server(mut self, name: impl Into<String>, server: McpServerConfig) -> Self {
+        self.options.mcp_servers.insert(name.into(), server);
+        self
+    }
+
+    /// Asks this closure when an MCP server wants to know something of the person. Without one such questions are
+    /// cancelled.
+    #[must_use]
+    pub fn on_elicitation<F, A>(mut self, callback: F) -> Self
+    where
+        F: Fn(Elicitation) -> A + Send + Sync + 'static,
+        A: Future<Output = ElicitationReply> + Send + 'static,
+    {
+        self.callbacks.set_elicitation(callback);
+        self
+    }
+
     /// Where the engine is.
     #[must_use]
     pub fn transport(mut self, transport: Transport) -> Self {
@@ -255,7 +287,8 @@ impl Agent {
                 let environment = self.environment.as_ref().unwrap_or_else(found);
                 let made = || self.home.engine.get_or_init(|| environment.with(&self.options.env).engine());
                 let engine = engine.as_ref().unwrap_or_else(made);
-                Ok(in_process::connect(engine.clone(), &self.options, environment))
+                let servers = &self.callbacks.tool_servers;
+                Ok(in_process::connect(engine.clone(), &self.options, environment, servers))
             }
             Transport::Process(program) => {
                 process::connect(program, &self.options, self.environment.as_ref())

@@ -3,10 +3,11 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use whimbrel_wire::control::CanUseTool;
+use whimbrel_wire::control::{CanUseTool, Elicitation, ElicitationReply};
 use whimbrel_wire::permission::PermissionResult;
 
 use crate::hook::Hooks;
+use crate::tools::ToolServers;
 
 /// A question for permission: the tool, its input, and what the engine suggests.
 pub type PermissionAsked = CanUseTool;
@@ -20,7 +21,9 @@ pub(crate) type Answering<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 #[derive(Clone, Default)]
 pub(crate) struct Callbacks {
     pub(crate) can_use_tool: Option<Arc<dyn Fn(PermissionAsked) -> Answering<ToolPermission> + Send + Sync>>,
+    pub(crate) elicitation: Option<Arc<dyn Fn(Elicitation) -> Answering<ElicitationReply> + Send + Sync>>,
     pub(crate) hooks: Hooks,
+    pub(crate) tool_servers: ToolServers,
 }
 
 impl Callbacks {
@@ -30,6 +33,14 @@ impl Callbacks {
         A: Future<Output = ToolPermission> + Send + 'static,
     {
         self.can_use_tool = Some(Arc::new(move |asked| Box::pin(callback(asked))));
+    }
+
+    pub(crate) fn set_elicitation<F, A>(&mut self, callback: F)
+    where
+        F: Fn(Elicitation) -> A + Send + Sync + 'static,
+        A: Future<Output = ElicitationReply> + Send + 'static,
+    {
+        self.elicitation = Some(Arc::new(move |asked| Box::pin(callback(asked))));
     }
 }
 

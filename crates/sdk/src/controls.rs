@@ -1,12 +1,15 @@
 //! What can be said to a running agent, from anywhere.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use whimbrel_wire::control::{
-    Ask, InitializeReply, Interrupt, SetMaxThinkingTokens, SetModel, SetPermissionMode, StopTask,
+    Ask, InitializeReply, Interrupt, McpReconnect, McpServerStatus, McpSetServers, McpSetServersReply,
+    McpStatus, McpToggle, SetMaxThinkingTokens, SetModel, SetPermissionMode, StopTask,
 };
 use whimbrel_wire::message::User;
+use whimbrel_wire::options::McpServerConfig;
 use whimbrel_wire::permission::PermissionMode;
 
 use crate::error::Error;
@@ -67,6 +70,29 @@ impl Controls {
     /// Stops a background task.
     pub async fn stop_task(&self, task: impl Into<String>) -> Result<(), Error> {
         self.call(StopTask { task_id: task.into() }).await.map(drop)
+    }
+
+    /// How the MCP servers are.
+    pub async fn mcp_status(&self) -> Result<Vec<McpServerStatus>, Error> {
+        Ok(self.call(McpStatus::default()).await?.mcp_servers)
+    }
+
+    /// Connects to an MCP server anew and waits for it. One that was switched off is switched on.
+    pub async fn reconnect_mcp_server(&self, name: impl Into<String>) -> Result<(), Error> {
+        self.call(McpReconnect { server_name: name.into() }).await.map(drop)
+    }
+
+    /// Switches an MCP server on or off.
+    pub async fn toggle_mcp_server(&self, name: impl Into<String>, enabled: bool) -> Result<(), Error> {
+        self.call(McpToggle { server_name: name.into(), enabled }).await.map(drop)
+    }
+
+    /// Uses these MCP servers instead of those that were set before; says what became of them.
+    pub async fn set_mcp_servers(
+        &self,
+        servers: BTreeMap<String, McpServerConfig>,
+    ) -> Result<McpSetServersReply, Error> {
+        self.call(McpSetServers { servers }).await
     }
 
     /// What the engine offers: commands, models, agents, account. The engine is asked once at most.

@@ -21,6 +21,7 @@
 //! The rooms:
 //! - [`Agent`]: everything one can ask for, in one builder; callbacks are async closures
 //! - [`Hook`]: a closure that is told what happens and may have a say in it
+//! - [`tool`] and [`ToolServer`]: async functions that the model can call
 //! - [`query`]: one prompt (or a stream of them) in, a stream of frames out
 //! - [`Session`]: a conversation that stays open
 //! - [`Controls`] and [`Frames`]: its two halves, so that one task can read while others talk
@@ -42,6 +43,7 @@ mod prompt;
 mod query;
 mod session;
 mod sorter;
+mod tools;
 mod transport;
 mod weight;
 
@@ -54,7 +56,9 @@ pub use frames::Frames;
 pub use hook::Hook;
 pub use prompt::Prompt;
 pub use query::{Query, query};
+pub use schemars;
 pub use session::Session;
+pub use tools::{Json, Tool, ToolAnswer, ToolServer, tool};
 pub use transport::Transport;
 pub use whimbrel_wire as wire;
 pub use whimbrel_wire::Frame;

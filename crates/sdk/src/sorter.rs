@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use serde::Deserialize;
 use tokio_util::task::AbortOnDropHandle;
-use whimbrel_wire::control::{ControlResponse, Initialize, Request, Response};
+use whimbrel_wire::control::{ControlResponse, Initialize, McpMessageReply, Request, Response};
 use whimbrel_wire::system::SystemEvent;
 use whimbrel_wire::{Frame, RawJson};
 
@@ -158,6 +158,20 @@ async fn answer(id: String, request: Request, callbacks: Callbacks) -> ControlRe
             }
             None => ControlResponse::error(id, format!("there is no hook {}", asked.callback_id)),
         },
+        Request::McpMessage(asked) => {
+            let answering = callbacks.tool_servers.answer(&asked.server_name, &asked.message);
+            match AssertUnwindSafe(answering).catch_unwind().await {
+                Ok(Ok(mcp_response)) => ControlResponse::success(id, &McpMessageReply { mcp_response }),
+                Ok(Err(error)) => ControlResponse::error(id, error),
+                Err(_) => ControlResponse::error(id, "the tool panicked"),
+            }
+        }
+        Request::Elicitation(asked) if let Some(callback) = callbacks.elicitation => {
+            match AssertUnwindSafe(async { callback(asked).await }).catch_unwind().await {
+                Ok(answer) => ControlResponse::success(id, &answer),
+                Err(_) => ControlResponse::error(id, "the elicitation callback panicked"),
+            }
+        }
         other => ControlResponse::unsupported(id, other.subtype()),
     }
 }

@@ -48,6 +48,9 @@ fn inside(wish: &Wish) -> Result<Vec<String>> {
         command::run("cargo build --release --locked --package xtask --example swarm")?;
         words.extend(["--swarm".into(), shown(&built("examples/swarm"))]);
     }
+    if wish.wants("mcp") {
+        command::run("cargo build --release --locked --package xtask --example mcp")?;
+    }
     words.extend(wish.scenarios.iter().cloned());
     Ok(words)
 }

@@ -118,7 +118,7 @@ fn a_project_counts_when_the_host_asks_for_it_but_never_where_it_must_not() {
     assert!(said.contains("CANARY=sings"), "{said}");
     assert!(rig.work().join("made").exists() && rig.work().join("written.txt").exists(), "{said}");
     let ran = traces(folder.path());
-    for expected in ["start", "prompt", "before", "after", "stop", "end"] {
+    for expected in ["start", "prompt", "before", "after", "stop", "end", "server"] {
         assert!(ran.iter().any(|name| name == expected), "{expected}: {ran:?}");
     }
     for never in ["key", "aws", "profile", "fsmonitor", "pager", "ssh", "status"] {

@@ -8,7 +8,7 @@
 //! - `connection`: one connection; `desk`: our side of it; `listing`: what the other side offers; `schema`: bounds
 //! - `server`: one server's life; `fault`: what can go wrong; `limits`: how long and how much
 //! - [`Roster`]: all servers of a session; `status`: how they are; `offers`: what they offer together; [`Pool`]: servers
-//!   that sessions share
+//!   that sessions share; `local`: servers that are code in this process
 //! - `tool`, `resources`, `prompts`: what a model or a person can use; `result`: what comes of it; [`Supply`]: all that as
 //!   toolboxes, commands and conversations take it
 
@@ -20,6 +20,7 @@ mod expand;
 mod fault;
 mod limits;
 mod listing;
+mod local;
 pub mod names;
 mod offers;
 mod pool;
@@ -42,6 +43,7 @@ pub use config::{Approval, Entry, Origin, Servers};
 pub use expand::Variables;
 pub use fault::{Backoff, Fault};
 pub use limits::Limits;
+pub use local::{LocalServer, LocalTool, LocalWork};
 pub use pool::Pool;
 pub use prompts::PromptCommand;
 pub use roster::{Roster, Switch};

@@ -13,15 +13,18 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::content::Block;
 use whimbrel_wire::control::{McpReadResourceReply, McpResourceContents};
+use whimbrel_wire::options::McpServerConfig;
 
-use super::connection::Caller;
+use super::connection::{Caller, Patience};
 use super::fault::Fault;
+use super::limits;
 use super::listing::{self, Offer};
+use super::local::{LocalServer, LocalTool, OwnTool};
 use super::names;
 use super::prompts::{self, PromptCommand};
 use super::resources::{ListMcpResources, ReadMcpResource};
 use super::result::Shelf;
-use super::roster::Roster;
+use super::roster::{Life, Roster, Slot};
 use super::server::{Phase, Server};
 use super::tool::{McpTool, patience};
 use crate::tools::AnyTool;
@@ -45,6 +48,19 @@ impl Roster {
                 tools.push(Arc::new(McpTool::new(name, owner, listed.clone(), limits)));
             }
         }
+        for (server, prefix, timeout, local) in self.locals() {
+            for tool in local.tools() {
+                let limits = self.inner().surroundings.limits;
+                tools.push(Arc::new(OwnTool {
+                    name: names::tool(&prefix, &tool.name, &mut taken),
+                    server: server.clone(),
+                    prefix: prefix.clone(),
+                    tool: tool.clone(),
+                    patience: Patience::of(limits::own(timeout).unwrap_or(limits.call)),
+                    limit: limits.output,
+                }));
+            }
+        }
         if has_resources {
             tools.push(Arc::new(ListMcpResources(Arc::downgrade(self.inner()))));
             tools.push(Arc::new(ReadMcpResource(Arc::downgrade(self.inner()))));
@@ -58,7 +74,23 @@ impl Roster {
             let text = offer.instructions.clone().filter(|text| !text.trim().is_empty())?;
             Some((server.name.to_string(), text))
         };
-        self.offers().into_iter().filter_map(said).collect()
+        let here = self.locals().into_iter();
+        let here = here.filter_map(|(name, _, _, local)| Some((name, local.instructions()?.to_owned())));
+        self.offers().into_iter().filter_map(said).chain(here).collect()
+    }
+
+    /// The servers that are code in this process: name, how it stands in names, how long a call may take.
+    fn locals(&self) -> Vec<(String, String, Option<f64>, LocalServer)> {
+        let all = self.all();
+        let prefixes = names::prefixes(all.iter().map(|(name, _)| name.as_str()));
+        let of = |(name, slot): (String, Slot)| match (slot.life, slot.entry.config) {
+            (Life::Here(local), Ok(McpServerConfig::Sdk(server))) => {
+                let prefix = prefixes.get(&name)?.clone();
+                Some((name, prefix, server.timeout, local))
+            }
+            _ => None,
+        };
+        all.into_iter().filter_map(of).collect()
     }
 
     /// The prompts of all servers, as commands.
@@ -217,6 +249,13 @@ impl Roster {
         arguments: JsonObject,
         cancel: &CancellationToken,
     ) -> Result<Value, String> {
+        for (_, prefix, _, local) in self.locals() {
+            let called = |own: &&LocalTool| tool == format!("mcp__{prefix}__{}", names::normal(&own.name));
+            if let Some(own) = local.tools().iter().find(called) {
+                let answer = cancel.run_until_cancelled(own.answer(Value::Object(arguments))).await;
+                return answer.ok_or_else(|| Fault::Cancelled.to_string());
+            }
+        }
         let mut taken = HashSet::new();
         let mut all = self.offers().into_iter().flat_map(|(server, prefix, offer)| {
             let names = offer

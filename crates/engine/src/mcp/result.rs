@@ -45,6 +45,16 @@ pub(super) async fn blocks(content: Vec<ContentBlock>, shelf: Shelf) -> Vec<Bloc
     work.await.unwrap_or_default()
 }
 
+/// Blocks for the model, their text within the limit.
+pub(super) async fn fitted(blocks: Vec<Block>, shelf: Shelf) -> Vec<Block> {
+    let length: usize = blocks.iter().filter_map(text_of).map(str::len).sum();
+    if length <= shelf.limit {
+        return blocks;
+    }
+    let work = files::aside(move || Reading::new(&shelf).cut(blocks));
+    work.await.unwrap_or_else(|error| vec![Block::text(format!("The result could not be read: {error}."))])
+}
+
 /// A text for the model: one that is too long goes into a file, and both ends are shown.
 pub(super) async fn long_text(text: String, shelf: &Shelf) -> String {
     if text.len() <= shelf.limit {

@@ -16,6 +16,7 @@ use whimbrel_wire::options::McpServerConfig;
 use super::admission::Admission;
 use super::config::{Entry, Origin, Servers, checked};
 use super::expand::Expansion;
+use super::local::LocalServer;
 use super::pool::Pool;
 use super::server::{Phase, Server};
 use super::surroundings::Surroundings;
@@ -51,6 +52,8 @@ pub(super) enum Life {
         Arc<Server>,
         #[expect(dead_code, reason = "held so that changes are told")] Arc<AbortOnDropHandle<()>>,
     ),
+    /// It is code in this process.
+    Here(LocalServer),
     /// It is switched off.
     Off,
     /// Its entry is bad, and why.
@@ -140,10 +143,23 @@ impl Roster {
     pub async fn reconnect(&self, name: &str) -> Result<(), String> {
         let server = match self.slot(name)?.life {
             Life::On(server, _) => server,
-            Life::Off => return self.toggle(name, Switch::On).await,
+            Life::Here(_) => return Ok(()),
+            Life::Off => {
+                self.toggle(name, Switch::On).await?;
+                return self.arrived(name).await;
+            }
             Life::Bad(problem) => return Err(format!("MCP server {name}: {problem}")),
         };
         server.reconnect().await.map_err(|fault| format!("MCP server {name}: {fault}"))
+    }
+
+    /// Waits until a server has been tried to connect to, and says how that went.
+    async fn arrived(&self, name: &str) -> Result<(), String> {
+        let Life::On(server, _) = self.slot(name)?.life else { return Ok(()) };
+        match server.settled().await.phase {
+            Phase::Failed(fault) => Err(format!("MCP server {name}: {fault}")),
+            Phase::Starting | Phase::Connected(_) | Phase::Lost(_) => Ok(()),
+        }
     }
 
     /// Switches a server on or off. One that is switched off is ended; one that is switched on is not waited for.
@@ -151,12 +167,12 @@ impl Roster {
         let slot = self.slot(name)?;
         match (slot.life, switch) {
             (Life::Bad(problem), Switch::On) => return Err(format!("MCP server {name}: {problem}")),
-            (Life::On(..), Switch::On) | (Life::Off, Switch::Off) => {}
+            (Life::On(..) | Life::Here(_), Switch::On) | (Life::Off, Switch::Off) => {}
             (Life::Off, Switch::On) => {
                 self.slots().remove(name);
                 self.put(name.to_owned(), slot.entry);
             }
-            (life @ (Life::On(..) | Life::Bad(_)), Switch::Off) => {
+            (life @ (Life::On(..) | Life::Here(_) | Life::Bad(_)), Switch::Off) => {
                 if let Some(slot) = self.slots().get_mut(name) {
                     slot.life = Life::Off;
                 }
@@ -260,6 +276,9 @@ impl Roster {
         let managed = matches!(entry.config, Ok(McpServerConfig::Sdk(_)));
         let life = match &entry.config {
             Err(problem) => Life::Bad(problem.clone()),
+            Ok(McpServerConfig::Sdk(_)) if let Some(server) = self.0.surroundings.local.get(&name) => {
+                Life::Here(server.clone())
+            }
             Ok(config) => {
                 let server = self.server(&name, config);
                 let watcher = tokio::spawn(pass_on(server.changes(), self.0.version.clone()));
@@ -292,7 +311,7 @@ impl Roster {
     pub(super) fn servers(&self) -> Vec<Arc<Server>> {
         let on = |slot: &Slot| match &slot.life {
             Life::On(server, _) => Some(Arc::clone(server)),
-            Life::Off | Life::Bad(_) => None,
+            Life::Here(_) | Life::Off | Life::Bad(_) => None,
         };
         self.slots().values().filter_map(on).collect()
     }

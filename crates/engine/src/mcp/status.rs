@@ -7,6 +7,7 @@ use whimbrel_wire::system::InitServer;
 
 use super::fault::Fault;
 use super::listing::Listed;
+use super::local::LocalTool;
 use super::roster::{Life, Roster, Slot};
 use super::server::Phase;
 
@@ -39,6 +40,10 @@ impl Roster {
 fn status(name: String, slot: &Slot) -> McpServerStatus {
     let status = connection(&slot.life);
     let (mut info, mut tools) = (None, None);
+    if let Life::Here(server) = &slot.life {
+        info = Some(server.info().clone());
+        tools = Some(server.tools().iter().map(LocalTool::info).collect());
+    }
     if let (Life::On(server, _), McpConnection::Connected) = (&slot.life, &status) {
         let offer = server.state().offer;
         info = Some(offer.info.clone());
@@ -58,6 +63,7 @@ fn status(name: String, slot: &Slot) -> McpServerStatus {
 
 fn connection(life: &Life) -> McpConnection {
     match life {
+        Life::Here(_) => McpConnection::Connected,
         Life::Off => McpConnection::Disabled,
         Life::Bad(_) => McpConnection::Failed,
         Life::On(server, _) => match server.state().phase {
@@ -71,7 +77,7 @@ fn connection(life: &Life) -> McpConnection {
 
 fn problem(life: &Life) -> Option<String> {
     match life {
-        Life::Off => None,
+        Life::Here(_) | Life::Off => None,
         Life::Bad(problem) => Some(problem.clone()),
         Life::On(server, _) => match server.state().phase {
             Phase::Starting | Phase::Connected(_) => None,

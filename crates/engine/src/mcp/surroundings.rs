@@ -11,6 +11,7 @@ use whimbrel_models::http::Door;
 use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
 
 use super::limits::Limits;
+use super::local::LocalServer;
 use crate::ask::Ask;
 
 /// Puts a server's question to the person.
@@ -51,6 +52,8 @@ pub struct Surroundings {
     pub door: Door,
     /// The way to a host that runs servers itself.
     pub ask: Option<Ask>,
+    /// Servers of the host that are code in this process, by name.
+    pub local: Arc<BTreeMap<String, LocalServer>>,
     /// Whoever answers questions of servers; none: they may not ask.
     pub elicit: Option<Elicit>,
     /// Whoever hears of progress.
@@ -67,6 +70,7 @@ impl Surroundings {
             roots: vec![cwd.clone()],
             door: Door::from_env(variable),
             ask: None,
+            local: Arc::default(),
             elicit: None,
             tell: None,
             limits: Limits::from_env(&variable),

@@ -5,6 +5,7 @@
 mod elicit;
 mod news;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,7 @@ use crate::agent::Agent;
 use crate::ask::Ask;
 use crate::commands::Commands;
 use crate::hooks::Lookout;
-use crate::mcp::{Origin, Progress, Roster, Servers, Supply, Surroundings, Tell};
+use crate::mcp::{LocalServer, Origin, Progress, Roster, Servers, Supply, Surroundings, Tell};
 use crate::outbox::Outbox;
 use crate::setup::Setup;
 use crate::state::StateSign;
@@ -30,13 +31,16 @@ use crate::workspace::Workspace;
 use crate::{clock, ids};
 
 /// How long a turn waits for servers that are starting. One that comes later is there from the next model call on.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How long the host waits for the list of commands, to which servers contribute.
 const WELCOME: Duration = Duration::from_secs(2);
 
 /// How long servers may take to end.
 const FAREWELL: Duration = Duration::from_secs(6);
+
+/// How long they may take when everything is to stop.
+const HURRY: Duration = Duration::from_millis(1500);
 
 /// How often the host hears that a call goes on.
 const BEAT: Duration = Duration::from_millis(100);
@@ -65,6 +69,7 @@ struct Lent {
     outbox: Outbox,
     state: StateSign,
     lookout: watch::Sender<Lookout>,
+    local: Arc<BTreeMap<String, LocalServer>>,
 }
 
 impl Crew {
@@ -81,6 +86,7 @@ impl Crew {
             outbox: outbox.clone(),
             state: state.clone(),
             lookout: watch::Sender::new(lookout.clone()),
+            local: Arc::clone(&setup.local_servers),
         };
         let mut crew = Self {
             supply: setup.supply.clone(),
@@ -169,19 +175,29 @@ impl Crew {
     }
 
     /// What a turn does about servers before it begins.
-    pub(crate) fn arrival(&mut self, commands: &Commands) -> Option<Arrival> {
+    pub(super) fn arrival(&mut self, commands: &Commands, work: &Work) -> Option<Arrival> {
         let roster = self.hired()?.clone();
-        let patience = std::mem::take(&mut self.due).then_some(PATIENCE);
+        // What the engine answers itself needs no servers.
+        let needs = !matches!(work, Work::Command(Job::Answer { .. } | Job::Compact(_), _));
+        let patience = (needs && std::mem::take(&mut self.due)).then_some(PATIENCE);
         Some(Arrival { roster, patience, commands: commands.clone(), opened: self.opened.clone() })
     }
 
-    /// Ends all servers and what is being done about them.
-    pub(crate) async fn close(&mut self) {
+    /// Ends all servers and what is being done about them; in a hurry if everything is to stop.
+    pub(crate) async fn close(&mut self, stop: &CancellationToken) {
         self.watcher = None;
         self.errands.shutdown().await;
         if let Some(roster) = self.supply.roster() {
+            let hurry = async {
+                stop.cancelled().await;
+                tokio::time::sleep(HURRY).await;
+            };
             // What does not end in time is ended when it is dropped.
-            let _ = tokio::time::timeout(FAREWELL, roster.close()).await;
+            tokio::select! {
+                biased;
+                _ = tokio::time::timeout(FAREWELL, roster.close()) => {}
+                () = hurry => {}
+            }
         }
     }
 }
@@ -234,11 +250,12 @@ pub(super) async fn await_servers(
 
 impl Lent {
     fn surroundings(&self) -> Surroundings {
-        let Self { workspace, ask, outbox, state, lookout } = self;
+        let Self { workspace, ask, outbox, state, lookout, local } = self;
         let around = Surroundings::new(workspace.root().to_path_buf(), workspace.environment());
         Surroundings {
             roots: workspace.folders(),
             ask: Some(ask.clone()),
+            local: Arc::clone(local),
             elicit: Some(elicit::through(ask.clone(), state.clone(), lookout.subscribe())),
             tell: Some(progress(outbox.clone())),
             ..around

@@ -18,7 +18,7 @@ use crate::files::{self, Kind};
 use crate::ground::Ground;
 use crate::hooks::{Announce, HookSet};
 use crate::knobs::Knobs;
-use crate::mcp::{Servers, Supply};
+use crate::mcp::{LocalServer, Servers, Supply};
 use crate::on_demand::OnDemand;
 use crate::permission::{Rights, paths};
 use crate::session::lock::Busy;
@@ -47,12 +47,14 @@ pub struct Start {
     pub env: BTreeMap<String, String>,
     /// The settings, once they have been read.
     pub settings: Option<Settings>,
+    /// MCP servers of the host that are code in this process, by name. The options name them too.
+    pub local_servers: BTreeMap<String, LocalServer>,
 }
 
 impl Start {
     /// A start with these options, in this environment.
     pub fn new(options: Options, env: BTreeMap<String, String>) -> Self {
-        Self { options, env, settings: None }
+        Self { options, env, ..Self::default() }
     }
 
     /// Reads the settings and puts their variables into the environment. For whoever needs them before the session
@@ -116,6 +118,8 @@ pub struct Setup {
     pub prompt_tool: Option<String>,
     /// The MCP servers to start; taken when the session begins.
     pub servers: Servers,
+    /// Those of the host that are code in this process.
+    pub local_servers: Arc<BTreeMap<String, LocalServer>>,
     /// What MCP servers bring.
     pub supply: Supply,
     /// How long a question waits for its answer; none waits as long as it takes.
@@ -174,7 +178,7 @@ impl Setup {
             return Err(SetupError::Absent(text));
         }
         let settings = start.take_settings()?;
-        let Start { options, mut env, .. } = start;
+        let Start { options, mut env, local_servers, .. } = start;
         env.extend(options.env.clone());
         let (options, env) = (&options, &env);
         let root = working_directory(options)?;
@@ -231,6 +235,7 @@ impl Setup {
             host_answers,
             prompt_tool,
             servers,
+            local_servers: Arc::new(local_servers),
             patience: options.permission_timeout_ms.map(Duration::from_millis),
             rights,
             hooks,

@@ -83,6 +83,12 @@ impl HostBuilder {
         self
     }
 
+    /// Changes what is asked of the session.
+    pub fn change(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        change(&mut self.options);
+        self
+    }
+
     /// Sets a variable of the engine's environment.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.insert(name.into(), value.into());

@@ -5,6 +5,7 @@ mod cold;
 mod interrupt;
 mod judging;
 mod loops;
+mod mcp;
 mod pace;
 mod parallel;
 mod session;
@@ -30,7 +31,7 @@ pub(super) struct Scenario {
     pub(super) beside: fn(&Lab) -> Result<Beside>,
 }
 
-const ALL: [Scenario; 13] = [
+const ALL: [Scenario; 14] = [
     Scenario { name: "cold", about: "spawn, one short reply, exit", play: cold::play, beside: nothing },
     Scenario { name: "loop", about: "one prompt, Bash turns", play: loops::bash, beside: loops::shell_alone },
     Scenario { name: "read-loop", about: "one prompt, Read turns", play: loops::read, beside: nothing },
@@ -88,6 +89,12 @@ const ALL: [Scenario; 13] = [
         about: "whether a command may run, under 20 rules",
         play: judging::play,
         beside: judging::alone,
+    },
+    Scenario {
+        name: "mcp",
+        about: "2,000 calls of an MCP tool: a function of the same process, a program",
+        play: mcp::play,
+        beside: mcp::alone,
     },
 ];
 

@@ -1,0 +1,74 @@
+//! What a tool's function may give back.
+
+use std::fmt::Display;
+
+use serde::Serialize;
+use whimbrel_wire::Block;
+
+/// What the model reads after a call.
+///
+/// Functions rarely make one themselves: texts, [`Json`], blocks and `Result`s of them become one. The error of a `Result` is
+/// what the model reads about a call that failed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolAnswer {
+    /// What the model reads.
+    pub content: Vec<Block>,
+    /// Whether the call failed.
+    pub failed: bool,
+}
+
+/// Any value, shown to the model as JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Json<T>(pub T);
+
+impl ToolAnswer {
+    /// A call that failed, and why.
+    pub fn failed(why: impl Display) -> Self {
+        Self { failed: true, ..Self::from(why.to_string()) }
+    }
+}
+
+impl From<String> for ToolAnswer {
+    fn from(text: String) -> Self {
+        Self { content: vec![Block::text(text)], failed: false }
+    }
+}
+
+impl From<&str> for ToolAnswer {
+    fn from(text: &str) -> Self {
+        Self::from(text.to_owned())
+    }
+}
+
+impl From<()> for ToolAnswer {
+    fn from((): ()) -> Self {
+        Self::from("Done.")
+    }
+}
+
+impl From<Block> for ToolAnswer {
+    fn from(block: Block) -> Self {
+        Self::from(vec![block])
+    }
+}
+
+impl From<Vec<Block>> for ToolAnswer {
+    fn from(content: Vec<Block>) -> Self {
+        Self { content, failed: false }
+    }
+}
+
+impl<T: Serialize> From<Json<T>> for ToolAnswer {
+    fn from(Json(value): Json<T>) -> Self {
+        match serde_json::to_string(&value) {
+            Ok(text) => Self::from(text),
+            Err(error) => Self::failed(format!("The answer cannot be written as JSON: {error}")),
+        }
+    }
+}
+
+impl<T: Into<ToolAnswer>, E: Display> From<Result<T, E>> for ToolAnswer {
+    fn from(result: Result<T, E>) -> Self {
+        result.map_or_else(Self::failed, Into::into)
+    }
+}

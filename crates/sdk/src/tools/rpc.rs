@@ -1,0 +1,159 @@
+//! A server as an engine process knows it: JSON-RPC messages, one answer each.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use whimbrel_wire::content::Source;
+use whimbrel_wire::{Block, RawJson};
+
+use super::answer::ToolAnswer;
+use super::server::Parts;
+use super::tool::Tool;
+
+#[derive(Deserialize)]
+struct Message {
+    #[serde(default)]
+    id: Option<Value>,
+    method: String,
+    #[serde(default)]
+    params: Map<String, Value>,
+}
+
+/// Answers a message. What needs no answer is acknowledged.
+pub(super) async fn answer(server: &Parts, message: &RawJson) -> Result<RawJson, String> {
+    let message: Message = message.read().map_err(|error| format!("This is no JSON-RPC request: {error}"))?;
+    let Some(id) = message.id else { return raw(&json!({"jsonrpc": "2.0", "id": 0, "result": {}})) };
+    raw(&match respond(server, &message.method, message.params).await {
+        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+        Err((code, text)) => json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}),
+    })
+}
+
+async fn respond(
+    server: &Parts,
+    method: &str,
+    mut params: Map<String, Value>,
+) -> Result<Value, (i32, String)> {
+    match method {
+        "initialize" => {
+            let version = params.remove("protocolVersion").unwrap_or_else(|| "2025-06-18".into());
+            let mut result = json!({
+                "protocolVersion": version,
+                "capabilities": {"tools": {}},
+                "serverInfo": server.info,
+            });
+            if let Some(text) = &server.instructions {
+                result["instructions"] = text.as_str().into();
+            }
+            Ok(result)
+        }
+        "ping" => Ok(json!({})),
+        "tools/list" => Ok(json!({"tools": server.tools.iter().map(listed).collect::<Vec<_>>()})),
+        "tools/call" => {
+            let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
+            let found = server.tools.iter().find(|tool| tool.name == name);
+            let tool = found.ok_or_else(|| (-32602, format!("Tool {name} not found")))?;
+            let input = params.remove("arguments").unwrap_or_else(|| Map::new().into());
+            let ToolAnswer { content, failed } = (tool.work)(input).await;
+            let content: Vec<Value> = content.into_iter().map(told).collect();
+            Ok(json!({"content": content, "isError": failed}))
+        }
+        other => Err((-32601, format!("Method not found: {other}"))),
+    }
+}
+
+fn listed(tool: &Tool) -> Value {
+    let hints = &tool.annotations;
+    let hints = [
+        ("readOnlyHint", hints.read_only),
+        ("destructiveHint", hints.destructive),
+        ("openWorldHint", hints.open_world),
+    ];
+    let hints = hints.into_iter().filter_map(|(name, hint)| Some((name.to_owned(), Value::Bool(hint?))));
+    json!({
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": tool.schema,
+        "annotations": hints.collect::<Map<_, _>>(),
+    })
+}
+
+/// A block as the protocol has it.
+fn told(block: Block) -> Value {
+    match block {
+        Block::Text { text, .. } => json!({"type": "text", "text": text}),
+        Block::Image { source: Source::Base64 { media_type, data } } => {
+            json!({"type": "image", "data": data, "mimeType": media_type})
+        }
+        other => json!({"type": "text", "text": json!(other).to_string()}),
+    }
+}
+
+fn raw(value: &Value) -> Result<RawJson, String> {
+    RawJson::of(value).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use schemars::JsonSchema;
+
+    use super::*;
+    use crate::tools::{ToolServer, ToolServers, tool};
+
+    #[derive(Deserialize, JsonSchema)]
+    struct Halve {
+        /// What to halve.
+        number: u32,
+    }
+
+    async fn ask(method: &str, params: Value) -> Value {
+        let halve = tool("halve", "Halves", |input: Halve| async move {
+            match input.number % 2 {
+                0 => Ok((input.number / 2).to_string()),
+                _ => Err("It is odd."),
+            }
+        });
+        let mut servers = ToolServers::default();
+        servers.add(ToolServer::new("maths").version("2").instructions("Be exact.").tool(halve.read_only()));
+        let message =
+            RawJson::of(&json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params})).unwrap();
+        servers.answer("maths", &message).await.unwrap().read().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_server_speaks_as_others_do() {
+        let hello = ask("initialize", json!({"protocolVersion": "2025-11-25"})).await;
+        assert_eq!(
+            hello["result"],
+            json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "instructions": "Be exact.",
+                   "serverInfo": {"name": "maths", "version": "2"}})
+        );
+        let list = ask("tools/list", json!({})).await;
+        let listed = &list["result"]["tools"][0];
+        assert_eq!(listed["annotations"], json!({"readOnlyHint": true}));
+        assert_eq!(listed["inputSchema"]["required"], json!(["number"]));
+        assert_eq!(listed["inputSchema"]["properties"]["number"]["description"], "What to halve.");
+        let rows = [
+            (json!({"number": 4}), "2", false),
+            (json!({"number": 3}), "It is odd.", true),
+            (json!({"number": "x"}), "InputValidationError", true),
+        ];
+        for (input, text, failed) in rows {
+            let result = &ask("tools/call", json!({"name": "halve", "arguments": input})).await["result"];
+            assert!(result["content"][0]["text"].as_str().unwrap().starts_with(text), "{result}");
+            assert_eq!(result["isError"], failed, "{input}");
+        }
+        assert_eq!(ask("tools/call", json!({"name": "double"})).await["error"]["code"], -32602);
+        assert_eq!(ask("resources/list", json!({})).await["error"]["code"], -32601);
+    }
+
+    #[tokio::test]
+    async fn what_needs_no_answer_is_acknowledged_and_strangers_are_named() {
+        let mut servers = ToolServers::default();
+        servers.add(ToolServer::new("maths"));
+        let note = RawJson::of(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).unwrap();
+        let answer: Value = servers.answer("maths", &note).await.unwrap().read().unwrap();
+        assert_eq!(answer["result"], json!({}));
+        let error = servers.answer("music", &note).await.unwrap_err();
+        assert_eq!(error, "SDK MCP server not found: music");
+    }
+}

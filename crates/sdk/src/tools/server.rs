@@ -1,0 +1,116 @@
+//! Tools under one name, as an agent is given them.
+
+use std::sync::Arc;
+
+use whimbrel_wire::RawJson;
+use whimbrel_wire::control::McpServerInfo;
+
+use super::rpc;
+use super::tool::Tool;
+
+/// Tools of this program under one name. The model knows each as `mcp__SERVER__TOOL`; subagents have them too. Cheap to
+/// clone.
+///
+/// With the engine in this process a call is a function call: nothing is written or read on the way. An engine process
+/// reaches them through its standard streams.
+#[derive(Debug, Clone)]
+pub struct ToolServer(Arc<Parts>);
+
+#[derive(Debug, Clone)]
+pub(super) struct Parts {
+    pub(super) info: McpServerInfo,
+    pub(super) instructions: Option<String>,
+    pub(super) tools: Vec<Tool>,
+}
+
+impl ToolServer {
+    /// A server without tools.
+    pub fn new(name: impl Into<String>) -> Self {
+        let info = McpServerInfo { name: name.into(), version: "1.0.0".into() };
+        Self(Arc::new(Parts { info, instructions: None, tools: Vec::new() }))
+    }
+
+    /// Its version, for hosts that want to know; `1.0.0` if nothing is said.
+    #[must_use]
+    pub fn version(self, version: impl Into<String>) -> Self {
+        self.with(|parts| parts.info.version = version.into())
+    }
+
+    /// What the model should know about its tools as a whole.
+    #[must_use]
+    pub fn instructions(self, text: impl Into<String>) -> Self {
+        self.with(|parts| parts.instructions = Some(text.into()))
+    }
+
+    /// Adds a tool. One of the same name is replaced.
+    #[must_use]
+    pub fn tool(self, tool: Tool) -> Self {
+        self.with(|parts| {
+            parts.tools.retain(|other| other.name != tool.name);
+            parts.tools.push(tool);
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.info.name
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Parts)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
+    }
+
+    /// The server as an engine in this process takes it.
+    #[cfg(feature = "in-process")]
+    pub(crate) fn local(&self) -> whimbrel_engine::mcp::LocalServer {
+        use whimbrel_engine::mcp::{LocalServer, LocalTool};
+        let local = |tool: &Tool| {
+            let work = Arc::clone(&tool.work);
+            LocalTool {
+                name: tool.name.clone(),
+                description: tool.description.clone(),
+                schema: tool.schema.clone(),
+                annotations: tool.annotations.clone(),
+                work: Arc::new(move |input| {
+                    let answer = work(input);
+                    Box::pin(async move {
+                        let answer = answer.await;
+                        match answer.failed {
+                            true => {
+                                Err(whimbrel_wire::content::Content::Blocks(answer.content).joined_text())
+                            }
+                            false => Ok(answer.content),
+                        }
+                    })
+                }),
+            }
+        };
+        let Parts { info, instructions, tools } = &*self.0;
+        LocalServer::new(info.clone(), instructions.clone(), tools.iter().map(local).collect())
+    }
+}
+
+/// The servers of an agent, by name.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ToolServers(Vec<ToolServer>);
+
+impl ToolServers {
+    pub(crate) fn add(&mut self, server: ToolServer) {
+        self.0.retain(|other| other.name() != server.name());
+        self.0.push(server);
+    }
+
+    /// All of them.
+    #[cfg(feature = "in-process")]
+    pub(crate) fn all(&self) -> &[ToolServer] {
+        &self.0
+    }
+
+    /// A server's answer to a message of the engine; the error says that there is no such server.
+    pub(crate) async fn answer(&self, name: &str, message: &RawJson) -> Result<RawJson, String> {
+        let found = self.0.iter().find(|server| server.name() == name);
+        let server = found.ok_or_else(|| format!("SDK MCP server not found: {name}"))?;
+        rpc::answer(&server.0, message).await
+    }
+}

@@ -1,0 +1,139 @@
+//! One tool: an async function, and what a model is told of it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use whimbrel_wire::RawJson;
+use whimbrel_wire::control::McpToolAnnotations;
+
+use super::answer::ToolAnswer;
+use crate::callback::Answering;
+
+type Work = Arc<dyn Fn(Value) -> Answering<ToolAnswer> + Send + Sync>;
+
+/// A tool that is an async function of this program; made by [`tool`]. Cheap to clone.
+#[derive(Clone)]
+pub struct Tool {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) schema: RawJson,
+    pub(super) annotations: McpToolAnnotations,
+    pub(super) work: Work,
+}
+
+/// Makes a tool of an async function. The model is told its name, what it does, and the schema of its input: derive
+/// `schemars::JsonSchema` for that, whose doc comments the model reads.
+///
+/// Input that does not fit is refused before the function is called, with the reason for the model. Several calls may run
+/// at once only if the tool is [`read_only`](Tool::read_only). The future is dropped when the turn is interrupted.
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+/// use serde_json::json;
+/// use whimbrel::{Agent, Scripted, ToolServer, tool};
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Sum {
+///     /// The first number.
+///     a: f64,
+///     /// The second one.
+///     b: f64,
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), whimbrel::Error> {
+/// let add = tool("add", "Adds two numbers", |sum: Sum| async move { (sum.a + sum.b).to_string() });
+/// let agent = Agent::new()
+///     .tool_server(ToolServer::new("calculator").tool(add.read_only()))
+///     .allowed_tools(["mcp__calculator__add"]);
+/// # let call = json!([{"type": "tool_use", "name": "mcp__calculator__add", "input": {"a": 2, "b": 3}}]);
+/// # let script = std::sync::Arc::new(Scripted::replies(json!([call, "Five."]))?);
+/// # let agent = agent.cwd(std::env::temp_dir()).persist_session(false).script(script.clone());
+/// let result = whimbrel::query("What is two and three?", &agent).result().await?;
+/// assert_eq!(result.result.as_deref(), Some("Five."));
+/// # assert!(script.requests().last().unwrap().to_string().contains(r#""text":"5""#));
+/// # Ok(())
+/// # }
+/// ```
+pub fn tool<I, F, A, O>(name: impl Into<String>, description: impl Into<String>, function: F) -> Tool
+where
+    I: DeserializeOwned + JsonSchema,
+    F: Fn(I) -> A + Send + Sync + 'static,
+    A: Future<Output = O> + Send + 'static,
+    O: Into<ToolAnswer>,
+{
+    let work = move |input: Value| -> Answering<ToolAnswer> {
+        match serde_json::from_value::<I>(input) {
+            Ok(input) => {
+                let answer = function(input);
+                Box::pin(async move { answer.await.into() })
+            }
+            Err(error) => Box::pin(std::future::ready(ToolAnswer::failed(format!(
+                "InputValidationError: the tool cannot be called like this: {error}."
+            )))),
+        }
+    };
+    Tool {
+        name: name.into(),
+        description: description.into(),
+        schema: schema::<I>(),
+        annotations: McpToolAnnotations::default(),
+        work: Arc::new(work),
+    }
+}
+
+impl Tool {
+    /// It changes nothing: calls may be made side by side, and while the model still speaks.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.annotations.read_only = Some(true);
+        self
+    }
+
+    /// What it changes cannot be taken back.
+    #[must_use]
+    pub fn destructive(mut self) -> Self {
+        self.annotations.destructive = Some(true);
+        self
+    }
+
+    /// It deals with the world outside, such as the web.
+    #[must_use]
+    pub fn open_world(mut self) -> Self {
+        self.annotations.open_world = Some(true);
+        self
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool")
+            .field("name", &self.name)
+            .field("description", &self.description)
+            .field("schema", &self.schema)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The schema of an input, whole and without what says nothing to a model.
+fn schema<I: JsonSchema>() -> RawJson {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<I>().to_value();
+    if let Value::Object(fields) = &mut schema {
+        fields.remove("title");
+        // A tool without input, `()` for instance, still takes an object.
+        fields.insert("type".into(), "object".into());
+        fields.entry("properties").or_insert_with(|| Map::new().into());
+    } else {
+        schema = json!({"type": "object", "properties": {}});
+    }
+    RawJson::of(&schema).unwrap_or_else(|_| unreachable!("a value is JSON"))
+}

@@ -1,0 +1,89 @@
+//! Servers in the host's own process.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{Answer, Host, HostBuilder, Reply, Script};
+use whimbrel_wire::control::Request;
+use whimbrel_wire::options::{McpServerConfig, Options, SdkServer};
+
+use crate::rig::{init, servers};
+
+type Log = Arc<Mutex<Vec<String>>>;
+
+/// A host that runs a calculator, which can do more once it has learnt it.
+fn host(script: impl Into<Script>, declared: &[&str]) -> (HostBuilder, Log) {
+    let sdk = |name: &&str| {
+        let server = SdkServer { name: (*name).into(), ..SdkServer::default() };
+        ((*name).to_owned(), McpServerConfig::Sdk(server))
+    };
+    let options = Options {
+        mcp_servers: declared.iter().map(sdk).collect(),
+        allowed_tools: vec!["mcp__calc".into()],
+        ..Options::default()
+    };
+    let log = Log::default();
+    let heard = Arc::clone(&log);
+    let answer = move |request: &Request| match request {
+        Request::McpMessage(asked) => {
+            let message: Value = asked.message.read().unwrap();
+            let method = message["method"].as_str().unwrap_or("answer").to_owned();
+            let taught = heard.lock().unwrap().iter().any(|method| method == "tools/call");
+            heard.lock().unwrap().push(method.clone());
+            let result = match method.as_str() {
+                "initialize" => {
+                    json!({"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                           "serverInfo": {"name": "calc", "version": "1"}})
+                }
+                "tools/list" => {
+                    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+                    let names: &[&str] = if taught { &["add", "multiply"] } else { &["add"] };
+                    json!({"tools": names.iter().map(|name| tool(name)).collect::<Vec<_>>()})
+                }
+                "tools/call" => json!({"content": [{"type": "text", "text": "sum=5"}]}),
+                _ => json!({}),
+            };
+            Answer::Reply(json!({"mcp_response": {"jsonrpc": "2.0", "id": message["id"], "result": result}}))
+        }
+        other => Answer::Error(format!("no answer to {}", other.subtype())),
+    };
+    (Host::with(script).options(options).answer(answer), log)
+}
+
+#[tokio::test]
+async fn a_server_that_is_declared_twice_is_connected_once() {
+    let script = [Reply::tool("mcp__calc__add", json!({"a": 2})), Reply::text("Five.")];
+    // Options of the host name it in the options and in `initialize`.
+    let (host, log) = host(script, &["calc"]);
+    let mut host = host.start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert!(host.asked()[1].says("sum=5"));
+    assert_eq!(servers(&init(&host)), [("calc".into(), "connected".into())]);
+    let log = log.lock().unwrap().clone();
+    assert_eq!(log, ["initialize", "notifications/initialized", "tools/list", "tools/call"]);
+}
+
+#[tokio::test]
+async fn what_a_server_says_by_itself_changes_the_tools_of_the_next_call() {
+    let script = [Reply::tool("mcp__calc__add", json!({})), Reply::text("One."), Reply::text("Two.")];
+    let (host, log) = host(script, &["calc"]);
+    let mut host = host.start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert!(!host.asked()[1].tools().contains(&"mcp__calc__multiply"));
+    let message = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    let news = json!({"subtype": "mcp_message", "server_name": "calc", "message": message});
+    host.ask_raw(news).await.unwrap();
+    // The engine asks for the list in its own time: the state of the server shows when it has it.
+    loop {
+        let status = host.ask(whimbrel_wire::control::McpStatus::default()).await.unwrap();
+        if status.mcp_servers[0].tools.as_ref().is_some_and(|tools| tools.len() == 2) {
+            break;
+        }
+    }
+    host.run("Again.").await.unwrap();
+    assert!(host.asked()[2].tools().contains(&"mcp__calc__multiply"));
+    assert_eq!(log.lock().unwrap().iter().filter(|method| *method == "initialize").count(), 1);
+    let stranger = json!({"subtype": "mcp_message", "server_name": "nobody", "message": message});
+    let refused = host.ask_raw(stranger).await.unwrap();
+    assert!(serde_json::to_string(&refused).unwrap().contains("Server not found: nobody"));
+}

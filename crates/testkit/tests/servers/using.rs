@@ -1,0 +1,181 @@
+//! What a session does with its servers.
+
+use serde_json::json;
+use whimbrel_testkit::{Host, Reply, Script};
+use whimbrel_wire::control::{
+    GetContextUsage, Initialize, McpCall, McpReadResource, McpReconnect, McpSetServers, McpStatus, McpToggle,
+};
+use whimbrel_wire::options::Options;
+
+use crate::rig::{all_gone, call, entry, host, init, options, program, servers, told};
+
+#[tokio::test]
+async fn the_first_turn_has_the_tools_of_a_server_and_what_it_says_about_them() {
+    let script = [call("mcp__sh__echo", "hey"), Reply::text("Done."), Reply::text("Again.")];
+    let mut host = host(script).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let notice = init(&host);
+    assert_eq!(servers(&notice), [("sh".into(), "connected".into())]);
+    let tools: Vec<_> = notice["tools"].as_array().unwrap().iter().filter_map(|tool| tool.as_str()).collect();
+    assert!(tools.contains(&"mcp__sh__echo") && tools.contains(&"ListMcpResourcesTool"), "{tools:?}");
+    assert!(notice["slash_commands"].as_array().unwrap().contains(&json!("mcp__sh__hello")));
+    host.run("Again.").await.unwrap();
+    let asked = host.asked();
+    assert!(asked[0].tools().contains(&"mcp__sh__echo") && asked[0].says("SHELL-INSTRUCTIONS"));
+    assert!(asked[1].says("said: hey"));
+    for (one, other) in asked.iter().zip(&asked[1..]) {
+        assert_eq!(one.body["tools"], other.body["tools"], "the cached prefix stays");
+        assert_eq!(one.body["system"], other.body["system"]);
+    }
+    let texts = json!(asked[2].messages()).to_string();
+    assert_eq!(texts.matches("SHELL-INSTRUCTIONS").count(), 1, "once is enough");
+    let folder = host.stage().workspace().to_path_buf();
+    host.finish().await.unwrap();
+    all_gone(&folder).await;
+}
+
+#[tokio::test]
+async fn calls_that_only_read_are_made_side_by_side_and_all_pass_one_gate() {
+    let script = [
+        Reply::text("x")
+            .and_tool("mcp__sh__echo", json!({"word": "a"}))
+            .and_tool("mcp__sh__echo", json!({"word": "b"})),
+        Reply::text("Done."),
+    ];
+    let mut host = Host::with(script)
+        .options(options())
+        .can_use_tool(|ask| {
+            assert_eq!(ask.mcp_server.as_ref().unwrap().name.as_deref(), Some("sh"));
+            whimbrel_wire::permission::PermissionResult::allow()
+        })
+        .start()
+        .await
+        .unwrap();
+    host.run("Go.").await.unwrap();
+    let order: Vec<&str> = host
+        .heard()
+        .iter()
+        .filter_map(|heard| match heard.json["type"].as_str()? {
+            "control_request" => Some("asked"),
+            "user" => Some("answered"),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(order, ["asked", "asked", "answered", "answered"]);
+    let denied = Options { disallowed_tools: vec!["mcp__sh".into()], ..options() };
+    let mut host =
+        Host::with([call("mcp__sh__echo", "a"), Reply::text("No.")]).options(denied).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let asked = host.asked();
+    assert!(!asked[0].tools().iter().any(|tool| tool.starts_with("mcp__")), "{:?}", asked[0].tools());
+    assert!(asked[1].says("No such tool"));
+}
+
+#[tokio::test]
+async fn a_bad_entry_is_named_and_the_others_start() {
+    let mut wrong =
+        Options { bad_mcp_servers: [("pigeon".into(), "no such kind".into())].into(), ..options() };
+    wrong.mcp_servers.insert("lost".into(), program(&["/nowhere/at/all"]));
+    let mut host =
+        Host::with([Reply::text("Done."), Reply::text("Done.")]).options(wrong).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let states = servers(&init(&host));
+    let expected = [("lost", "failed"), ("pigeon", "failed"), ("sh", "connected")];
+    assert_eq!(states, expected.map(|(name, state)| (name.to_owned(), state.to_owned())));
+    host.run("Again.").await.unwrap();
+    let told = told(&host).join("\n");
+    assert!(told.contains("MCP server pigeon: no such kind") && told.contains("MCP server lost: "), "{told}");
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_holds_nothing_up_for_long() {
+    let mut hung = options();
+    hung.mcp_servers.insert("hung".into(), program(&["sleep", "600"]));
+    let script = [call("mcp__sh__echo", "hey"), Reply::text("Done.")];
+    let mut host = Host::with(script).options(hung).env("MCP_TIMEOUT", "1500").start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let states = servers(&init(&host));
+    assert_eq!(states, [("hung".into(), "failed".into()), ("sh".into(), "connected".into())]);
+}
+
+#[tokio::test]
+async fn a_subagent_has_the_same_servers() {
+    let errand = Reply::tool("Agent", json!({"description": "look", "prompt": "Look."}));
+    let script = [errand, call("mcp__sh__echo", "below"), Reply::text("Looked."), Reply::text("Done.")];
+    let mut host = host(script).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let asked = host.asked();
+    assert!(asked[1].tools().contains(&"mcp__sh__echo") && asked[1].says("SHELL-INSTRUCTIONS"));
+    assert!(asked[2].says("said: below"));
+    let pids = std::fs::read_to_string(host.stage().workspace().join("pids")).unwrap();
+    assert_eq!(pids.lines().count(), 1, "one server for all agents");
+}
+
+#[tokio::test]
+async fn a_prompt_of_a_server_is_a_command_even_before_the_server_is_there() {
+    let script = [Reply::text("Hello."), Reply::text("What?")];
+    let mut host = host(script).start().await.unwrap();
+    host.run("/mcp__sh__hello Zed").await.unwrap();
+    assert!(host.asked()[0].says("PROMPT-HELLO Zed"), "{:?}", host.asked()[0].messages());
+    let reply = host.ask(Initialize::default()).await.unwrap();
+    let listed = reply.commands.iter().find(|command| command.name == "mcp__sh__hello").unwrap();
+    assert_eq!((listed.description.as_str(), listed.argument_hint.as_str()), ("says hello (MCP)", "[who]"));
+    host.run("/mcp__sh__nosuch Zed").await.unwrap();
+    assert!(host.asked()[1].says("/mcp__sh__nosuch Zed"), "what is nobody's is an ordinary prompt");
+}
+
+#[tokio::test]
+async fn resources_are_listed_and_read_by_model_and_host() {
+    let script = [
+        Reply::tool("ListMcpResourcesTool", json!({})),
+        Reply::tool("ReadMcpResourceTool", json!({"server": "sh", "uri": "sh://one"})),
+        Reply::text("Done."),
+    ];
+    let mut host = host(script).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert!(host.asked()[1].says("sh://one") && host.asked()[2].says("RESOURCE-TEXT"));
+    let read = McpReadResource { server_name: "sh".into(), uri: "sh://one".into() };
+    assert_eq!(host.ask(read).await.unwrap().contents[0].text.as_deref(), Some("RESOURCE-TEXT"));
+}
+
+#[tokio::test]
+async fn the_host_looks_switches_replaces_and_calls() {
+    let script = [Reply::text("1"), Reply::text("2"), Reply::text("3")];
+    let mut host = host(script).start().await.unwrap();
+    host.run("One.").await.unwrap();
+    let status = host.ask(McpStatus::default()).await.unwrap().mcp_servers;
+    assert_eq!(status[0].scope.as_deref(), Some("dynamic"));
+    assert!(status[0].tools.as_ref().unwrap().iter().any(|tool| tool.name == "echo"));
+    for name in ["nowhere", "no such"] {
+        let unknown = host.ask(McpReconnect { server_name: name.into() }).await.unwrap_err();
+        assert!(unknown.to_string().contains(&format!("Server not found: {name}")), "{unknown}");
+    }
+    host.ask(McpToggle { server_name: "sh".into(), enabled: false }).await.unwrap();
+    host.run("Two.").await.unwrap();
+    assert_eq!(servers(&init(&host)), [("sh".into(), "disabled".into())]);
+    assert!(!host.asked()[1].tools().iter().any(|tool| tool.starts_with("mcp__")));
+    host.ask(McpReconnect { server_name: "sh".into() }).await.unwrap();
+    let wanted = [("other".to_owned(), entry()), ("lost".to_owned(), program(&["/nowhere/at/all"]))];
+    let reply = host.ask(McpSetServers { servers: wanted.into() }).await.unwrap();
+    assert_eq!((reply.added.len(), reply.errors.len()), (2, 1));
+    host.run("Three.").await.unwrap();
+    assert!(host.asked()[2].tools().contains(&"mcp__other__echo"));
+    let arguments = json!({"word": "beside"}).as_object().cloned();
+    let direct = McpCall { tool: "mcp__other__echo".into(), arguments, ..McpCall::default() };
+    let answer = host.ask(direct.clone()).await.unwrap();
+    assert!(answer.as_str().contains("said: beside"), "{answer:?}");
+    let checked = McpCall { check_permissions: Some(true), tool: "mcp__other__nosuch".into(), ..direct };
+    assert!(host.ask(checked).await.unwrap_err().to_string().contains("Tool not found"));
+    let gone = host.ask(McpSetServers::default()).await.unwrap();
+    assert_eq!(gone.removed, ["lost", "other"]);
+}
+
+#[tokio::test]
+async fn nothing_is_started_and_nothing_told_where_there_are_no_servers() {
+    let mut host = Host::with(Script::from([Reply::text("Hi.")])).start().await.unwrap();
+    host.run("Hi.").await.unwrap();
+    assert_eq!(servers(&init(&host)), []);
+    assert!(host.ask(McpStatus::default()).await.unwrap().mcp_servers.is_empty());
+    assert!(host.ask(McpToggle { server_name: "x".into(), enabled: true }).await.is_err());
+    host.ask(GetContextUsage::default()).await.unwrap();
+}

@@ -1,0 +1,158 @@
+//! What calls of MCP tools cost, for `cargo xtask bench mcp`: prints the medians in microseconds as JSON.
+//!
+//! A function of this process is called as it is, and as the tool of a server that is code in the same process. A program
+//! (this one, told `serve`) is called by rmcp's bare client, and as the engine does. In both cases only the way differs.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::{ClientLifecycleMode, RequestContext, serve_client_with_lifecycle};
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+use whimbrel_engine::mcp::{LocalServer, LocalTool, LocalWork, Origin, Roster, Servers, Surroundings};
+use whimbrel_wire::control::{McpServerInfo, McpToolAnnotations};
+use whimbrel_wire::{Block, RawJson};
+
+/// How many calls are measured, and how many go before.
+const CALLS: usize = 2000;
+const WARM_UP: usize = 200;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    if std::env::args().nth(1).as_deref() == Some("serve") {
+        Echo.serve((tokio::io::stdin(), tokio::io::stdout())).await?.waiting().await?;
+        return Ok(());
+    }
+    let (alone, here) = in_process().await?;
+    let (bare, ours) = over_stdio().await?;
+    print(&json!({"function": alone, "in_process": here, "bare": bare, "engine": ours}));
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "the figures are the output")]
+fn print(figures: &Value) {
+    println!("{figures}");
+}
+
+fn input() -> Map<String, Value> {
+    Map::from_iter([("word".to_owned(), "hey".into())])
+}
+
+/// A function, and the same as a tool.
+async fn in_process() -> Result<(f64, f64)> {
+    let work: LocalWork = Arc::new(|input: Value| {
+        Box::pin(async move { Ok(vec![Block::text(input["word"].as_str().unwrap_or_default())]) })
+    });
+    let alone = median(async || {
+        work(Value::Object(input())).await.map_err(anyhow::Error::msg)?;
+        Ok(())
+    });
+    let alone = alone.await?;
+    let tool = LocalTool {
+        name: "echo".into(),
+        description: "Gives the word back".into(),
+        schema: RawJson::of(&json!({"type": "object"}))?,
+        annotations: McpToolAnnotations::default(),
+        work,
+    };
+    let server = LocalServer::new(McpServerInfo::default(), None, vec![tool]);
+    let around = Surroundings { local: Arc::new([("own".to_owned(), server)].into()), ..surroundings()? };
+    let roster = Roster::start(entry("own", &json!({"type": "sdk", "name": "own"}))?, around);
+    let here = through(&roster, "mcp__own__echo").await?;
+    Ok((alone, here))
+}
+
+/// A program, called by rmcp alone and by the engine.
+async fn over_stdio() -> Result<(f64, f64)> {
+    let myself = std::env::current_exe()?;
+    #[expect(clippy::disallowed_methods, reason = "the bare client has no engine to start its server")]
+    let mut command = tokio::process::Command::new(&myself);
+    command.arg("serve").kill_on_drop(true);
+    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn()?;
+    let pipes = (child.stdout.take().context("no stdout")?, child.stdin.take().context("no stdin")?);
+    let client = serve_client_with_lifecycle((), pipes, ClientLifecycleMode::Initialize).await?;
+    let bare = median(async || {
+        client.call_tool(CallToolRequestParams::new("echo").with_arguments(input())).await?;
+        Ok(())
+    });
+    let bare = bare.await?;
+    client.cancel().await?;
+    let program = json!({"command": myself, "args": ["serve"]});
+    let roster = Roster::start(entry("echo", &program)?, surroundings()?);
+    roster.ready(roster.patience()).await;
+    let ours = through(&roster, "mcp__echo__echo").await?;
+    roster.close().await;
+    Ok((bare, ours))
+}
+
+async fn through(roster: &Roster, tool: &str) -> Result<f64> {
+    let never = CancellationToken::new();
+    median(async || {
+        let answer = roster.call(tool, input(), &never).await.map_err(anyhow::Error::msg)?;
+        ensure!(answer["content"][0]["text"] == "hey", "{answer}");
+        Ok(())
+    })
+    .await
+}
+
+fn entry(name: &str, entry: &Value) -> Result<Servers> {
+    let mut servers = Servers::default();
+    let text = json!({"mcpServers": {name: entry}}).to_string();
+    servers.add_text(Origin::Dynamic, "bench", &text, &|_| None);
+    ensure!(servers.problems.is_empty(), "{:?}", servers.problems);
+    Ok(servers)
+}
+
+fn surroundings() -> Result<Surroundings> {
+    Ok(Surroundings::new(std::env::current_dir()?, std::env::vars().collect()))
+}
+
+/// The median time in microseconds.
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+async fn median(call: impl AsyncFn() -> Result<()>) -> Result<f64> {
+    let mut times = Vec::with_capacity(CALLS);
+    for number in 0..WARM_UP + CALLS {
+        let began = Instant::now();
+        call().await?;
+        if number >= WARM_UP {
+            times.push(began.elapsed().as_secs_f64() * 1e6);
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[CALLS / 2])
+}
+
+/// A server with one tool.
+struct Echo;
+
+impl ServerHandler for Echo {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let schema = JsonObject::from_iter([("type".to_owned(), "object".into())]);
+        Ok(ListToolsResult::with_all_items(vec![Tool::new("echo", "Gives the word back", Arc::new(schema))]))
+    }
+
+    async fn call_tool(
+        &self,
+        call: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let fields = call.arguments.unwrap_or_default();
+        let word = fields.get("word").and_then(Value::as_str).unwrap_or_default();
+        Ok(CallToolResult::success(vec![ContentBlock::text(word)]).into())
+    }
+}

@@ -1,0 +1,49 @@
+//! Calls of MCP tools, one after the other: the program `examples/mcp.rs`.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+use crate::bench::engine::Engine;
+use crate::bench::figures::{Beside, Figures};
+use crate::bench::lab::Lab;
+
+/// What the program prints, in microseconds.
+#[derive(Deserialize)]
+struct Medians {
+    function: f64,
+    in_process: f64,
+    bare: f64,
+    engine: f64,
+}
+
+/// Engines that are processes have no part in this.
+#[expect(clippy::unnecessary_wraps, reason = "other scenarios can fail")]
+pub(super) fn play(_: &Lab, _: &Engine) -> Result<Option<Figures>> {
+    Ok(None)
+}
+
+/// A function as a tool, and a program's tool beside rmcp's bare client.
+pub(super) fn alone(lab: &Lab) -> Result<Beside> {
+    let program = lab.myself.with_file_name("examples").join("mcp");
+    #[expect(clippy::disallowed_methods, reason = "starting programs is what a benchmark is for")]
+    let output = Command::new(&program).current_dir(lab.workspace()).output();
+    let output = output.with_context(|| format!("{} cannot be run", program.display()))?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let Medians { function, in_process, bare, engine } = serde_json::from_slice(&output.stdout)?;
+    Ok(vec![
+        (
+            "in this process".into(),
+            vec![
+                ("function, us", function),
+                ("as a tool, us", in_process),
+                ("more, us", in_process - function),
+            ],
+        ),
+        (
+            "a program".into(),
+            vec![("bare client, us", bare), ("engine, us", engine), ("ratio", engine / bare)],
+        ),
+    ])
+}
