@@ -94,6 +94,7 @@ async fn hear(
     user.uuid.get_or_insert_with(ids::uuid);
     let taken = take(agent, &user, cancel).await;
     // First the transcript: what the host has seen can be resumed.
+    agent.conversation.record().await;
     echo(&agent.outbox, replay, user).await;
     taken
 }

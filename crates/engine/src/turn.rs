@@ -191,6 +191,7 @@ async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &Cancellatio
         Err(fault) => return Heard { fault: Some(fault), ..heard },
     };
     agent.conversation.address(&asked);
+    agent.conversation.record().await;
     let request = request(agent, name);
     if agent.limits.partial_messages {
         agent.outbox.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;

@@ -25,6 +25,7 @@
 //! - [`Session`]: a conversation that stays open
 //! - [`Controls`] and [`Frames`]: its two halves, so that one task can read while others talk
 //! - [`Environment`]: where keys and endpoints come from, if not from this process
+//! - [`store`]: where sessions are kept, if not in files; [`Sessions`]: those that are kept
 //! - [`Transport`]: the engine in this process (default), or an engine process that is driven over its standard streams
 //! - [`wire`]: the language that both sides speak
 //!
@@ -42,6 +43,8 @@ mod prompt;
 mod query;
 mod session;
 mod sorter;
+#[cfg(feature = "in-process")]
+pub mod store;
 mod transport;
 mod weight;
 
@@ -55,6 +58,8 @@ pub use hook::Hook;
 pub use prompt::Prompt;
 pub use query::{Query, query};
 pub use session::Session;
+#[cfg(feature = "in-process")]
+pub use store::Sessions;
 pub use transport::Transport;
 pub use whimbrel_wire as wire;
 pub use whimbrel_wire::Frame;

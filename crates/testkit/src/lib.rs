@@ -26,6 +26,7 @@
 //! - [`http_mock`]: a model API on loopback that plays a script; [`scripted`]: the same without a network
 //! - [`host`]: a small host that starts an engine on a script and talks to it
 //! - [`scenario`]: a folder with a story and with what must come of it, played in process and as a program
+//! - [`store_contract`]: what every session store must do
 //! - [`stage`]: folders and environment of one run; [`pattern`]: "a frame like this"; [`mod@normal`]: what is left of a
 //!   run when everything that differs from run to run is taken out
 
@@ -40,6 +41,7 @@ pub mod scenario;
 pub mod script;
 pub mod scripted;
 pub mod stage;
+pub mod store_contract;
 
 pub use host::{Answer, Exit, Host, HostBuilder};
 pub use http_mock::{MockApi, Recorded};

@@ -2,13 +2,15 @@
 //!
 //! Rooms: [`resolve`] (options to [`Setup`]), `configure` (settings), `grants` (rights), [`model`],
 //! `history` (copies of files), [`absent`] (what this version does not have yet, and says so), `home` (where
-//! things are kept), [`resume`] (which session it is, and whether it goes on from an older one).
+//! things are kept), [`resume`] (which session it is, and whether it goes on from an older one), `in_store` (the same for a
+//! session that a store keeps).
 
 pub mod absent;
 mod configure;
 mod grants;
 mod history;
 mod home;
+mod in_store;
 pub mod model;
 pub mod resolve;
 pub mod resume;

@@ -1,6 +1,7 @@
 //! The engine in this process: a task that hands its frames over as they are.
 
 use tokio::task::JoinHandle;
+use whimbrel_engine::session::store::SharedStore;
 use whimbrel_engine::{Engine, Start, link, serve};
 use whimbrel_wire::options::Options;
 
@@ -9,10 +10,15 @@ use crate::error::Error;
 use crate::transport::{Connection, Incoming};
 
 /// Starts a session of an engine.
-pub(crate) fn connect(engine: Engine, options: &Options, environment: &Environment) -> Connection {
+pub(crate) fn connect(
+    engine: Engine,
+    options: &Options,
+    environment: &Environment,
+    store: Option<SharedStore>,
+) -> Connection {
     let (engine_end, host_end) = link::pair();
     // What the options add to the environment is added by the engine.
-    let start = Start::new(options.clone(), environment.variables().clone());
+    let start = Start { store, ..Start::new(options.clone(), environment.variables().clone()) };
     let serving = tokio::spawn(async { drop(serve(engine, engine_end, start).await) });
     Connection {
         sender: host_end.sender,
