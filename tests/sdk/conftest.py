@@ -23,6 +23,14 @@ def installed():
     return Path(os.environ["WHIMBREL_CHECK"]).resolve()
 
 
+@pytest.fixture(scope="session")
+def store_path():
+    """The program that serves our session stores."""
+    path = Path(os.environ["WHIMBREL_STORE"]).resolve()
+    assert path.is_file(), f"{path} is not there: run `cargo xtask sdk`, which builds it"
+    return path
+
+
 @pytest.fixture
 def stage(engine, tmp_path):
     """Folders, scripts and the engine for one test. At its end nothing of it may still run."""

@@ -26,6 +26,7 @@ const MCP_SERVER: &str = "@modelcontextprotocol/server-everything@2026.8.31";
 /// Installs what is missing and runs the suite; further words go to pytest.
 pub(crate) fn run(more: &[String]) -> Result<()> {
     command::run("cargo build --package whimbrel-cli --locked")?;
+    command::run("cargo build --package whimbrel-store-sqlite --example serve_store --locked")?;
     python()?;
     for version in TYPESCRIPT_SDK {
         typescript(version)?;
@@ -35,7 +36,8 @@ pub(crate) fn run(more: &[String]) -> Result<()> {
     let mut words = vec![python.as_str(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/sdk"];
     words.extend(more.iter().map(String::as_str));
     let (engine, check) = (path("target/debug/whimbrel"), path(".check"));
-    run_words(&words, &[("WHIMBREL", &engine), ("WHIMBREL_CHECK", &check)])
+    let store = path("target/debug/examples/serve_store");
+    run_words(&words, &[("WHIMBREL", &engine), ("WHIMBREL_STORE", &store), ("WHIMBREL_CHECK", &check)])
 }
 
 fn python() -> Result<()> {

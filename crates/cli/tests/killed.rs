@@ -3,7 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "this is all tests")]
 
-use whimbrel_testkit::Drill;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+use whimbrel_testkit::{Drill, Host, Reply};
+use whimbrel_wire::options::Options;
 
 #[tokio::test]
 async fn whatever_was_said_and_done_is_known_after_every_kill() {

@@ -277,6 +277,7 @@ impl Conversation {
     /// The result of a tool call.
     pub async fn tool_result(&mut self, made: Made) {
         let frame = self.keep_result(made);
+        self.record().await;
         self.outbox.send(frame).await;
     }
 
@@ -412,6 +413,7 @@ impl Conversation {
         self.log.command(&asked, &prompt.message.content.joined_text());
         let frame = self.assistant_frame(synthetic(answer));
         self.log.command(&frame.uuid, answer);
+        self.record().await;
         self.outbox.send(frame).await;
     }
 
@@ -430,9 +432,14 @@ impl Conversation {
         bulletin::publish(self.log.journal(), &self.outbox).await;
     }
 
+    /// Sees to it that what was said is where it is kept, before anybody builds on it.
+    pub async fn record(&mut self) {
+        self.log.journal().deliver().await;
+    }
+
     /// Ends a turn: what can be written is written, and as safe as it is to be.
     pub async fn settle(&mut self) {
-        self.log.journal().end_turn();
+        self.log.journal().end_turn().await;
         self.report_losses().await;
     }
 

@@ -120,6 +120,7 @@ async fn hear(
     user.uuid.get_or_insert_with(ids::uuid);
     let taken = take(agent, &user, cancel).await;
     // First the transcript: what the host has seen can be resumed.
+    agent.conversation.record().await;
     if echo == Echo::Wanted {
         replay(&agent.outbox, user).await;
     }

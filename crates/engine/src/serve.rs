@@ -41,6 +41,7 @@ use crate::opening::{self, Echo, Notices, Opening};
 use crate::outbox::Outbox;
 use crate::queue::{Batch, Due, Queue};
 use crate::report::{self, Report, report};
+use crate::session::bulletin;
 use crate::session::log::Identity;
 use crate::setup::{Setup, SetupError, Start, resume};
 use crate::state::StateSign;
@@ -141,6 +142,7 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
     while let Ok(event) = news.try_recv() {
         session.task_news(&event).await;
     }
+    bulletin::close(&session.setup.keeping, WIND_UP, &session.outbox).await;
     if session.setup.leaves_nothing {
         // What cannot be removed is the temporary folder's business.
         let _ = files::remove_folder(session.setup.workspace.spill());
@@ -553,7 +555,7 @@ impl Session {
                 entrypoint: self.setup.entrypoint.clone(),
             },
             place: place.clone(),
-            keeping: self.setup.keeping,
+            keeping: self.setup.keeping.clone(),
             definitions: agents.clone(),
             workspace: Arc::clone(workspace),
             tasks: self.tasks.clone(),

@@ -82,10 +82,10 @@ pub struct Bench {
 
 impl Bench {
     /// Records that a call is about to be made, unless it has no effects. The error says why it must not be.
-    fn record_start(&self, tool: &Offered, id: &str, input: &Value) -> Result<(), Trouble> {
+    async fn record_start(&self, tool: &Offered, id: &str, input: &Value) -> Result<(), Trouble> {
         match tool.tool().touches(input) {
             Ok(touches) if touches.is_harmless() => Ok(()),
-            _ => self.journal.begin(id, tool.tool().name()).map_err(Trouble::Failed),
+            _ => self.journal.begin(id, tool.tool().name()).await.map_err(Trouble::Failed),
         }
     }
 }
@@ -277,7 +277,7 @@ async fn carry_out(bench: Bench, tool: &Offered, wanted: Wanted, progress: Arc<P
     };
     let mut made = match verdict {
         Verdict::Go { input, place } => {
-            if let Err(trouble) = bench.record_start(tool, &wanted.id, &input) {
+            if let Err(trouble) = bench.record_start(tool, &wanted.id, &input).await {
                 return failed(&wanted.id, &trouble);
             }
             progress.permitted.store(true, Ordering::Relaxed);

@@ -7,7 +7,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 #[cfg(feature = "in-process")]
-use whimbrel_engine::Engine;
+use whimbrel_engine::session::library::Sessions;
+#[cfg(feature = "in-process")]
+use whimbrel_engine::session::store::SharedStore;
+#[cfg(feature = "in-process")]
+use whimbrel_engine::setup::config_folder;
+#[cfg(feature = "in-process")]
+use whimbrel_engine::{Engine, Start};
 #[cfg(feature = "in-process")]
 use whimbrel_models::{providers::Providers, scripted::Scripted};
 use whimbrel_wire::control::{Elicitation, ElicitationReply};
@@ -67,6 +73,8 @@ pub struct Agent {
     transport: Transport,
     environment: Option<Environment>,
     #[cfg(feature = "in-process")]
+    store: Option<SharedStore>,
+    #[cfg(feature = "in-process")]
     home: Home,
 }
 
@@ -86,6 +94,8 @@ impl Default for Agent {
             unread_limit: UNREAD,
             transport: Transport::default(),
             environment: None,
+            #[cfg(feature = "in-process")]
+            store: None,
             #[cfg(feature = "in-process")]
             home: Home::default(),
         }
@@ -264,6 +274,38 @@ impl Agent {
         self.transport(Transport::InProcess(Some(engine)))
     }
 
+    /// Keeps sessions in this store, and nowhere else: nothing of them is on the disk. Sessions are gone on with from there,
+    /// too. See [`store`](crate::store). An engine process keeps its sessions itself, so it cannot be given one.
+    #[cfg(feature = "in-process")]
+    #[must_use]
+    pub fn session_store(mut self, store: impl Into<SharedStore>) -> Self {
+        self.store = Some(store.into());
+        self
+    }
+
+    /// The sessions that are kept: those of the agent's working directory in its store, or else all on the disk.
+    #[cfg(feature = "in-process")]
+    pub fn sessions(&self) -> Result<Sessions, Error> {
+        if let Some(store) = &self.store {
+            let folder = match &self.options.cwd {
+                Some(folder) => PathBuf::from(folder),
+                None => std::env::current_dir()
+                    .map_err(|error| Error::Refused(format!("the working directory is gone: {error}")))?,
+            };
+            return Ok(Sessions::in_store(store.clone(), &folder));
+        }
+        let config = config_folder(self.variables().with(&self.options.env).variables());
+        let unknown = "nobody knows where sessions are kept: set HOME or CLAUDE_CONFIG_DIR";
+        Ok(Sessions::on_disk(config.ok_or_else(|| Error::Refused(unknown.into()))?, None))
+    }
+
+    /// The environment that was given, or that of this process.
+    #[cfg(feature = "in-process")]
+    fn variables(&self) -> &Environment {
+        let found = || self.home.environment.get_or_init(Environment::of_process);
+        self.environment.as_ref().unwrap_or_else(found)
+    }
+
     /// Lets a scripted model answer instead of a real one, for tests and demos. An engine that was given before is kept.
     #[cfg(feature = "in-process")]
     #[must_use]
@@ -283,13 +325,22 @@ impl Agent {
         match &self.transport {
             #[cfg(feature = "in-process")]
             Transport::InProcess(engine) => {
-                let found = || self.home.environment.get_or_init(Environment::of_process);
-                let environment = self.environment.as_ref().unwrap_or_else(found);
+                let environment = self.variables();
                 let made = || self.home.engine.get_or_init(|| environment.with(&self.options.env).engine());
                 let engine = engine.as_ref().unwrap_or_else(made);
-                let servers = &self.callbacks.tool_servers;
-                Ok(in_process::connect(engine.clone(), &self.options, environment, servers))
+                // What the options add to the environment is added by the engine.
+                let start = Start {
+                    store: self.store.clone(),
+                    local_servers: self.callbacks.tool_servers.local(),
+                    ..Start::new(self.options.clone(), environment.variables().clone())
+                };
+                Ok(in_process::connect(engine.clone(), start))
             }
+            #[cfg(feature = "in-process")]
+            Transport::Process(_) if self.store.is_some() => Err(Error::Refused(
+                "an engine process keeps its sessions itself: leave session_store out, or run the engine in this process"
+                    .into(),
+            )),
             Transport::Process(program) => {
                 process::connect(program, &self.options, self.environment.as_ref())
             }

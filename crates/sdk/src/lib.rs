@@ -26,6 +26,7 @@
 //! - [`Session`]: a conversation that stays open
 //! - [`Controls`] and [`Frames`]: its two halves, so that one task can read while others talk
 //! - [`Environment`]: where keys and endpoints come from, if not from this process
+//! - [`store`]: where sessions are kept, if not in files; [`Sessions`]: those that are kept
 //! - [`Transport`]: the engine in this process (default), or an engine process that is driven over its standard streams
 //! - [`wire`]: the language that both sides speak
 //!
@@ -43,6 +44,8 @@ mod prompt;
 mod query;
 mod session;
 mod sorter;
+#[cfg(feature = "in-process")]
+pub mod store;
 mod tools;
 mod transport;
 mod weight;
@@ -58,6 +61,8 @@ pub use prompt::Prompt;
 pub use query::{Query, query};
 pub use schemars;
 pub use session::Session;
+#[cfg(feature = "in-process")]
+pub use store::Sessions;
 pub use tools::{Json, Tool, ToolAnswer, ToolServer, tool};
 pub use transport::Transport;
 pub use whimbrel_wire as wire;

@@ -27,6 +27,7 @@
 //! - [`host`]: a small host that starts an engine on a script and talks to it
 //! - [`scenario`]: a folder with a story and with what must come of it, played in process and as a program
 //! - [`drill`]: a program that is killed again and again
+//! - [`store_contract`]: what every session store must do
 //! - [`stage`]: folders and environment of one run; [`pattern`]: "a frame like this"; [`mod@normal`]: what is left of a
 //!   run when everything that differs from run to run is taken out
 
@@ -42,6 +43,7 @@ pub mod scenario;
 pub mod script;
 pub mod scripted;
 pub mod stage;
+pub mod store_contract;
 
 pub use drill::Drill;
 pub use host::{Answer, Exit, Host, HostBuilder};

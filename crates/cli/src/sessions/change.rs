@@ -1,4 +1,4 @@
-//! Names for sessions, and their removal.
+//! Names for sessions, copies of them, and their removal.
 
 use std::io::{self, BufRead, Write};
 
@@ -26,6 +26,21 @@ pub(super) fn tag(
     let stored = desk.shelf.find(name)?;
     stored.tag(tag).map_err(|error| unwritable(&stored, &error))?;
     tell(desk, &stored, out)
+}
+
+/// Copies a session, and says how to go on with the copy.
+pub(super) fn fork(
+    desk: &Desk,
+    name: &str,
+    at: Option<&str>,
+    title: Option<&str>,
+    out: &mut impl Write,
+) -> Result<Outcome, Trouble> {
+    let stored = desk.shelf.find(name)?;
+    let forked = stored.fork(at, title).map_err(|error| Trouble::Said(error.to_string()))?;
+    tell(desk, &forked, out)?;
+    writeln!(out, "Go on with it: whimbrel --resume {}", forked.id)?;
+    Ok(Outcome::Done)
 }
 
 /// Removes sessions, if the person agrees. None is removed if one of them cannot be found.

@@ -16,6 +16,8 @@ whimbrel sessions: what was done before.
                                         as a document, or as messages for programs
   whimbrel sessions rename ID \"title\"   give it a title
   whimbrel sessions tag ID word         give it a tag; --clear instead of the word takes it away
+  whimbrel sessions fork ID [--at MESSAGE] [--title \"words\"]
+                                        copy it, up to a message or all of it, and go on with the copy
   whimbrel sessions delete ID.. [--yes] remove it for good; --yes: without asking
 
 An ID may be cut to its first letters (four or more). `last` is the newest session.
@@ -34,6 +36,7 @@ pub(super) enum Command {
     Search { words: String, wish: Wish },
     Rename { name: String, title: String },
     Tag { name: String, tag: Option<String> },
+    Fork { name: String, at: Option<String>, title: Option<String> },
     Delete { names: Vec<String>, unasked: bool },
 }
 
@@ -71,7 +74,7 @@ struct Typed {
 }
 
 /// Flags that take a value.
-const WITH_VALUE: [&str; 3] = ["--limit", "--format", "--output"];
+const WITH_VALUE: [&str; 5] = ["--limit", "--format", "--output", "--at", "--title"];
 
 /// Reads what was typed. The error is a text for stderr.
 pub(super) fn parse(argv: &[String]) -> Result<Command, String> {
@@ -99,6 +102,11 @@ pub(super) fn parse(argv: &[String]) -> Result<Command, String> {
             let tag = if typed.switch("--clear") { None } else { Some(typed.rest("the tag, or --clear")?) };
             Command::Tag { name, tag }
         }
+        "fork" => Command::Fork {
+            name: typed.word("which session to copy")?,
+            at: typed.value("--at"),
+            title: typed.value("--title"),
+        },
         "delete" | "rm" => {
             let names = std::mem::take(&mut typed.words);
             if names.is_empty() {
@@ -231,6 +239,11 @@ mod tests {
             ("rename abcd a new title", Command::Rename { name: name(), title: "a new title".into() }),
             ("tag abcd work", Command::Tag { name: name(), tag: Some("work".into()) }),
             ("tag abcd --clear", Command::Tag { name: name(), tag: None }),
+            ("fork abcd", Command::Fork { name: name(), at: None, title: None }),
+            (
+                "fork abcd --at m1 --title=Mine",
+                Command::Fork { name: name(), at: Some("m1".into()), title: Some("Mine".into()) },
+            ),
             ("delete abcd last -y", Command::Delete { names: vec![name(), "last".into()], unasked: true }),
             ("delete --help", Command::Help),
         ];
@@ -251,6 +264,8 @@ mod tests {
             ("export abcd --format pdf", "\"pdf\""),
             ("rename abcd", "new title"),
             ("tag abcd", "--clear"),
+            ("fork", "which session"),
+            ("fork abcd --at", "needs a value"),
             ("delete --yes", "which session"),
         ] {
             let error = parsed(line).unwrap_err();

@@ -84,7 +84,7 @@ pub(super) fn line(summary: &Summary, now: SystemTime, width: usize, desk: &Desk
         "{}  {}  {:>SIZE$}  {}  {}",
         &summary.session_id[..ID],
         column(&ago(now, then), WHEN),
-        size(summary.file_size),
+        summary.file_size.map_or_else(String::new, size),
         column(&clean(&summary.summary), title),
         cut(&clean(&place), rest - title)
     )

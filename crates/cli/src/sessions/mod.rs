@@ -1,7 +1,8 @@
-//! `whimbrel sessions`: what was done before, for people: list, show, search, export, name and remove stored sessions.
+//! `whimbrel sessions`: what was done before, for people: list, show, search, export, name, copy and
+//! remove stored sessions.
 //!
 //! The rooms: [`command`] (what was typed), [`list`], [`show`] (a conversation to read), [`markdown`] (the same as a
-//! document), [`search`], [`change`] (names and removal), [`shape`] (times, sizes, columns; pure).
+//! document), [`search`], [`change`] (names, copies, removal), [`shape`] (times, sizes, columns; pure).
 
 mod change;
 mod command;
@@ -105,6 +106,7 @@ fn carry_out(desk: &Desk, command: Command, out: &mut impl Write) -> Result<Outc
         Command::Search { words, wish } => search::search(desk, &words, &wish, out),
         Command::Rename { name, title } => change::rename(desk, &name, &title, out),
         Command::Tag { name, tag } => change::tag(desk, &name, tag.as_deref(), out),
+        Command::Fork { name, at, title } => change::fork(desk, &name, at.as_deref(), title.as_deref(), out),
         Command::Delete { names, unasked } => change::delete(desk, &names, unasked, out),
     }
 }

@@ -118,7 +118,7 @@ impl Agents {
         );
         let path = home.place.as_ref().map(|place| place.transcript(session));
         let lock = past.as_mut().and_then(|past| past.lock.take());
-        let log = Log::new(home.identity.clone(), path, home.keeping, lock);
+        let log = Log::new(home.identity.clone(), path, &home.keeping, lock);
         let journal = log.journal().clone();
         home.agent(Own {
             log,

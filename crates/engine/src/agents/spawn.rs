@@ -80,7 +80,7 @@ impl Agents {
         let toolbox = Arc::new(home.toolbox.narrowed(definition.tools.as_deref(), &[AGENT, shape::NAME]));
         let transcripts = home.place.as_ref().map(|place| place.subagents(&home.identity.session));
         let ledger = home.ledger.branch();
-        let log = Log::sidechain(home.identity.clone(), agent_id, transcripts.as_deref(), home.keeping);
+        let log = Log::sidechain(home.identity.clone(), agent_id, transcripts.as_deref(), &home.keeping);
         let journal = log.journal().clone();
         home.agent(Own {
             log,

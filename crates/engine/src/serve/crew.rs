@@ -21,7 +21,7 @@ use whimbrel_wire::system::{Init, InitServer};
 use super::Work;
 use crate::agent::Agent;
 use crate::ask::Ask;
-use crate::commands::Commands;
+use crate::commands::{Commands, Job};
 use crate::hooks::Lookout;
 use crate::mcp::{LocalServer, Origin, Progress, Roster, Servers, Supply, Surroundings, Tell};
 use crate::outbox::Outbox;
@@ -178,7 +178,7 @@ impl Crew {
     pub(super) fn arrival(&mut self, commands: &Commands, work: &Work) -> Option<Arrival> {
         let roster = self.hired()?.clone();
         // What the engine answers itself needs no servers.
-        let needs = !matches!(work, Work::Command(Job::Answer { .. } | Job::Compact(_), _));
+        let needs = !matches!(work, Work::Command { job: Job::Answer { .. } | Job::Compact(_), .. });
         let patience = (needs && std::mem::take(&mut self.due)).then_some(PATIENCE);
         Some(Arrival { roster, patience, commands: commands.clone(), opened: self.opened.clone() })
     }

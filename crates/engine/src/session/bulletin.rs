@@ -1,14 +1,18 @@
 //! What the host is told about a transcript: copies of its lines, if it wants them, and at once when it cannot be written.
 
-use nix::errno::Errno;
+use std::io;
+use std::time::Duration;
+
 use whimbrel_wire::notice::TranscriptMirror;
 use whimbrel_wire::system::SessionWritesLost;
 
-use super::journal::{Journal, News};
+use super::courier::Urgency;
+use super::journal::{Journal, Keeping, News};
 use crate::outbox::Outbox;
 
-/// Tells the host what it does not know yet.
+/// Sees to it that what was written is where it is kept, and tells the host what it does not know yet.
 pub(crate) async fn publish(journal: &Journal, outbox: &Outbox) {
+    journal.deliver().await;
     if let Some(copies) = journal.take_copies() {
         let file_path = copies.path.display().to_string();
         outbox.send(TranscriptMirror { file_path, entries: copies.lines }).await;
@@ -35,14 +39,33 @@ pub(crate) async fn publish(journal: &Journal, outbox: &Outbox) {
         Some(News::Complete) => {
             outbox.inform("The transcript can be written again, and nothing is missing in it.").await;
         }
+        Some(News::Gap(count)) => {
+            let text = format!(
+                "The transcript can be written again, but {count} of its lines were given up meanwhile and are missing in it."
+            );
+            outbox.warn(text).await;
+        }
+    }
+}
+
+/// The end of a session: what still waits for a store is delivered, and what cannot be is told.
+pub(crate) async fn close(keeping: &Keeping, patience: Duration, outbox: &Outbox) {
+    let Some(courier) = &keeping.courier else { return };
+    // Whether it came to its end is seen by what is still owed.
+    let _ = tokio::time::timeout(patience, courier.deliver(Urgency::Last)).await;
+    let count = courier.owes();
+    if count > 0 {
+        let text =
+            format!("{count} lines of the transcript were never taken by the session store and are lost.");
+        outbox.warn(text).await;
     }
 }
 
 /// The name of the error if there is no room.
-fn full_disk(error: &std::io::Error) -> Option<&'static str> {
-    match error.raw_os_error()? {
-        code if code == Errno::ENOSPC as i32 => Some("ENOSPC"),
-        code if code == Errno::EDQUOT as i32 => Some("EDQUOT"),
+fn full_disk(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        io::ErrorKind::StorageFull => Some("ENOSPC"),
+        io::ErrorKind::QuotaExceeded => Some("EDQUOT"),
         _ => None,
     }
 }

@@ -1,8 +1,8 @@
 //! A copy of a conversation under a new id: its lines in order, each hanging on the one before, and nothing of what was
 //! left behind. It appears whole or not at all.
 
-use std::fs::{DirBuilder, File};
-use std::io::{self, BufReader, BufWriter, Write};
+use std::fs::DirBuilder;
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
@@ -11,52 +11,63 @@ use whimbrel_wire::RawJson;
 
 use super::journal::Mirror;
 use super::line::TOOL_START;
-use super::load::Loaded;
+use super::load::{LoadError, Loaded, Until, load};
 use super::medium;
+use super::past::PastError;
 use super::reader::Reader;
-use crate::clock;
+use super::shelf::{Label, Stored};
+use crate::{clock, ids};
 
 /// What only the copied session has.
 const LEFT_BEHIND: [&str; 3] = ["teamName", "agentName", "slug"];
 
-/// From where to where.
+/// From which session to which.
 #[derive(Debug, Clone, Copy)]
 pub struct Fork<'a> {
-    /// The transcript.
-    pub from: &'a Path,
-    /// Its session.
+    /// The session.
     pub old: &'a str,
-    /// The new transcript.
-    pub to: &'a Path,
-    /// The new session.
+    /// The new one.
     pub new: &'a str,
-    /// Whether the host wants a copy of the lines.
-    pub mirror: Mirror,
 }
 
 impl Fork<'_> {
-    /// Copies what was loaded. Gives the new lines, if the host wants them.
-    pub fn copy(self, loaded: &Loaded) -> io::Result<Vec<RawJson>> {
-        let folder = self.to.parent().unwrap_or(Path::new("/"));
+    /// Copies what was loaded from one file to another. Gives the new lines, if the host wants them.
+    pub fn copy(self, loaded: &Loaded, from: &Path, to: &Path, mirror: Mirror) -> io::Result<Vec<RawJson>> {
+        let folder = to.parent().unwrap_or(Path::new("/"));
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
-        let copies = self.write(loaded, fresh.as_file_mut())?;
-        fresh.persist_noclobber(self.to).map_err(|error| error.error)?;
+        let mut writer = BufWriter::new(fresh.as_file_mut());
+        let mut copies = Vec::new();
+        self.each(loaded, medium::read(from)?, |text| {
+            writeln!(writer, "{text}")?;
+            if mirror == Mirror::On {
+                copies.extend(RawJson::parse(text));
+            }
+            Ok(())
+        })?;
+        writer.flush()?;
+        drop(writer);
+        fresh.persist_noclobber(to).map_err(|error| error.error)?;
         Ok(copies)
     }
 
-    fn write(self, loaded: &Loaded, to: &File) -> io::Result<Vec<RawJson>> {
-        let mut reader = Reader::new(BufReader::new(medium::read(self.from)?));
-        let mut to = BufWriter::new(to);
-        let mut copies = Vec::new();
-        let mut put = |line: Value| {
-            let text = line.to_string();
-            writeln!(to, "{text}")?;
-            if self.mirror == Mirror::On {
-                copies.extend(RawJson::parse(text));
-            }
-            io::Result::Ok(())
-        };
+    /// The lines of the copy.
+    pub(super) fn lines(self, loaded: &Loaded, from: impl Read + Seek) -> io::Result<Vec<RawJson>> {
+        let mut lines = Vec::new();
+        self.each(loaded, from, |text| {
+            lines.push(RawJson::parse(text)?);
+            Ok(())
+        })?;
+        Ok(lines)
+    }
+
+    fn each(
+        self,
+        loaded: &Loaded,
+        from: impl Read + Seek,
+        mut put: impl FnMut(String) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut reader = Reader::new(BufReader::new(from));
         let mut last = Value::Null;
         for span in &loaded.spans {
             let bytes = reader.bytes(*span)?;
@@ -65,20 +76,23 @@ impl Fork<'_> {
                 continue;
             }
             self.adapt(&mut line, &mut last);
-            put(Value::Object(line))?;
+            put(Value::Object(line).to_string())?;
         }
         for call in &loaded.unfinished {
-            put(
-                json!({"type": TOOL_START, "toolUseID": call, "sessionId": self.new, "timestamp": clock::timestamp()}),
-            )?;
+            put(json!({
+                "type": TOOL_START,
+                "uuid": ids::uuid(),
+                "toolUseID": call,
+                "sessionId": self.new,
+                "timestamp": clock::timestamp(),
+            })
+            .to_string())?;
         }
         if let Some(title) = &loaded.facts.title {
-            put(
-                json!({"type": "custom-title", "customTitle": format!("{title} (fork)"), "sessionId": self.new}),
-            )?;
+            let title = format!("{title} (fork)");
+            put(json!({"type": "custom-title", "customTitle": title, "sessionId": self.new}).to_string())?;
         }
-        to.flush()?;
-        Ok(copies)
+        Ok(())
     }
 
     fn adapt(self, line: &mut Map<String, Value>, last: &mut Value) {
@@ -90,5 +104,33 @@ impl Fork<'_> {
             line.insert("parentUuid".into(), std::mem::replace(last, uuid.clone()));
             line.insert("forkedFrom".into(), json!({"sessionId": self.old, "messageUuid": uuid}));
         }
+    }
+}
+
+impl Stored {
+    /// Copies the conversation, up to a message or all of it, to a new session beside this one. Without a title of its own
+    /// the copy is called after this one.
+    pub fn fork(&self, at: Option<&str>, title: Option<&str>) -> Result<Self, PastError> {
+        let new = ids::uuid();
+        if let Some(title) = title {
+            Label::title(title, &new).map_err(PastError::Title)?;
+        }
+        let until = Until { at: at.map(str::to_owned), ..Until::default() };
+        let file = medium::read(&self.path).map_err(LoadError::Io)?;
+        let loaded = load(file, &until)?;
+        if !loaded.has_begun() {
+            return Err(PastError::Empty(self.id.clone()));
+        }
+        let path = self.path.with_file_name(format!("{new}.jsonl"));
+        let failed = |error: io::Error| PastError::Copy(path.clone(), error);
+        Fork { old: &self.id, new: &new }.copy(&loaded, &self.path, &path, Mirror::Off).map_err(failed)?;
+        let (modified, size) = (clock::wall(), 0);
+        let forked = Self { id: new, path: path.clone(), modified, size };
+        let about = || forked.summary().ok().flatten().map(|summary| format!("{} (fork)", summary.summary));
+        let title = title.map(str::to_owned).or_else(|| about().filter(|_| loaded.facts.title.is_none()));
+        if let Some(title) = title {
+            forked.rename(&title).map_err(failed)?;
+        }
+        Ok(forked)
     }
 }

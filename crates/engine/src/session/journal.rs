@@ -1,5 +1,6 @@
-//! The way into a transcript's file, for whoever writes there: the conversation its messages, the workshop the start of
-//! each call with effects. Cheap to clone. It knows what could not be written, and what the host wants a copy of.
+//! The way into a transcript, in a file or a store, for whoever writes there: the conversation its messages, the workshop
+//! the start of each call with effects. Cheap to clone. It knows what could not be written, and what the host wants a copy
+//! of.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,17 +10,23 @@ use serde_json::json;
 use whimbrel_wire::RawJson;
 
 use super::appender::Appender;
+use super::courier::{Courier, Urgency};
 use super::durability::Durability;
+use super::health::Health;
+pub use super::health::News;
 use super::line::TOOL_START;
-use crate::clock;
+use super::store::StoreKey;
+use crate::{clock, ids};
 
 /// How transcripts are kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Keeping {
     /// How safe they are.
     pub durability: Durability,
     /// Whether the host gets a copy of each line.
     pub mirror: Mirror,
+    /// The way to the store that keeps them, if that is not the disk.
+    pub courier: Option<Courier>,
 }
 
 /// Whether the host gets a copy of each line.
@@ -32,11 +39,18 @@ pub enum Mirror {
     On,
 }
 
-/// The way into a transcript's file; into nowhere if nothing is kept.
+/// The way into a transcript; into nowhere if nothing is kept.
 #[derive(Debug, Clone)]
 pub struct Journal {
     session: Arc<str>,
-    pages: Option<Arc<Mutex<Pages>>>,
+    way: Way,
+}
+
+#[derive(Debug, Clone)]
+enum Way {
+    Nowhere,
+    File(Arc<Mutex<Pages>>),
+    Store { courier: Courier, key: Arc<StoreKey>, durability: Durability },
 }
 
 #[derive(Debug)]
@@ -45,22 +59,6 @@ struct Pages {
     mirror: Mirror,
     copies: Vec<RawJson>,
     health: Health,
-    news: Option<News>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Health {
-    Good,
-    Failing,
-}
-
-/// What the host should know about a transcript.
-#[derive(Debug)]
-pub enum News {
-    /// It cannot be written.
-    Lost(io::Error),
-    /// It could not be written, and is complete again.
-    Complete,
 }
 
 /// Lines that were added to a transcript.
@@ -75,8 +73,16 @@ pub struct Copies {
 impl Journal {
     /// The way into a file; none keeps nothing.
     pub fn new(session: &str, file: Option<Appender>, mirror: Mirror) -> Self {
-        let pages = |file| Pages { file, mirror, copies: Vec::new(), health: Health::Good, news: None };
-        Self { session: session.into(), pages: file.map(|file| Arc::new(Mutex::new(pages(file)))) }
+        let pages = |file| Pages { file, mirror, copies: Vec::new(), health: Health::default() };
+        let way = file.map_or(Way::Nowhere, |file| Way::File(Arc::new(Mutex::new(pages(file)))));
+        Self { session: session.into(), way }
+    }
+
+    /// The way into a store: to a session's own transcript, or to one below it.
+    pub fn in_store(session: &str, below: Option<&str>, courier: &Courier, durability: Durability) -> Self {
+        let own = StoreKey::session(courier.project(), session);
+        let key = Arc::new(below.map_or_else(|| own.clone(), |below| own.below(below)));
+        Self { session: session.into(), way: Way::Store { courier: courier.clone(), key, durability } }
     }
 
     /// The file, if there is one.
@@ -84,10 +90,14 @@ impl Journal {
         self.pages().map(|pages| pages.file.path().to_owned())
     }
 
-    /// Writes one line, given without its end.
+    /// Writes one line, given without its end. Into a file it is written at once, to a store with [`Journal::deliver`].
     pub(super) fn write(&self, line: serde_json::Result<String>) -> io::Result<()> {
-        let Some(mut pages) = self.pages() else { return Ok(()) };
         let line = line.map_err(io::Error::other)?;
+        if let Way::Store { courier, key, .. } = &self.way {
+            courier.take(key, RawJson::parse(line).map_err(io::Error::other)?);
+            return Ok(());
+        }
+        let Some(mut pages) = self.pages() else { return Ok(()) };
         if pages.mirror == Mirror::On
             && let Ok(copy) = RawJson::parse(line.as_str())
         {
@@ -99,38 +109,63 @@ impl Journal {
         pages.note(written)
     }
 
+    /// Sees to it that what was written is in the store, if that is where it goes. What went wrong is news.
+    pub(crate) async fn deliver(&self) {
+        if let Way::Store { courier, .. } = &self.way {
+            let _ = courier.deliver(Urgency::Soon).await;
+        }
+    }
+
     /// Notes that a call with effects is about to run. The error says why it must not.
-    pub fn begin(&self, call: &str, tool: &str) -> Result<(), String> {
+    pub async fn begin(&self, call: &str, tool: &str) -> Result<(), String> {
         let line = json!({
             "type": TOOL_START,
+            "uuid": ids::uuid(),
             "toolUseID": call,
             "tool": tool,
             "sessionId": &*self.session,
             "timestamp": clock::timestamp(),
         });
         let written = self.write(Ok(line.to_string()));
-        let strict = self.pages().is_some_and(|pages| pages.file.durability() == Durability::Strict);
+        let (written, durability) = match &self.way {
+            Way::Nowhere => return Ok(()),
+            Way::File(_) => (written, self.pages().map(|pages| pages.file.durability()).unwrap_or_default()),
+            Way::Store { courier, durability, .. } => {
+                let urgency = if *durability == Durability::Strict { Urgency::Now } else { Urgency::Soon };
+                (courier.deliver(urgency).await, *durability)
+            }
+        };
         match written {
-            Err(error) if strict => Err(format!(
-                "Not made: its start cannot be recorded ({error}), and {} is strict. Make room on the disk first.",
-                Durability::VARIABLE
+            Err(error) if durability == Durability::Strict => Err(format!(
+                "Not made: its start cannot be recorded ({error}), and {} is strict. {}",
+                Durability::VARIABLE,
+                match &self.way {
+                    Way::Store { .. } => "Mend the session store first.",
+                    Way::File(_) | Way::Nowhere => "Make room on the disk first.",
+                }
             )),
             _ => Ok(()),
         }
     }
 
-    /// Ends a turn: everything is written, and on the disk if that is wanted.
-    pub fn end_turn(&self) {
+    /// Ends a turn: everything is written, and on the disk if that is wanted. What went wrong is news.
+    pub async fn end_turn(&self) {
+        if let Way::Store { courier, .. } = &self.way {
+            let _ = courier.deliver(Urgency::Last).await;
+        }
         if let Some(mut pages) = self.pages() {
             let written = pages.file.end_turn();
-            // What went wrong is news.
             let _ = pages.note(written);
         }
     }
 
     /// What the host does not know yet about the transcript.
     pub fn take_news(&self) -> Option<News> {
-        self.pages()?.news.take()
+        match &self.way {
+            Way::Nowhere => None,
+            Way::File(_) => self.pages()?.health.take_news(),
+            Way::Store { courier, .. } => courier.take_news(),
+        }
     }
 
     /// The lines that the host wants a copy of and has not got yet.
@@ -148,34 +183,18 @@ impl Journal {
     }
 
     fn pages(&self) -> Option<MutexGuard<'_, Pages>> {
-        self.pages.as_ref().map(|pages| pages.lock().unwrap_or_else(PoisonError::into_inner))
+        match &self.way {
+            Way::File(pages) => Some(pages.lock().unwrap_or_else(PoisonError::into_inner)),
+            Way::Nowhere | Way::Store { .. } => None,
+        }
     }
 }
 
 impl Pages {
-    /// Notes how a write went: the first failure is told at once, and so is the end of failing.
+    /// Notes how a write went.
     fn note(&mut self, written: io::Result<()>) -> io::Result<()> {
-        match (&written, self.health) {
-            (Err(error), Health::Good) => {
-                self.health = Health::Failing;
-                self.news = Some(News::Lost(same(error)));
-            }
-            (Ok(()), Health::Failing) => {
-                self.health = Health::Good;
-                // A host that has not heard of the failure need not hear of its end.
-                self.news = if self.news.is_some() { None } else { Some(News::Complete) };
-            }
-            (Err(_), Health::Failing) | (Ok(()), Health::Good) => {}
-        }
+        self.health.note(&written, 0);
         written
-    }
-}
-
-/// The same error once more.
-fn same(error: &io::Error) -> io::Error {
-    match error.raw_os_error() {
-        Some(code) => io::Error::from_raw_os_error(code),
-        None => io::Error::new(error.kind(), error.to_string()),
     }
 }
 
@@ -197,14 +216,14 @@ mod tests {
         (Journal::new("s", Some(Appender::opened_by(path, durability, Box::new(open))), Mirror::On), works)
     }
 
-    #[test]
-    fn what_cannot_be_recorded_is_made_all_the_same_unless_strict() {
+    #[tokio::test]
+    async fn what_cannot_be_recorded_is_made_all_the_same_unless_strict() {
         let folder = tempfile::tempdir().unwrap();
         for (durability, made) in
             [(Durability::System, true), (Durability::Turn, true), (Durability::Strict, false)]
         {
             let (journal, _) = journal(folder.path().join("x.jsonl"), durability);
-            assert_eq!(journal.begin("t1", "Bash").is_ok(), made, "{durability:?}");
+            assert_eq!(journal.begin("t1", "Bash").await.is_ok(), made, "{durability:?}");
         }
     }
 

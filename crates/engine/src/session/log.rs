@@ -12,7 +12,8 @@ use super::journal::{Journal, Keeping};
 use super::line::BRIEF;
 use super::lock::{self, Lock};
 use super::medium;
-use crate::clock;
+use super::place::SUBAGENTS;
+use crate::{clock, ids};
 
 /// What every line of a session shares.
 #[derive(Debug, Clone)]
@@ -77,7 +78,11 @@ struct Line<'a> {
 impl Log {
     /// The transcript of a session at `path`, made with its first line; none keeps nothing on disk. Nobody else writes
     /// to it while this one is there: the lock is taken with the first line, unless it is held already.
-    pub fn new(identity: Identity, path: Option<PathBuf>, keeping: Keeping, held: Option<Lock>) -> Self {
+    pub fn new(identity: Identity, path: Option<PathBuf>, keeping: &Keeping, held: Option<Lock>) -> Self {
+        if let Some(courier) = &keeping.courier {
+            let journal = Journal::in_store(&identity.session, None, courier, keeping.durability);
+            return Self { identity, journal, leaf: None, agent_id: None, briefs: Vec::new() };
+        }
         let mut held = held;
         let file = path.map(|path| {
             Appender::opened_by(
@@ -95,11 +100,21 @@ impl Log {
         Self { identity, journal, leaf: None, agent_id: None, briefs: Vec::new() }
     }
 
-    /// The transcript of a subagent, in a file of its own below `folder`; none keeps nothing on disk.
-    pub fn sidechain(identity: Identity, agent_id: &str, folder: Option<&Path>, keeping: Keeping) -> Self {
-        let path = folder.map(|folder| folder.join(format!("agent-{agent_id}.jsonl")));
-        let file = path.map(|path| Appender::new(path, keeping.durability));
-        let journal = Journal::new(&identity.session, file, keeping.mirror);
+    /// The transcript of a subagent, below that of its session: in the store, or in a file of its own below `folder`; none
+    /// keeps nothing on disk.
+    pub fn sidechain(identity: Identity, agent_id: &str, folder: Option<&Path>, keeping: &Keeping) -> Self {
+        let name = format!("agent-{agent_id}");
+        let journal = match &keeping.courier {
+            Some(courier) => {
+                let below = format!("{SUBAGENTS}/{name}");
+                Journal::in_store(&identity.session, Some(&below), courier, keeping.durability)
+            }
+            None => {
+                let path = folder.map(|folder| folder.join(format!("{name}.jsonl")));
+                let file = path.map(|path| Appender::new(path, keeping.durability));
+                Journal::new(&identity.session, file, keeping.mirror)
+            }
+        };
         Self { identity, journal, leaf: None, agent_id: Some(agent_id.to_owned()), briefs: Vec::new() }
     }
 
@@ -118,6 +133,7 @@ impl Log {
         for text in std::mem::take(&mut self.briefs) {
             let line = json!({
                 "type": BRIEF,
+                "uuid": ids::uuid(),
                 "beforeUuid": entry.uuid,
                 "text": text,
                 "sessionId": self.identity.session,

@@ -1,6 +1,6 @@
 //! A session that is gone on with: finding it, making it ours, reading it back.
 
-use std::io;
+use std::io::{self, Cursor};
 use std::path::PathBuf;
 
 use whimbrel_wire::RawJson;
@@ -9,6 +9,7 @@ use super::fork::Fork;
 use super::journal::Mirror;
 use super::load::{self, LoadError, Loaded, Until};
 use super::lock::{self, Busy, Lock};
+use super::store::{SessionStore, StoreError, StoreKey, one_line};
 use super::{Place, medium};
 
 /// What a session that is gone on with begins with.
@@ -34,6 +35,15 @@ pub enum PastError {
     /// It cannot be copied.
     #[error("The session cannot be copied to {0}: {1}.")]
     Copy(PathBuf, io::Error),
+    /// There is nothing in it.
+    #[error("Nothing was said in the session {0}, so there is nothing to copy.")]
+    Empty(String),
+    /// The copy cannot be called that.
+    #[error("{0}")]
+    Title(io::Error),
+    /// The store that has it fails.
+    #[error("{0}")]
+    Store(#[from] StoreError),
 }
 
 impl Past {
@@ -66,8 +76,51 @@ impl Past {
         mirror: Mirror,
     ) -> Result<Self, PastError> {
         let (from, to) = (from.transcript(old), to.transcript(new));
-        let fork = Fork { from: &from, old, to: &to, new, mirror };
-        self.copies = fork.copy(&self.loaded).map_err(|error| PastError::Copy(to.clone(), error))?;
+        let copied = Fork { old, new }.copy(&self.loaded, &from, &to, mirror);
+        self.copies = copied.map_err(|error| PastError::Copy(to.clone(), error))?;
         Ok(self)
     }
+
+    /// Reads a session back from a store; none if it has no such session.
+    pub async fn of_store(
+        store: &dyn SessionStore,
+        key: &StoreKey,
+        until: &Until,
+    ) -> Result<Option<StoredPast>, PastError> {
+        let Some(lines) = store.load(key).await? else { return Ok(None) };
+        let text = joined(&lines);
+        let past = Self { loaded: load::load(Cursor::new(&text), until)?, lock: None, copies: Vec::new() };
+        Ok(Some(StoredPast { past, text }))
+    }
+}
+
+/// A session that was read back from a store.
+#[derive(Debug)]
+pub struct StoredPast {
+    /// What it begins with.
+    pub past: Past,
+    /// The lines that it was read from.
+    text: Vec<u8>,
+}
+
+impl StoredPast {
+    /// Whether anything was said in it.
+    pub fn is_spoken(&self) -> bool {
+        load::is_spoken(self.text.as_slice()).unwrap_or(false)
+    }
+
+    /// The lines of a copy of it.
+    pub fn forked(&self, old: &str, new: &str) -> io::Result<Vec<RawJson>> {
+        Fork { old, new }.lines(&self.past.loaded, Cursor::new(&self.text))
+    }
+}
+
+/// Lines as a file has them.
+fn joined(lines: &[RawJson]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(lines.iter().map(|line| line.as_str().len() + 1).sum());
+    for line in lines {
+        text.extend_from_slice(one_line(line).as_bytes());
+        text.push(b'\n');
+    }
+    text
 }

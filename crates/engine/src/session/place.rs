@@ -9,6 +9,9 @@ use crate::files::{self, Kind};
 /// How long a folder name may be before it is cut.
 const LONGEST: usize = 200;
 
+/// The folder of subagents' transcripts, below that of their session.
+pub(super) const SUBAGENTS: &str = "subagents";
+
 /// How many names of a folder are looked at.
 const MANY: usize = 1_000_000;
 
@@ -61,7 +64,7 @@ impl Place {
 
     /// The folder for the transcripts of a session's subagents.
     pub fn subagents(&self, session: &str) -> PathBuf {
-        self.folder.join(session).join("subagents")
+        self.folder.join(session).join(SUBAGENTS)
     }
 
     /// The folder for a session's long tool output.

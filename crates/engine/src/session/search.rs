@@ -7,8 +7,9 @@ use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use serde::Serialize;
 use serde_json::Value;
+use whimbrel_wire::RawJson;
 
-use super::transcript;
+use super::transcript::{self, Message};
 
 /// How many characters are shown on each side of what was found.
 const AROUND: usize = 50;
@@ -52,13 +53,21 @@ impl Query {
         let mut hits = Vec::new();
         let maybe = |line: &[u8]| !self.is_plain || self.matcher.is_match(line).unwrap_or(true);
         transcript::scan(path, maybe, |message| {
-            let found = texts(&message.message["content"]).into_iter().find_map(|text| self.excerpt(&text));
-            if let Some(text) = found {
-                hits.push(Hit { uuid: message.uuid, kind: message.kind, text });
-            }
+            hits.extend(self.hit(message));
             hits.len() < limit
         })?;
         Ok(hits)
+    }
+
+    /// The same where the lines are at hand.
+    pub fn hits_in(&self, lines: &[RawJson], limit: usize) -> Vec<Hit> {
+        let said = lines.iter().filter_map(transcript::said);
+        said.filter_map(|message| self.hit(message)).take(limit).collect()
+    }
+
+    fn hit(&self, message: Message) -> Option<Hit> {
+        let text = texts(&message.message["content"]).into_iter().find_map(|text| self.excerpt(&text))?;
+        Some(Hit { uuid: message.uuid, kind: message.kind, text })
     }
 
     /// The words in a text, with what stands around them.

@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use nix::fcntl::OFlag;
 use serde::Serialize;
 use uuid::Uuid;
+use whimbrel_wire::RawJson;
 
 use super::checkpoint;
 use super::place::project_key;
@@ -149,9 +150,30 @@ fn in_folder(folder: &Path) -> Vec<Stored> {
 /// A line that names a session; the official SDKs write and read the same.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-enum Label<'a> {
-    CustomTitle { custom_title: &'a str, session_id: &'a str },
-    Tag { tag: &'a str, session_id: &'a str },
+pub(super) enum Label<'a> {
+    CustomTitle { custom_title: String, session_id: &'a str },
+    Tag { tag: String, session_id: &'a str },
+}
+
+impl<'a> Label<'a> {
+    /// A title. One without any letters is refused.
+    pub(super) fn title(title: &str, session_id: &'a str) -> io::Result<Self> {
+        let custom_title = words(title).ok_or_else(|| wordless("A title"))?;
+        Ok(Self::CustomTitle { custom_title, session_id })
+    }
+
+    /// A tag, or that there is none any more.
+    pub(super) fn tag(tag: Option<&str>, session_id: &'a str) -> io::Result<Self> {
+        let tag = match tag {
+            Some(tag) => words(tag).ok_or_else(|| wordless("A tag"))?,
+            None => String::new(),
+        };
+        Ok(Self::Tag { tag, session_id })
+    }
+
+    pub(super) fn to_line(&self) -> io::Result<RawJson> {
+        Ok(RawJson::of(self)?)
+    }
 }
 
 impl Stored {
@@ -162,17 +184,12 @@ impl Stored {
 
     /// Gives it a title. A title without any letters is refused.
     pub fn rename(&self, title: &str) -> io::Result<()> {
-        let custom_title = words(title).ok_or_else(|| wordless("A title"))?;
-        self.append(&Label::CustomTitle { custom_title: &custom_title, session_id: &self.id })
+        self.append(&Label::title(title, &self.id)?)
     }
 
     /// Gives it a tag, or takes it away.
     pub fn tag(&self, tag: Option<&str>) -> io::Result<()> {
-        let tag = match tag {
-            Some(tag) => words(tag).ok_or_else(|| wordless("A tag"))?,
-            None => String::new(),
-        };
-        self.append(&Label::Tag { tag: &tag, session_id: &self.id })
+        self.append(&Label::tag(tag, &self.id)?)
     }
 
     /// Appends a line in one write. The file is never made anew: a session that is gone stays gone.

@@ -28,8 +28,9 @@ pub struct Summary {
     pub summary: String,
     /// When it was changed last, in milliseconds since 1970.
     pub last_modified: u64,
-    /// How many bytes its transcript has.
-    pub file_size: u64,
+    /// How many bytes its transcript has, if it is a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_size: Option<u64>,
     /// A title that somebody, or else a model, gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_title: Option<String>,
@@ -58,7 +59,7 @@ impl Summary {
         Ok(found.map(|summary| Self {
             session_id: session.to_owned(),
             last_modified: milliseconds(stamp.modified),
-            file_size: stamp.size,
+            file_size: Some(stamp.size),
             ..summary
         }))
     }
@@ -163,7 +164,7 @@ fn first_prompt(head: &str) -> Option<String> {
 }
 
 /// The texts in a message's content.
-fn texts(content: &Value) -> Vec<&str> {
+pub(super) fn texts(content: &Value) -> Vec<&str> {
     match content {
         Value::String(text) => vec![text],
         Value::Array(blocks) => blocks
@@ -175,13 +176,13 @@ fn texts(content: &Value) -> Vec<&str> {
     }
 }
 
-fn command_name(text: &str) -> Option<&str> {
+pub(super) fn command_name(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("<command-name>")?;
     rest.split_once("</command-name>").map(|(name, _)| name)
 }
 
 /// Whether a program put this among the prompts.
-fn is_by_a_program(text: &str) -> bool {
+pub(super) fn is_by_a_program(text: &str) -> bool {
     let enclosed = |tag: &str| text.starts_with(&format!("<{tag}>")) && text.ends_with(&format!("</{tag}>"));
     ["<local-command-stdout>", "<session-start-hook>", "<tick>", "<goal>"]
         .iter()
@@ -191,7 +192,7 @@ fn is_by_a_program(text: &str) -> bool {
         || enclosed("ide_selection")
 }
 
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", text[..end].trim_end()),
         None => text.to_owned(),

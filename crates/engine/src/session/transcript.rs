@@ -11,6 +11,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use whimbrel_wire::RawJson;
 
 use crate::files;
 
@@ -94,6 +95,20 @@ impl Transcript {
             line.map(|line| message(&line)).transpose()
         })
     }
+}
+
+/// The messages of a conversation whose lines are at hand, in order.
+pub fn messages_of(lines: &[RawJson]) -> Vec<Message> {
+    let nodes: Vec<Node> =
+        (0..).zip(lines).filter_map(|(at, line)| node(at, line.as_str().as_bytes())).collect();
+    let order = conversation(&nodes).into_iter();
+    let line = |at: u64| lines.get(usize::try_from(at).ok()?);
+    order.filter_map(|(at, _)| said(line(at)?)).collect()
+}
+
+/// What a line says; none if it is not part of the conversation.
+pub fn said(line: &RawJson) -> Option<Message> {
+    message(line.as_str().as_bytes())
 }
 
 /// Looks at what was said in a transcript, line by line in the order of the file, until `look` says false.

@@ -2,7 +2,9 @@
 //!
 //! Rooms: [`resolve`] (options to [`Setup`]), `configure` (settings), [`extensions`] (plugins, commands, skills, output
 //! styles), `grants` (rights), [`model`], `history` (copies of files), [`absent`] (what this version does not have yet,
-//! and says so), `servers` (MCP servers), `tools` (which of them are on demand), `home` (where things are kept), [`resume`] (which session it is, and whether it goes on from an older one).
+//! and says so), `servers` (MCP servers), `tools` (which of them are on demand), `home` (where things are kept),
+//! [`resume`] (which session it is, and whether it goes on from an older one), `in_store` (the same for a session that a
+//! store keeps).
 
 pub mod absent;
 mod configure;
@@ -10,6 +12,7 @@ pub mod extensions;
 mod grants;
 mod history;
 mod home;
+mod in_store;
 pub mod model;
 pub mod resolve;
 pub mod resume;

@@ -22,9 +22,11 @@ use crate::mcp::{LocalServer, Servers, Supply};
 use crate::on_demand::OnDemand;
 use crate::permission::{Rights, paths};
 use crate::session::lock::Busy;
+use crate::session::store::SharedStore;
 use crate::session::{Keeping, Past, Place};
 use crate::settings::{self, Known, Settings};
 use crate::setup::extensions::{self, Extensions};
+use crate::setup::in_store::StoredBeginning;
 use crate::setup::resume::{self, Origin};
 use crate::setup::{absent, configure, grants, history, home, model, servers, tools};
 use crate::shape::{self, Shape};
@@ -49,6 +51,8 @@ pub struct Start {
     pub settings: Option<Settings>,
     /// MCP servers of the host that are code in this process, by name. The options name them too.
     pub local_servers: BTreeMap<String, LocalServer>,
+    /// The store that keeps the session; none keeps it in files.
+    pub store: Option<SharedStore>,
 }
 
 impl Start {
@@ -172,8 +176,17 @@ pub enum SetupError {
 }
 
 impl Setup {
-    /// Resolves what was asked for.
-    pub fn resolve(engine: &Engine, mut start: Start) -> Result<Self, SetupError> {
+    /// Resolves what was asked for. What a store has is read by [`resume::resolve`] only.
+    pub fn resolve(engine: &Engine, start: Start) -> Result<Self, SetupError> {
+        Self::resolve_from(engine, start, None)
+    }
+
+    /// Resolves what was asked for, for a session whose beginning may be known.
+    pub(super) fn resolve_from(
+        engine: &Engine,
+        mut start: Start,
+        stored: Option<StoredBeginning>,
+    ) -> Result<Self, SetupError> {
         if let Some(text) = absent::in_options(&start.options) {
             return Err(SetupError::Absent(text));
         }
@@ -182,12 +195,15 @@ impl Setup {
         env.extend(options.env.clone());
         let (options, env) = (&options, &env);
         let root = working_directory(options)?;
-        let keeping = resume::keeping(options, env)?;
+        let mut keeping = resume::keeping(options, env)?;
         let (kept, lost) =
             home::place(env, &root).map_or_else(|why| (None, Some(why)), |place| (place, None));
-        let lost = lost.filter(|_| options.persist_session != Some(false));
-        let resume::Beginning { session, place, past, origin, warning } =
-            resume::begin(options, kept.as_ref(), keeping)?;
+        let lost = lost.filter(|_| options.persist_session != Some(false) && stored.is_none());
+        let leaves_nothing = options.persist_session == Some(false) || stored.is_some();
+        let resume::Beginning { session, place, past, origin, warning } = match stored {
+            Some(stored) => stored.take(&mut keeping),
+            None => resume::begin(options, kept.as_ref(), &keeping)?,
+        };
         let spill = spill(place.as_ref(), env, &session);
         let config = settings::config_folder(env);
         let checkpoints =
@@ -257,7 +273,7 @@ impl Setup {
             keeping,
             past,
             origin,
-            leaves_nothing: options.persist_session == Some(false),
+            leaves_nothing,
             default_model,
             small_model,
             shape: None,
@@ -293,7 +309,7 @@ impl Setup {
     }
 }
 
-fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
+pub(super) fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
     let folder = match &options.cwd {
         Some(folder) => PathBuf::from(folder),
         None => std::env::current_dir()

@@ -14,7 +14,7 @@ use crate::session::load::Until;
 use crate::session::lock::{self, Lock};
 use crate::session::past::PastError;
 use crate::session::{Durability, Keeping, Mirror, Past, Place};
-use crate::setup::{Setup, SetupError, Start};
+use crate::setup::{Setup, SetupError, Start, in_store};
 
 /// How long an engine that still has the session may take to leave.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -57,6 +57,9 @@ pub(super) struct Beginning {
 /// Resolves what was asked for. Should another engine still have the session, it is given a moment to leave: hosts go on
 /// with a session as soon as they have its last result.
 pub async fn resolve(engine: &Engine, start: Start) -> Result<Setup, SetupError> {
+    if start.store.is_some() {
+        return in_store::resolve(engine, start).await;
+    }
     match Setup::resolve(engine, start.clone()) {
         Err(SetupError::Busy { busy, .. }) => {
             busy.wait(PATIENCE).await;
@@ -72,6 +75,7 @@ pub(super) fn keeping(options: &Options, env: &BTreeMap<String, String>) -> Resu
     Ok(Keeping {
         durability: durability.map_err(SetupError::Invalid)?,
         mirror: if options.session_mirror { Mirror::On } else { Mirror::Off },
+        courier: None,
     })
 }
 
@@ -86,7 +90,7 @@ pub(super) fn mode(past: Option<&Past>) -> Option<PermissionMode> {
 pub(super) fn begin(
     options: &Options,
     kept: Option<&Place>,
-    keeping: Keeping,
+    keeping: &Keeping,
 ) -> Result<Beginning, SetupError> {
     check(options)?;
     let persists = options.persist_session != Some(false);
@@ -119,7 +123,7 @@ struct Found {
 }
 
 /// Options that contradict each other.
-fn check(options: &Options) -> Result<(), SetupError> {
+pub(super) fn check(options: &Options) -> Result<(), SetupError> {
     let resumes = options.resume.is_some() || options.continue_conversation;
     let cuts = options.resume_session_at.is_some() || options.resume_drops_turn.is_some();
     let text = match options {
@@ -140,15 +144,27 @@ fn wanted(options: &Options, kept: Option<&Place>) -> Result<Option<Found>, Setu
         let newest = kept.filter(|_| options.continue_conversation).and_then(newest);
         return Ok(newest);
     };
-    if uuid::Uuid::try_parse(session).is_err() {
-        return Err(SetupError::Invalid(format!(
-            "--resume must be the id of a session, a UUID, but is {session:?}."
-        )));
-    }
+    check_id(session)?;
     match kept.and_then(|place| place.holding(session)) {
         Some(place) => Ok(Some(Found { session: session.clone(), place })),
-        None => Err(SetupError::Invalid(format!("No conversation found with session ID: {session}"))),
+        None => Err(unknown(session)),
     }
+}
+
+/// What is to be resumed must be able to name a session.
+pub(super) fn check_id(session: &str) -> Result<(), SetupError> {
+    let text = || format!("--resume must be the id of a session, a UUID, but is {session:?}.");
+    uuid::Uuid::try_parse(session).map(drop).map_err(|_| SetupError::Invalid(text()))
+}
+
+pub(super) fn unknown(session: &str) -> SetupError {
+    SetupError::Invalid(format!("No conversation found with session ID: {session}"))
+}
+
+pub(super) fn taken(session: &str) -> SetupError {
+    SetupError::Invalid(format!(
+        "The session {session} exists already. Choose another --session-id, or go on with it by --resume."
+    ))
 }
 
 /// The last session here in which anything was said.
@@ -157,7 +173,7 @@ fn newest(place: &Place) -> Option<Found> {
     Some(Found { session, place: place.clone() })
 }
 
-fn until(options: &Options) -> Until {
+pub(super) fn until(options: &Options) -> Until {
     Until { at: options.resume_session_at.clone(), drops: options.resume_drops_turn.clone() }
 }
 
@@ -175,7 +191,7 @@ fn forked(
     options: &Options,
     found: &Found,
     place: Option<Place>,
-    keeping: Keeping,
+    keeping: &Keeping,
 ) -> Result<Beginning, SetupError> {
     let session = new_id(options)?;
     let Found { session: old, place: from } = found;
@@ -188,7 +204,7 @@ fn forked(
     Ok(Beginning { warning: warning(&past), session, place, past: Some(past), origin: Origin::Forked })
 }
 
-fn new_id(options: &Options) -> Result<String, SetupError> {
+pub(super) fn new_id(options: &Options) -> Result<String, SetupError> {
     match &options.session_id {
         None => Ok(ids::uuid()),
         Some(id) if uuid::Uuid::try_parse(id).is_ok() => Ok(id.clone()),
@@ -200,23 +216,25 @@ fn new_id(options: &Options) -> Result<String, SetupError> {
 fn claim(place: &Place, session: &str) -> Result<Option<Lock>, SetupError> {
     let path = place.transcript(session);
     if !matches!(files::kind(&path), Ok(Kind::Missing) | Err(_)) {
-        return Err(SetupError::Invalid(format!(
-            "The session {session} exists already. Choose another --session-id, or go on with it by --resume."
-        )));
+        return Err(taken(session));
     }
     let lock = Lock::take(&lock::beside(&path));
     lock.map_err(|busy| SetupError::Busy { session: session.to_owned(), busy })
 }
 
-fn refused(session: &str, error: PastError) -> SetupError {
+pub(super) fn refused(session: &str, error: PastError) -> SetupError {
     match error {
         PastError::Busy(busy) => SetupError::Busy { session: session.to_owned(), busy },
-        PastError::Load(_) | PastError::Copy(..) => SetupError::Invalid(error.to_string()),
+        PastError::Load(_)
+        | PastError::Copy(..)
+        | PastError::Empty(_)
+        | PastError::Title(_)
+        | PastError::Store(_) => SetupError::Invalid(error.to_string()),
     }
 }
 
 /// What was lost of a past.
-fn warning(past: &Past) -> Option<String> {
+pub(super) fn warning(past: &Past) -> Option<String> {
     let count = past.loaded.repairs.unreadable;
     (count > 0).then(|| {
         format!("{count} unreadable lines of the transcript were passed over; everything else that was said is there.")

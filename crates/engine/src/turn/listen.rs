@@ -47,6 +47,7 @@ pub(super) async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &
         Err(fault) => return Heard { fault: Some(fault), ..heard },
     };
     agent.conversation.address(&asked);
+    agent.conversation.record().await;
     let request = request(agent, name);
     if agent.limits.partial_messages {
         agent.outbox.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;

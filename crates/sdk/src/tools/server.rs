@@ -1,5 +1,7 @@
 //! Tools under one name, as an agent is given them.
 
+#[cfg(feature = "in-process")]
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use whimbrel_wire::RawJson;
@@ -101,10 +103,10 @@ impl ToolServers {
         self.0.push(server);
     }
 
-    /// All of them.
+    /// All of them, as an engine in this process calls them.
     #[cfg(feature = "in-process")]
-    pub(crate) fn all(&self) -> &[ToolServer] {
-        &self.0
+    pub(crate) fn local(&self) -> BTreeMap<String, whimbrel_engine::mcp::LocalServer> {
+        self.0.iter().map(|server| (server.name().to_owned(), server.local())).collect()
     }
 
     /// A server's answer to a message of the engine; the error says that there is no such server.

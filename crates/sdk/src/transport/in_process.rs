@@ -2,27 +2,13 @@
 
 use tokio::task::JoinHandle;
 use whimbrel_engine::{Engine, Start, link, serve};
-use whimbrel_wire::options::Options;
 
-use crate::environment::Environment;
 use crate::error::Error;
-use crate::tools::ToolServers;
 use crate::transport::{Connection, Incoming};
 
 /// Starts a session of an engine.
-pub(crate) fn connect(
-    engine: Engine,
-    options: &Options,
-    environment: &Environment,
-    servers: &ToolServers,
-) -> Connection {
+pub(crate) fn connect(engine: Engine, start: Start) -> Connection {
     let (engine_end, host_end) = link::pair();
-    // What the options add to the environment is added by the engine.
-    let local = servers.all().iter().map(|server| (server.name().to_owned(), server.local()));
-    let start = Start {
-        local_servers: local.collect(),
-        ..Start::new(options.clone(), environment.variables().clone())
-    };
     let serving = tokio::spawn(async { drop(serve(engine, engine_end, start).await) });
     Connection {
         sender: host_end.sender,

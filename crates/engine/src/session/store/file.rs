@@ -1,6 +1,7 @@
 //! Transcripts in files, laid out as the official engine does: `<project>/<session>.jsonl`, and below a session
 //! `<project>/<session>/<subpath>.jsonl`.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
@@ -9,10 +10,11 @@ use std::time::UNIX_EPOCH;
 use async_trait::async_trait;
 use whimbrel_wire::RawJson;
 
-use super::{Described, SessionStore, StoreError, StoreKey, Stored, Summary};
+use super::{Described, SessionStore, StoreError, StoreKey, Stored, Summary, one_line, uuid_of};
 use crate::files;
 use crate::session::appender::Appender;
 use crate::session::durability::Durability;
+use crate::session::line::Key;
 use crate::session::lines::{Lines, Step};
 use crate::session::medium;
 
@@ -75,8 +77,9 @@ impl SessionStore for FileStore {
             return Ok(());
         }
         files::aside(move || {
-            let mut file = Appender::new(path, Durability::System);
-            lines.into_iter().try_for_each(|line| file.append(line))
+            let mut file = Appender::new(path, Durability::Turn);
+            lines.into_iter().try_for_each(|line| file.append(line))?;
+            file.end_turn()
         })
         .await??;
         Ok(())
@@ -129,25 +132,15 @@ impl SessionStore for FileStore {
     }
 }
 
-/// An entry as one line, whatever its spacing was.
-fn one_line(entry: &RawJson) -> String {
-    let text = entry.as_str();
-    if !text.contains(['\n', '\r']) {
-        return text.to_owned();
-    }
-    entry
-        .read::<serde_json::Value>()
-        .map_or_else(|_| text.replace(['\n', '\r'], " "), |value| value.to_string())
-}
-
-/// The lines that can be read.
+/// The lines that can be read. One that stands there twice, to the letter, counts once.
 fn all_lines(file: impl Read) -> io::Result<Vec<RawJson>> {
     let mut lines = Lines::new(BufReader::new(file));
-    let mut found = Vec::new();
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
     while let Some(step) = lines.next()? {
-        if let Step::Line(_, bytes) | Step::Tail(_, bytes) = step {
-            found.extend(std::str::from_utf8(bytes).ok().and_then(|text| RawJson::parse(text).ok()));
-        }
+        let (Step::Line(_, bytes) | Step::Tail(_, bytes)) = step else { continue };
+        let line = std::str::from_utf8(bytes).ok().and_then(|text| RawJson::parse(text).ok());
+        let is_new = |line: &RawJson| uuid_of(line).is_none() || seen.insert(Key::of(line.as_str()));
+        found.extend(line.filter(is_new));
     }
     Ok(found)
 }

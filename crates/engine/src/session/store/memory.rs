@@ -1,13 +1,13 @@
 //! Transcripts in memory, for tests and for hosts that keep nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use async_trait::async_trait;
 use whimbrel_wire::RawJson;
 
-use super::{Described, SessionStore, StoreError, StoreKey, Stored, Summary};
+use super::{Described, SessionStore, StoreError, StoreKey, Stored, Summary, uuid_of};
 use crate::clock;
 
 /// Transcripts in memory.
@@ -19,6 +19,7 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 struct Transcript {
     lines: Vec<RawJson>,
+    uuids: HashSet<String>,
     modified_ms: u64,
     summary: Summary,
 }
@@ -51,8 +52,12 @@ impl SessionStore for MemoryStore {
         let now = clock::wall().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut kept = self.kept();
         let transcript = kept.entry(key.clone()).or_default();
-        transcript.lines.extend_from_slice(entries);
-        transcript.summary.take(entries);
+        for entry in entries {
+            if uuid_of(entry).is_none_or(|uuid| transcript.uuids.insert(uuid)) {
+                transcript.summary.take([entry]);
+                transcript.lines.push(entry.clone());
+            }
+        }
         transcript.modified_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
         Ok(())
     }

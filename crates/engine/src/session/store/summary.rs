@@ -1,35 +1,52 @@
-//! What a session is about, told by its lines; pure. The same rules as the official SDKs' lists.
+//! What a session is about, told by its lines as they come; pure. Fields, names and rules are those of the official SDKs'
+//! fold, so a summary that one side has kept the other goes on with.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use whimbrel_wire::RawJson;
 
-/// How much of a prompt is shown.
-const SHOWN: usize = 200;
+use crate::session::summary::{command_name, is_by_a_program, shortened, texts};
 
 /// What a session is about.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Summary {
+    /// Whether it is a subagent's, which is not for lists; none as long as it has no line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_sidechain: Option<bool>,
+    /// When it began, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<u64>,
+    /// Where it works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The first prompt, cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_prompt: Option<String>,
+    /// Whether that is found.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub first_prompt_locked: bool,
+    /// The first command, for a session without a prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command_fallback: Option<String>,
     /// The title that a person gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_title: Option<String>,
     /// The title that a model gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ai_title: Option<String>,
-    /// The first prompt, cut.
-    pub first_prompt: Option<String>,
     /// The last prompt, where it is on record.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_prompt: Option<String>,
     /// A summary, where one is on record.
-    pub hint: Option<String>,
-    /// Where it works.
-    pub cwd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary_hint: Option<String>,
     /// The branch that it is on.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub git_branch: Option<String>,
     /// The tag that a person gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// When it began, as its first line says.
-    pub created_at: Option<String>,
-    /// Whether it is a subagent's, which is not for lists.
-    pub is_sidechain: bool,
-    begun: bool,
 }
 
 impl Summary {
@@ -42,58 +59,72 @@ impl Summary {
         }
     }
 
+    /// The title that somebody, or else a model, gave.
+    pub fn title(&self) -> Option<&str> {
+        filled(&self.custom_title).or(filled(&self.ai_title))
+    }
+
+    /// The first prompt, or else the first command.
+    pub fn prompt(&self) -> Option<&str> {
+        filled(&self.first_prompt).or(filled(&self.command_fallback))
+    }
+
     /// What a list shows; none if the session is not for lists.
     pub fn text(&self) -> Option<&str> {
-        let named = [&self.custom_title, &self.ai_title, &self.last_prompt, &self.hint, &self.first_prompt];
-        named
-            .into_iter()
-            .flatten()
-            .map(String::as_str)
-            .find(|text| !text.is_empty())
-            .filter(|_| !self.is_sidechain)
+        let text =
+            self.title().or(filled(&self.last_prompt)).or(filled(&self.summary_hint)).or(self.prompt());
+        text.filter(|_| self.is_sidechain != Some(true))
     }
 
     fn take_line(&mut self, line: &Map<String, Value>) {
         let text = |name: &str| line.get(name).and_then(Value::as_str).map(str::to_owned);
         let is = |name: &str| line.get(name) == Some(&Value::Bool(true));
-        if !std::mem::replace(&mut self.begun, true) {
-            self.is_sidechain = is("isSidechain");
-        }
+        self.is_sidechain.get_or_insert_with(|| is("isSidechain"));
         for (field, name) in [
             (&mut self.custom_title, "customTitle"),
             (&mut self.ai_title, "aiTitle"),
             (&mut self.last_prompt, "lastPrompt"),
-            (&mut self.hint, "summary"),
+            (&mut self.summary_hint, "summary"),
             (&mut self.git_branch, "gitBranch"),
         ] {
             *field = text(name).or_else(|| field.take());
         }
-        self.cwd = self.cwd.take().or_else(|| text("cwd"));
-        self.created_at = self.created_at.take().or_else(|| text("timestamp"));
+        self.cwd = self.cwd.take().or_else(|| text("cwd").filter(|cwd| !cwd.is_empty()));
+        self.created_at = self.created_at.or_else(|| text("timestamp").and_then(|time| milliseconds(&time)));
         match text("type").as_deref() {
             Some("tag") => self.tag = text("tag").filter(|tag| !tag.is_empty()),
-            Some("user") if self.first_prompt.is_none() && !is("isMeta") && !is("isCompactSummary") => {
-                self.first_prompt = line.get("message").and_then(prompt);
+            Some("user") if !self.first_prompt_locked && !is("isMeta") && !is("isCompactSummary") => {
+                self.take_prompt(line.get("message").map_or(&Value::Null, |message| &message["content"]));
             }
             _ => {}
         }
     }
+
+    /// Takes the prompt in a message, if it is one: not a result, not what a program said in the person's place.
+    fn take_prompt(&mut self, content: &Value) {
+        if let Value::Array(blocks) = content
+            && blocks.iter().any(|block| block["type"] == "tool_result")
+        {
+            return;
+        }
+        for text in texts(content) {
+            let text = text.replace('\n', " ");
+            let text = text.trim();
+            if let Some(name) = command_name(text) {
+                self.command_fallback.get_or_insert_with(|| name.to_owned());
+            } else if !text.is_empty() && !is_by_a_program(text) {
+                (self.first_prompt, self.first_prompt_locked) = (Some(shortened(text)), true);
+                return;
+            }
+        }
+    }
 }
 
-/// The prompt in a message, if it is one: not a result, not what the engine said in the person's place.
-fn prompt(message: &Value) -> Option<String> {
-    let text = match message.get("content")? {
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) if blocks.iter().any(|block| block["type"] == "tool_result") => return None,
-        Value::Array(blocks) => blocks.iter().find_map(|block| block["text"].as_str())?.to_owned(),
-        _ => return None,
-    };
-    let text = text.replace('\n', " ").trim().to_owned();
-    if text.is_empty() || text.starts_with('<') || text.starts_with("[Request interrupted by user") {
-        return None;
-    }
-    Some(match text.char_indices().nth(SHOWN) {
-        Some((cut, _)) => format!("{}…", text[..cut].trim_end()),
-        None => text,
-    })
+fn filled(text: &Option<String>) -> Option<&str> {
+    text.as_deref().filter(|text| !text.is_empty())
+}
+
+fn milliseconds(time: &str) -> Option<u64> {
+    let time: jiff::Timestamp = time.parse().ok()?;
+    u64::try_from(time.as_millisecond()).ok()
 }

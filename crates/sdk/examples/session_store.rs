@@ -1,0 +1,57 @@
+//! A store of your own: sessions are kept in it, and nothing of them on the disk: `cargo run --example session_store`
+#![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
+
+#[path = "shared/model.rs"]
+mod model;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use serde_json::json;
+use whimbrel::Agent;
+use whimbrel::store::{SessionStore, StoreError, StoreKey, uuid_of};
+use whimbrel::wire::RawJson;
+
+/// Two methods are enough. A real store would keep its lines in a database or in a bucket.
+#[derive(Default)]
+struct Drawer {
+    lines: Mutex<HashMap<StoreKey, Vec<RawJson>>>,
+}
+
+#[async_trait]
+impl SessionStore for Drawer {
+    async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError> {
+        let mut drawer = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = drawer.entry(key.clone()).or_default();
+        for entry in entries {
+            // A line that comes once more, because a delivery was repeated, is passed over.
+            let uuid = uuid_of(entry);
+            if uuid.is_none() || !lines.iter().any(|line| uuid_of(line) == uuid) {
+                lines.push(entry.clone());
+            }
+        }
+        Ok(())
+    }
+
+    async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError> {
+        Ok(self.lines.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned())
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    let store = Arc::new(Drawer::default());
+    let agent = Agent::new().session_store(Arc::clone(&store));
+    let agent = model::real_or_scripted(agent, json!(["Hello, Ann.", "You are Ann."]))?;
+    let first = whimbrel::query("I am Ann.", &agent).result().await?;
+    println!("{}", first.result.unwrap_or_default());
+    // Another process with the same store could do this as well.
+    let again = agent.resume(&first.session_id);
+    let second = whimbrel::query("Who am I?", &again).result().await?;
+    println!("{}", second.result.unwrap_or_default());
+    for message in again.sessions()?.messages(&first.session_id).await? {
+        println!("{}: {}", message.kind, message.message["content"]);
+    }
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! Where sessions are kept, if not in files: implement [`SessionStore`] and give it to
+//! [`Agent::session_store`](crate::Agent::session_store). What is kept is reached by
+//! [`Agent::sessions`](crate::Agent::sessions).
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use serde_json::json;
+//! use whimbrel::store::{MemoryStore, Copy};
+//! use whimbrel::{Agent, Scripted};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = Arc::new(MemoryStore::default());
+//! let agent = Agent::new()
+//!     .session_store(Arc::clone(&store))
+//!     .script(Scripted::replies(json!(["Hello, Ann.", "You are Ann."]))?);
+//!
+//! // Nothing of this session is on the disk, and still it can be gone on with.
+//! let first = whimbrel::query("I am Ann.", &agent).result().await?;
+//! let again = agent.clone().resume(&first.session_id);
+//! let second = whimbrel::query("Who am I?", &again).result().await?;
+//! assert_eq!(second.result.as_deref(), Some("You are Ann."));
+//! assert_eq!(second.session_id, first.session_id);
+//!
+//! let sessions = agent.sessions()?;
+//! assert_eq!(sessions.list().await?[0].summary, "I am Ann.");
+//! assert_eq!(sessions.messages(&first.session_id).await?.len(), 4);
+//! sessions.rename(&first.session_id, "About Ann").await?;
+//! let copy = sessions.fork(&first.session_id, Copy::default()).await?;
+//! assert_eq!(sessions.list().await?[0].summary, "About Ann (fork)");
+//! sessions.delete(&copy).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A store that fails does not stop a turn: the host is warned at once, what was said waits in memory (64 MiB of it at most)
+//! and is offered again with every message. With `WHIMBREL_DURABILITY=strict` a tool call with effects is not made as long as
+//! its start cannot be stored.
+
+pub use whimbrel_engine::session::library::{Copy, Found, Sessions, SessionsError};
+pub use whimbrel_engine::session::search::Hit;
+pub use whimbrel_engine::session::store::{
+    Described, FileStore, MemoryStore, SessionStore, SharedStore, StoreError, StoreKey, Stored, Summary,
+    uuid_of,
+};
+pub use whimbrel_engine::session::summary::Summary as SessionSummary;
+pub use whimbrel_engine::session::transcript::Message;
+#[cfg(feature = "sqlite")]
+pub use whimbrel_store_sqlite::SqliteStore;

@@ -1,0 +1,322 @@
+//! Sessions that a store keeps and nothing else: written, gone on with, copied, and a store that fails.
+#![cfg(feature = "in-process")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use whimbrel::store::{Copy, MemoryStore, SessionStore, SharedStore, StoreError, StoreKey, Stored, Summary};
+use whimbrel::wire::RawJson;
+use whimbrel::wire::system::SystemEvent;
+use whimbrel::{Agent, Environment, Error, Frame, Scripted, Transport, query};
+
+/// A folder to work in and a home in which nothing may appear.
+struct Stage {
+    folder: tempfile::TempDir,
+    store: Arc<MemoryStore>,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["home", "work", "tmp"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        Self { folder, store: Arc::default() }
+    }
+
+    fn at(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn agent(&self, replies: Value) -> Agent {
+        self.agent_with(Arc::clone(&self.store), replies)
+    }
+
+    fn agent_with(&self, store: impl Into<SharedStore>, replies: Value) -> Agent {
+        let home = |name: &str| self.at(name).display().to_string();
+        let environment: Environment =
+            [("HOME", home("home")), ("TMPDIR", home("tmp")), ("PATH", std::env::var("PATH").unwrap())]
+                .into_iter()
+                .collect();
+        Agent::new()
+            .environment(environment)
+            .cwd(self.at("work"))
+            .allowed_tools(["Bash", "Agent"])
+            .session_store(store)
+            .script(Scripted::replies(replies).unwrap())
+    }
+
+    fn project(&self) -> String {
+        let path = self.at("work").canonicalize().unwrap();
+        path.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+    }
+
+    /// The lines of a transcript in short: what each is.
+    async fn kinds(&self, session: &str, below: Option<&str>) -> Vec<String> {
+        let own = StoreKey::session(self.project(), session);
+        let key = below.map_or_else(|| own.clone(), |below| own.below(below));
+        let lines = self.store.load(&key).await.unwrap().unwrap_or_default();
+        lines.iter().map(|line| kind(line)).filter(|kind| kind != "brief").collect()
+    }
+}
+
+/// What a line is: its type, or that of its first block.
+fn kind(line: &RawJson) -> String {
+    let line: Value = line.read().unwrap();
+    let block = line["message"]["content"][0]["type"].as_str();
+    let name = line["type"].as_str().unwrap();
+    block.map_or_else(|| name.to_owned(), |block| format!("{name} {block}"))
+}
+
+async fn result(agent: &Agent, prompt: &str) -> (String, String) {
+    let result = query(prompt.to_owned(), agent).result().await.unwrap();
+    (result.session_id, result.result.unwrap_or_default())
+}
+
+fn bash(command: &str) -> Value {
+    json!([{"type": "tool_use", "name": "Bash", "input": {"command": command}}])
+}
+
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).unwrap().next().is_none()
+}
+
+#[tokio::test]
+async fn a_session_is_in_its_store_and_nowhere_on_the_disk() {
+    let stage = Stage::new();
+    let errand = json!([{"type": "tool_use", "name": "Agent",
+        "input": {"description": "look", "prompt": "Look.", "subagent_type": "general-purpose"}}]);
+    let agent = stage.agent(json!([bash("echo hi"), errand, "I looked.", "Done."]));
+    let (session, said) = result(&agent, "Go.").await;
+    assert_eq!(said, "Done.");
+    let expected = [
+        "user",
+        "assistant tool_use",
+        "tool-start",
+        "user tool_result",
+        "assistant tool_use",
+        "user tool_result",
+        "assistant text",
+    ];
+    let kinds = stage.kinds(&session, None).await;
+    // Whether starting an agent counts as an effect is not the matter here.
+    let mut own = kinds.clone();
+    if own.get(5).is_some_and(|kind| kind == "tool-start") {
+        own.remove(5);
+    }
+    assert_eq!(own, expected);
+    let below = stage.store.subkeys(&stage.project(), &session).await.unwrap();
+    assert_eq!(below.len(), 1);
+    assert!(below[0].starts_with("subagents/agent-"), "{below:?}");
+    assert_eq!(stage.kinds(&session, Some(&below[0])).await, ["user", "assistant text"]);
+    for folder in ["home", "tmp"] {
+        assert!(is_empty(&stage.at(folder)), "{folder}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_goes_on_from_its_store_by_id_as_the_last_one_and_as_a_copy() {
+    let stage = Stage::new();
+    let (first, _) = result(&stage.agent(json!(["Hello, Ann."])), "I am Ann.").await;
+    let knows = json!([{"expect": "I am Ann", "content": ["Ann."]}]);
+    let resumed = stage.agent(knows.clone()).resume(&first);
+    assert_eq!(result(&resumed, "Who am I?").await, (first.clone(), "Ann.".into()));
+    let last = stage.agent(knows.clone()).with(|options| options.continue_conversation = true);
+    assert_eq!(result(&last, "And now?").await.0, first);
+    let before = stage.kinds(&first, None).await;
+    let forked = stage.agent(knows.clone()).resume(&first).with(|options| options.fork_session = true);
+    let (copy, said) = result(&forked, "And here?").await;
+    assert_eq!((copy != first, said.as_str()), (true, "Ann."));
+    assert_eq!(stage.kinds(&first, None).await, before, "the copied session stays as it is");
+    assert_eq!(stage.kinds(&copy, None).await.len(), before.len() + 2);
+    let unread = stage.agent(knows).resume(&first).persist_session(false);
+    assert_eq!(result(&unread, "Just so.").await.1, "Ann.");
+    assert_eq!(stage.kinds(&first, None).await, before, "and one that is not kept adds nothing");
+    assert!(is_empty(&stage.at("home")));
+}
+
+#[tokio::test]
+async fn what_the_store_does_not_have_is_refused() {
+    let stage = Stage::new();
+    let (first, _) = result(&stage.agent(json!(["Hello."])), "Hi.").await;
+    let refused = async |agent: Agent| {
+        let result = query("x", &agent).result().await;
+        format!("{result:?}")
+    };
+    let unknown = "aaaaaaaa-2222-4333-8444-555555555555";
+    let text = refused(stage.agent(json!(["x"])).resume(unknown)).await;
+    assert!(text.contains("No conversation found"), "{text}");
+    let text = refused(stage.agent(json!(["x"])).session_id(&first)).await;
+    assert!(text.contains("exists already"), "{text}");
+    let process = stage.agent(json!(["x"])).transport(Transport::Process("whimbrel".into()));
+    let text = query("x", &process).result().await;
+    assert!(matches!(&text, Err(Error::Refused(text)) if text.contains("session_store")), "{text:?}");
+}
+
+#[tokio::test]
+async fn kept_sessions_are_listed_read_searched_named_copied_and_removed() {
+    let stage = Stage::new();
+    let (session, _) = result(&stage.agent(json!(["Two curlews."])), "How many birds?").await;
+    let sessions = stage.agent(json!([])).sessions().unwrap();
+    let summaries = async || -> Vec<String> {
+        sessions.list().await.unwrap().into_iter().map(|listed| listed.summary).collect()
+    };
+    assert_eq!(summaries().await, ["How many birds?"]);
+    let messages = sessions.messages(&session).await.unwrap();
+    assert_eq!(
+        messages.iter().map(|message| message.kind.as_str()).collect::<Vec<_>>(),
+        ["user", "assistant"]
+    );
+    let found = sessions.search("CURLEWS", 3).await.unwrap();
+    assert_eq!((found.len(), found[0].hits[0].text.as_str()), (1, "Two curlews."));
+    assert_eq!(sessions.search("godwits", 3).await.unwrap(), []);
+    let copy = sessions.fork(&session, Copy::default()).await.unwrap();
+    assert_eq!(summaries().await[0], "How many birds? (fork)");
+    let at = Some(messages[0].uuid.clone());
+    let part = sessions.fork(&session, Copy { at, title: Some("Part".into()) }).await.unwrap();
+    assert_eq!(sessions.messages(&part).await.unwrap().len(), 1);
+    sessions.rename(&session, "Waders").await.unwrap();
+    sessions.tag(&session, Some("birds")).await.unwrap();
+    let listed = sessions.list().await.unwrap();
+    let named = listed.iter().find(|listed| listed.session_id == session).unwrap();
+    assert_eq!((named.summary.as_str(), named.tag.as_deref()), ("Waders", Some("birds")));
+    for gone in [&copy, &part, &session] {
+        sessions.delete(gone).await.unwrap();
+        assert!(sessions.rename(gone, "late").await.is_err());
+    }
+    assert_eq!(summaries().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn sessions_on_the_disk_are_reached_in_the_same_way() {
+    let stage = Stage::new();
+    let home = stage.at("home").display().to_string();
+    let environment: Environment = [("HOME", home)].into_iter().collect();
+    let agent = Agent::new()
+        .environment(environment)
+        .cwd(stage.at("work"))
+        .script(Scripted::replies(json!(["Two curlews."])).unwrap());
+    let (session, _) = result(&agent, "How many birds?").await;
+    let sessions = agent.sessions().unwrap();
+    assert_eq!(sessions.list().await.unwrap()[0].session_id, session);
+    assert_eq!(sessions.messages("last").await.unwrap().len(), 2);
+    assert!(sessions.lines(&session[..8]).await.unwrap().len() >= 2);
+    assert_eq!(sessions.search("curlews", 3).await.unwrap()[0].session, session);
+    let copy = sessions.fork(&session, Copy::default()).await.unwrap();
+    let resumed = agent
+        .clone()
+        .resume(&copy)
+        .script(Scripted::replies(json!([{"expect": "How many birds", "content": ["Still two."]}])).unwrap());
+    assert_eq!(result(&resumed, "Now?").await, (copy.clone(), "Still two.".into()));
+    let titles: Vec<String> =
+        sessions.list().await.unwrap().into_iter().map(|listed| listed.summary).collect();
+    assert_eq!(titles, ["How many birds? (fork)", "How many birds?"]);
+    sessions.delete(&copy).await.unwrap();
+    assert_eq!(sessions.list().await.unwrap().len(), 1);
+}
+
+/// A store that watches what it is given, and fails on demand.
+#[derive(Default)]
+struct Watched {
+    kept: MemoryStore,
+    fails: AtomicBool,
+    refused: AtomicUsize,
+    /// Called with what each line is, before it is kept.
+    watch: Mutex<Option<Watch>>,
+}
+
+type Watch = Box<dyn FnMut(&str) + Send>;
+
+#[async_trait]
+impl SessionStore for Watched {
+    async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError> {
+        if self.fails.load(Ordering::Relaxed) {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(io::Error::from(io::ErrorKind::StorageFull).into());
+        }
+        // Somewhere else something may happen meanwhile.
+        tokio::task::yield_now().await;
+        if let Some(watch) = self.watch.lock().unwrap().as_mut() {
+            entries.iter().for_each(|line| watch(&kind(line)));
+        }
+        self.kept.append(key, entries).await
+    }
+
+    async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError> {
+        self.kept.load(key).await
+    }
+
+    async fn list(&self, project: &str) -> Result<Vec<Stored>, StoreError> {
+        self.kept.list(project).await
+    }
+}
+
+#[tokio::test]
+async fn a_start_is_stored_before_the_call_and_its_end_before_the_model_hears_of_it() {
+    let stage = Stage::new();
+    let store = Arc::new(Watched::default());
+    let script = Arc::new(Scripted::replies(json!([bash("touch made"), "Done."])).unwrap());
+    let agent = stage.agent_with(Arc::clone(&store), json!([])).script(Arc::clone(&script));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (made, notes) = (stage.at("work/made"), Arc::clone(&seen));
+    *store.watch.lock().unwrap() = Some(Box::new(move |kind| {
+        notes.lock().unwrap().push((kind.to_owned(), made.exists(), script.requests().len()));
+    }));
+    result(&agent, "Go.").await;
+    let seen = seen.lock().unwrap();
+    let note = |kind: &str| seen.iter().find(|(name, ..)| name == kind).cloned().unwrap();
+    assert_eq!(note("user").2, 0, "the prompt is stored before the model is asked");
+    assert_eq!(note("tool-start").1, false, "the start before the call is made");
+    assert_eq!(note("user tool_result"), ("user tool_result".into(), true, 1), "the end before it is told");
+}
+
+#[tokio::test]
+async fn a_store_that_fails_is_told_at_once_and_the_turn_goes_on() {
+    let stage = Stage::new();
+    let store = Arc::new(Watched::default());
+    store.fails.store(true, Ordering::Relaxed);
+    let agent = stage.agent_with(Arc::clone(&store), json!([bash("touch made"), "Done."]));
+    let mut running = query("Go.", &agent);
+    let (mut told, mut session) = (Vec::new(), String::new());
+    while let Some(frame) = running.next().await {
+        match frame.unwrap() {
+            Frame::System(system) => match &system.event {
+                SystemEvent::SessionWritesLost(lost) => {
+                    told.push(lost.error_code.clone());
+                    // From now on it works again.
+                    store.fails.store(false, Ordering::Relaxed);
+                }
+                SystemEvent::Informational(said) => told.push(said.content.clone()),
+                _ => {}
+            },
+            Frame::Assistant(_) => assert_eq!(told.first().map(String::as_str), Some("ENOSPC")),
+            Frame::Result(result) => session = result.session_id.clone(),
+            _ => {}
+        }
+    }
+    assert!(stage.at("work/made").exists());
+    assert!(told.last().unwrap().contains("nothing is missing"), "{told:?}");
+    let key = StoreKey::session(stage.project(), session);
+    let kept = store.load(&key).await.unwrap().unwrap();
+    assert!(kept.len() >= 5, "{kept:?}");
+    let mut about = Summary::default();
+    about.take(&kept);
+    assert_eq!(about.text(), Some("Go."));
+}
+
+#[tokio::test]
+async fn what_must_be_on_record_is_not_done_if_the_store_fails() {
+    let stage = Stage::new();
+    let store = Arc::new(Watched::default());
+    store.fails.store(true, Ordering::Relaxed);
+    let replies = json!([bash("touch made"), {"expect": "session store", "content": ["I could not."]}]);
+    let agent = stage.agent_with(Arc::clone(&store), replies).env("WHIMBREL_DURABILITY", "strict");
+    assert_eq!(result(&agent, "Go.").await.1, "I could not.");
+    assert!(!stage.at("work/made").exists());
+    assert!(store.refused.load(Ordering::Relaxed) > 0);
+}

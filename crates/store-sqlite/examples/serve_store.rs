@@ -1,0 +1,101 @@
+//! A store as a process: requests as JSON lines on stdin, answers on stdout. For programs in other languages that want to
+//! look into one of our stores, and for the suite that checks them with the official SDK.
+//!
+//! `serve_store memory`, `serve_store file FOLDER` or `serve_store sqlite FILE`. A request is
+//! `{"do": "append", "project": "p", "session": "s", "subpath": null, "entries": [..]}`; the others are `load`, `list`,
+//! `summaries`, `delete` and `subkeys`. An answer is `{"ok": ..}` or `{"error": ".."}`.
+
+use std::io::{BufRead, Write};
+
+use anyhow::{Context, bail};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use whimbrel_engine::session::store::{
+    Described, FileStore, MemoryStore, SharedStore, StoreError, StoreKey, Stored,
+};
+use whimbrel_store_sqlite::SqliteStore;
+use whimbrel_wire::RawJson;
+
+#[derive(Deserialize)]
+#[serde(tag = "do", rename_all = "lowercase")]
+enum Asked {
+    Append {
+        #[serde(flatten)]
+        key: Key,
+        entries: Vec<Value>,
+    },
+    Load(Key),
+    List {
+        project: String,
+    },
+    Summaries {
+        project: String,
+    },
+    Delete(Key),
+    Subkeys {
+        project: String,
+        session: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct Key {
+    project: String,
+    session: String,
+    subpath: Option<String>,
+}
+
+impl From<Key> for StoreKey {
+    fn from(key: Key) -> Self {
+        Self { project: key.project, session: key.session, subpath: key.subpath }
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let store = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["memory"] => SharedStore::new(MemoryStore::default()),
+        ["file", folder] => SharedStore::new(FileStore::new(folder)),
+        ["sqlite", file] => SharedStore::new(SqliteStore::open(file)?),
+        _ => bail!("say which store: memory, file FOLDER or sqlite FILE"),
+    };
+    for line in std::io::stdin().lock().lines() {
+        let asked = serde_json::from_str(&line?).context("this is no request")?;
+        let answer = match carry_out(&store, asked).await {
+            Ok(value) => json!({"ok": value}),
+            Err(error) => json!({"error": error.to_string()}),
+        };
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{answer}")?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+async fn carry_out(store: &SharedStore, asked: Asked) -> Result<Value, StoreError> {
+    Ok(match asked {
+        Asked::Append { key, entries } => {
+            let lines = entries.iter().map(RawJson::of).collect::<Result<Vec<_>, _>>();
+            store.append(&key.into(), &lines.map_err(std::io::Error::other)?).await?;
+            Value::Null
+        }
+        Asked::Load(key) => json!(store.load(&key.into()).await?),
+        Asked::List { project } => store.list(&project).await?.iter().map(stored).collect(),
+        Asked::Summaries { project } => store.summaries(&project).await?.iter().map(described).collect(),
+        Asked::Delete(key) => {
+            store.delete(&key.into()).await?;
+            Value::Null
+        }
+        Asked::Subkeys { project, session } => json!(store.subkeys(&project, &session).await?),
+    })
+}
+
+fn stored(stored: &Stored) -> Value {
+    json!({"session": stored.session, "modified_ms": stored.modified_ms})
+}
+
+fn described(described: &Described) -> Value {
+    let Described { stored, summary } = described;
+    json!({"session": stored.session, "modified_ms": stored.modified_ms, "summary": summary})
+}

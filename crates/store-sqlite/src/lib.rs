@@ -1,0 +1,228 @@
+//! Keeps the transcripts of sessions in a SQLite database: one file, any number of sessions, any number of processes.
+//!
+//! ```
+//! use serde_json::json;
+//! use whimbrel_engine::session::store::{SessionStore, StoreKey};
+//! use whimbrel_store_sqlite::SqliteStore;
+//! use whimbrel_wire::RawJson;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! let store = SqliteStore::open(folder.path().join("sessions.db"))?;
+//! let key = StoreKey::session("my-project", "3f0c9f6e-52a9-4c0e-9a55-0d2ad3c0a001");
+//! let line = RawJson::of(&json!({"type": "user", "uuid": "1", "message": {"role": "user", "content": "hi"}}))?;
+//! store.append(&key, &[line.clone()]).await?;
+//! store.append(&key, &[line.clone()]).await?; // The same line once more changes nothing.
+//! assert_eq!(store.load(&key).await?, Some(vec![line]));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Rooms: this file (the store), `schema` (tables, and how old ones become new), `fault` (errors in words).
+//!
+//! What [`append`](whimbrel_engine::session::store::SessionStore::append) has acknowledged is on the disk: each batch is one
+//! transaction, and its commit is forced there. Others may read meanwhile (write-ahead log); a writer waits for another one
+//! for [`PATIENCE`] and then says so.
+
+mod fault;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use whimbrel_engine::session::store::{
+    Described, SessionStore, StoreError, StoreKey, Stored, Summary, uuid_of,
+};
+use whimbrel_engine::{clock, files};
+use whimbrel_wire::RawJson;
+
+/// How long a writer waits for another one.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Transcripts in a SQLite database. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct SqliteStore {
+    path: Arc<Path>,
+    connection: Arc<Mutex<Connection>>,
+}
+
+impl SqliteStore {
+    /// Opens a database, and makes it if it is not there; only its owner can read it then. An older version of it is brought
+    /// up to date, a newer one and a file of another kind are refused.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
+        Self::open_with(path, PATIENCE)
+    }
+
+    /// Opens a database with another patience for other writers.
+    pub fn open_with(path: impl Into<PathBuf>, patience: Duration) -> Result<Self, StoreError> {
+        let path: Arc<Path> = path.into().into();
+        let connection = schema::open(&path, patience).map_err(|fault| fault.at(&path))?;
+        Ok(Self { path, connection: Arc::new(Mutex::new(connection)) })
+    }
+
+    /// The database's file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Does something with the database, beside the async threads.
+    async fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, fault::Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let connection = Arc::clone(&self.connection);
+        let done = files::aside(move || {
+            // A panic half way has left a transaction that was taken back.
+            work(&mut connection.lock().unwrap_or_else(PoisonError::into_inner))
+        });
+        done.await?.map_err(|fault| fault.at(&self.path))
+    }
+}
+
+#[async_trait]
+impl SessionStore for SqliteStore {
+    async fn append(&self, key: &StoreKey, entries: &[RawJson]) -> Result<(), StoreError> {
+        check(key)?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let (key, entries) = (key.clone(), entries.to_vec());
+        self.with(move |connection| {
+            let work = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            append(&work, &key, &entries)?;
+            Ok(work.commit()?)
+        })
+        .await
+    }
+
+    async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError> {
+        let key = key.clone();
+        self.with(move |connection| {
+            let work = connection.transaction()?;
+            let Some(transcript) = find(&work, &key)? else { return Ok(None) };
+            let mut query =
+                work.prepare_cached("SELECT line FROM entries WHERE transcript = ? ORDER BY id")?;
+            let lines = query.query_map([transcript], |row| row.get::<_, String>(0))?;
+            let lines = lines.map(|line| Ok(RawJson::parse(line?)?));
+            lines.collect::<Result<Vec<_>, fault::Fault>>().map(Some)
+        })
+        .await
+    }
+
+    async fn list(&self, project: &str) -> Result<Vec<Stored>, StoreError> {
+        Ok(self.summaries(project).await?.into_iter().map(|described| described.stored).collect())
+    }
+
+    async fn summaries(&self, project: &str) -> Result<Vec<Described>, StoreError> {
+        let project = project.to_owned();
+        self.with(move |connection| {
+            let mut query = connection.prepare_cached(
+                "SELECT session, modified_ms, summary FROM transcripts
+                 WHERE project = ? AND subpath = '' ORDER BY modified_ms DESC, id DESC",
+            )?;
+            let rows = query.query_map([project], |row| {
+                let modified_ms = u64::try_from(row.get::<_, i64>(1)?).unwrap_or_default();
+                Ok((Stored { session: row.get(0)?, modified_ms }, row.get::<_, String>(2)?))
+            })?;
+            let described = |(stored, summary): (Stored, String)| {
+                Ok(Described { stored, summary: serde_json::from_str(&summary)? })
+            };
+            rows.map(|row| described(row?)).collect()
+        })
+        .await
+    }
+
+    async fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {
+        let key = key.clone();
+        self.with(move |connection| {
+            let work = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            match &key.subpath {
+                Some(subpath) => work.execute(
+                    "DELETE FROM transcripts WHERE project = ? AND session = ? AND subpath = ?",
+                    params![key.project, key.session, subpath],
+                )?,
+                None => work.execute(
+                    "DELETE FROM transcripts WHERE project = ? AND session = ?",
+                    params![key.project, key.session],
+                )?,
+            };
+            Ok(work.commit()?)
+        })
+        .await
+    }
+
+    async fn subkeys(&self, project: &str, session: &str) -> Result<Vec<String>, StoreError> {
+        let (project, session) = (project.to_owned(), session.to_owned());
+        self.with(move |connection| {
+            let mut query = connection.prepare_cached(
+                "SELECT subpath FROM transcripts
+                 WHERE project = ? AND session = ? AND subpath <> '' ORDER BY subpath",
+            )?;
+            let rows = query.query_map([project, session], |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+}
+
+/// A name that is empty names nothing.
+fn check(key: &StoreKey) -> Result<(), StoreError> {
+    let mut names = [Some(&key.project), Some(&key.session), key.subpath.as_ref()].into_iter().flatten();
+    match names.find(|name| name.is_empty()) {
+        Some(name) => Err(StoreError::BadKey(name.clone())),
+        None => Ok(()),
+    }
+}
+
+/// The number of a transcript.
+fn find(work: &Transaction<'_>, key: &StoreKey) -> rusqlite::Result<Option<i64>> {
+    let mut query =
+        work.prepare_cached("SELECT id FROM transcripts WHERE project = ? AND session = ? AND subpath = ?")?;
+    query.query_row(params![key.project, key.session, subpath(key)], |row| row.get(0)).optional()
+}
+
+/// A session's own transcript has no subpath, which no name can be.
+fn subpath(key: &StoreKey) -> &str {
+    key.subpath.as_deref().unwrap_or_default()
+}
+
+/// Adds the lines that are new, and what they say of the session.
+fn append(work: &Transaction<'_>, key: &StoreKey, entries: &[RawJson]) -> Result<(), fault::Fault> {
+    let (id, mut summary) = transcript(work, key)?;
+    let mut add = work.prepare_cached(
+        "INSERT INTO entries (transcript, uuid, line) VALUES (?, ?, ?) ON CONFLICT (transcript, uuid) DO NOTHING",
+    )?;
+    for entry in entries {
+        if add.execute(params![id, uuid_of(entry), entry.as_str()])? > 0 && key.subpath.is_none() {
+            summary.take([entry]);
+        }
+    }
+    let since = clock::wall().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+    work.execute(
+        "UPDATE transcripts SET modified_ms = ?, summary = ? WHERE id = ?",
+        params![now, serde_json::to_string(&summary)?, id],
+    )?;
+    Ok(())
+}
+
+/// A transcript, which is made if it is not there, and what it is about so far.
+fn transcript(work: &Transaction<'_>, key: &StoreKey) -> Result<(i64, Summary), fault::Fault> {
+    work.execute(
+        "INSERT INTO transcripts (project, session, subpath, modified_ms, summary) VALUES (?, ?, ?, 0, '{}')
+         ON CONFLICT (project, session, subpath) DO NOTHING",
+        params![key.project, key.session, subpath(key)],
+    )?;
+    let (id, summary): (i64, String) = work.query_row(
+        "SELECT id, summary FROM transcripts WHERE project = ? AND session = ? AND subpath = ?",
+        params![key.project, key.session, subpath(key)],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    Ok((id, serde_json::from_str(&summary)?))
+}

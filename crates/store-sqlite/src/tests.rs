@@ -1,0 +1,137 @@
+//! Databases that fail, and that are not what they should be.
+
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+
+fn store() -> (SqliteStore, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open_with(folder.path().join("new/s.db"), Duration::from_millis(20)).unwrap();
+    (store, folder)
+}
+
+fn key() -> StoreKey {
+    StoreKey::session("p", "s")
+}
+
+fn line(uuid: &str) -> RawJson {
+    RawJson::of(&json!({"type": "user", "uuid": uuid, "message": {"content": "x".repeat(2_000)}})).unwrap()
+}
+
+fn kind<T: std::fmt::Debug>(done: Result<T, StoreError>) -> (ErrorKind, String) {
+    match done.unwrap_err() {
+        StoreError::Io(error) => (error.kind(), error.to_string()),
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_is_there_for_the_next_one_and_private() {
+    let (store, _folder) = store();
+    store.append(&key(), &[line("a"), line("b")]).await.unwrap();
+    let mode = std::fs::metadata(store.path()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let another = SqliteStore::open(store.path()).unwrap();
+    assert_eq!(another.load(&key()).await.unwrap().unwrap().len(), 2);
+    drop(store);
+    another.append(&key(), &[line("c")]).await.unwrap();
+    assert_eq!(another.load(&key()).await.unwrap(), Some(vec![line("a"), line("b"), line("c")]));
+}
+
+#[tokio::test]
+async fn a_full_database_takes_all_of_a_batch_or_nothing_and_works_again_later() {
+    let (store, _folder) = store();
+    store.append(&key(), &[line("a")]).await.unwrap();
+    let limit = |pages: i64| {
+        let connection = store.connection.lock().unwrap();
+        connection.pragma_update(None, "max_page_count", pages).unwrap();
+    };
+    limit(12);
+    let batch: Vec<RawJson> = (0..100).map(|number| line(&format!("n{number}"))).collect();
+    let (kind, text) = kind(store.append(&key(), &batch).await);
+    assert_eq!(kind, ErrorKind::StorageFull, "{text}");
+    assert_eq!(store.load(&key()).await.unwrap().unwrap().len(), 1);
+    limit(1 << 30);
+    store.append(&key(), &batch).await.unwrap();
+    assert_eq!(store.load(&key()).await.unwrap().unwrap().len(), 101);
+}
+
+#[tokio::test]
+async fn a_locked_database_says_so_and_loses_nothing() {
+    let (store, _folder) = store();
+    store.append(&key(), &[line("a")]).await.unwrap();
+    let other = Connection::open(store.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let (kind, text) = kind(store.append(&key(), &[line("b")]).await);
+    assert!(kind == ErrorKind::ResourceBusy && text.contains("locked"), "{text}");
+    // Readers are not kept out.
+    assert_eq!(store.load(&key()).await.unwrap().unwrap().len(), 1);
+    other.execute_batch("COMMIT").unwrap();
+    store.append(&key(), &[line("b")]).await.unwrap();
+    assert_eq!(store.load(&key()).await.unwrap().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_damaged_database_is_an_error_that_says_what_to_do() {
+    let (store, _folder) = store();
+    let path = store.path().to_owned();
+    let batch: Vec<RawJson> = (0..100).map(|number| line(&format!("n{number}"))).collect();
+    store.append(&key(), &batch).await.unwrap();
+    drop(store);
+    let mut bytes = std::fs::read(&path).unwrap();
+    // All but the first page, which says what the file is.
+    for byte in &mut bytes[4096..] {
+        *byte = 0xA5;
+    }
+    std::fs::write(&path, &bytes).unwrap();
+    let store = SqliteStore::open(&path).unwrap();
+    let (kind, text) = kind(store.load(&key()).await);
+    assert!(kind == ErrorKind::InvalidData && text.contains(".recover"), "{text}");
+    assert_eq!(std::fs::read(&path).unwrap(), bytes, "it was left as it is");
+}
+
+#[test]
+fn what_is_no_database_of_ours_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("text"), "These are not the bytes you are looking for. ".repeat(50)).unwrap();
+    let foreign = Connection::open(at("foreign")).unwrap();
+    foreign.execute_batch("CREATE TABLE birds (name TEXT); PRAGMA user_version = 1").unwrap();
+    let newer = SqliteStore::open(at("newer")).unwrap();
+    newer.connection.lock().unwrap().pragma_update(None, "user_version", 99).unwrap();
+    std::fs::create_dir(at("folder")).unwrap();
+    for (name, expected, words) in [
+        ("text", ErrorKind::InvalidData, "not a database"),
+        ("foreign", ErrorKind::InvalidInput, "not a database of sessions"),
+        ("newer", ErrorKind::Unsupported, "version 99"),
+        ("folder", ErrorKind::InvalidInput, "not a database"),
+        ("text/below", ErrorKind::NotADirectory, "cannot be opened"),
+    ] {
+        let (kind, text) = kind(SqliteStore::open(at(name)));
+        assert!(text.contains(words), "{name}: {text}");
+        assert!(kind == expected || kind == ErrorKind::AlreadyExists, "{name}: {kind:?}");
+    }
+    assert!(std::fs::read_to_string(at("text")).unwrap().starts_with("These"));
+}
+
+#[tokio::test]
+async fn many_writers_at_once_lose_nothing() {
+    let (first, _folder) = store();
+    let stores: Vec<SqliteStore> = (0..4).map(|_| SqliteStore::open(first.path()).unwrap()).collect();
+    let writing = stores.iter().enumerate().map(|(writer, store)| {
+        let store = store.clone();
+        tokio::spawn(async move {
+            for number in 0..25 {
+                store.append(&key(), &[line(&format!("{writer}-{number}"))]).await.unwrap();
+            }
+        })
+    });
+    for done in writing.collect::<Vec<_>>() {
+        done.await.unwrap();
+    }
+    assert_eq!(first.load(&key()).await.unwrap().unwrap().len(), 100);
+}

@@ -1,0 +1,19 @@
+// Two prompts in two processes with one store; between them everything on the disk is forgotten.
+import { rmSync } from 'node:fs'
+import { asked, follow, note, options, sdk } from './stage.mjs'
+
+const store = new sdk.InMemorySessionStore()
+const [first, second] = asked.prompts
+let session
+for await (const message of sdk.query({ prompt: first, options: { ...options, sessionStore: store } })) {
+  if (message.type !== 'result') continue
+  process.stdout.write(JSON.stringify({ message }) + '\n')
+  session = message.session_id
+}
+rmSync(`${process.env.HOME}/.claude`, { recursive: true })
+const again = { ...options, model: asked.second, sessionStore: store, resume: session }
+await follow(sdk.query({ prompt: second, options: again }), async message => {
+  if (message.type !== 'result') return
+  const [key] = await store.listSessions(process.cwd().replace(/[^A-Za-z0-9]/g, '-'))
+  note('stored', await store.load({ projectKey: process.cwd().replace(/[^A-Za-z0-9]/g, '-'), sessionId: key.sessionId }))
+})
