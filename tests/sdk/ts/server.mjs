@@ -14,5 +14,7 @@ await follow(query, async message => {
   if (message.type !== 'result') return
   note('status', await query.mcpServerStatus())
   note('changed', await query.setMcpServers({ sums: options.mcpServers.sums, more: server('more') }))
+  // The new server is still being talked to.
+  while ((await query.mcpServerStatus()).some(server => server.status === 'pending'));
   input.close()
 })
