@@ -1,7 +1,7 @@
 """What this version does not have yet: asking for it fails, and the caller of the PyPI SDK reads why."""
 
 import pytest
-from claude_agent_sdk import AgentDefinition, create_sdk_mcp_server, tool
+from claude_agent_sdk import create_sdk_mcp_server, tool
 
 from caller import ask_until_error, results
 
@@ -14,7 +14,6 @@ async def add(arguments):
 # Refused by the answer to `initialize`.
 BY_ANSWER = {
     "skills": ({"skills": ["pdf"]}, "skills"),
-    "agents": ({"agents": {"reviewer": AgentDefinition(description="d", prompt="p")}}, "agent definitions"),
 }
 # Refused before anything is read.
 AT_ONCE = {

@@ -7,6 +7,8 @@ use whimbrel_models::Preamble;
 use whimbrel_models::retry::Policy;
 use whimbrel_wire::system::{InformationLevel, Informational};
 
+use crate::agents::Agents;
+use crate::agents::progress::Progress;
 use crate::context::memory::{Loaded, Memory};
 use crate::context::room::{Room, Switches};
 use crate::context::{Planning, surroundings};
@@ -18,6 +20,7 @@ use crate::files;
 use crate::knobs::KnobsReader;
 use crate::outbox::Outbox;
 use crate::shape::Owed;
+use crate::tools::AGENT;
 use crate::understudy;
 use crate::understudy::Understudies;
 use crate::workshop::Bench;
@@ -52,6 +55,8 @@ pub struct Agent {
     pub room: Room,
     /// What the model has been told of plan mode.
     pub planning: Planning,
+    /// How far it is.
+    pub progress: Progress,
 }
 
 impl Agent {
@@ -77,10 +82,19 @@ impl Agent {
         let text = surroundings::describe(root, &self.knobs.borrow().model, branch.as_deref());
         self.conversation.remind(&text);
         self.planning = Planning::default();
+        self.introduce_kinds();
         if let Some(text) = self.memory.begin() {
             self.conversation.remind(&text);
         }
         self.conversation.gauge().note_memory(self.memory.files());
+    }
+
+    /// Tells the model which kinds of agent it may start, if it may.
+    fn introduce_kinds(&mut self) {
+        let agents = self.bench.call.agents.as_ref().filter(|_| self.bench.toolbox.find(AGENT).is_some());
+        if let Some(text) = agents.and_then(Agents::kinds_for_model) {
+            self.conversation.remind(&text);
+        }
     }
 
     /// Tells the model the instructions of the folders whose files it has seen since this was called last.

@@ -15,7 +15,7 @@ use whimbrel_wire::options::SystemPrompt;
 use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::Status;
 
-use crate::agents::Definition;
+use crate::agents::{Definition, notices};
 use crate::hooks::HookSet;
 use crate::rewind;
 use crate::serve::Session;
@@ -37,7 +37,7 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         },
         Request::Interrupt(interrupt) => {
             let cancelled = interrupt.cancel_queued.unwrap_or(false).then(|| session.queue.drop_prompts());
-            session.interrupt().await;
+            session.interrupt();
             ControlResponse::success(
                 id,
                 &InterruptReply { still_queued: session.queue.ids(), cancelled: cancelled.map(Into::into) },
@@ -60,6 +60,11 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         Request::StopTask(stop) => {
             // A task that has ended meanwhile is as good as stopped.
             let _ = session.tasks.stop(&stop.task_id).await;
+            ControlResponse::ok(id)
+        }
+        Request::BackgroundTasks(which) => {
+            let changed = session.tasks.let_go(which.tool_use_id.as_deref());
+            notices::let_go(&session.outbox, &session.tasks, &changed).await;
             ControlResponse::ok(id)
         }
         Request::GetTaskOutput(get) => match session.tasks.output(&get.task_id, Duration::ZERO).await {
@@ -116,6 +121,8 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
         if let Some(schema) = &initialize.json_schema {
             session.setup.ask_for_shape(schema)?;
         }
+        session.add_kinds(initialize.agents.unwrap_or_default());
+        session.setup.forward_subagent_text |= initialize.forward_subagent_text == Some(true);
         if let Some(text) = initialize.plan_mode_instructions {
             session.knobs.send_modify(|knobs| knobs.plan_mode_instructions = Some(text.into()));
         }
@@ -126,7 +133,7 @@ fn begin(session: &mut Session, initialize: Initialize) -> Result<InitializeRepl
     let mode = session.setup.rights.mode();
     Ok(InitializeReply {
         commands: session.setup.commands.listed(),
-        agents: session.setup.agents.iter().map(kind).collect(),
+        agents: session.setup.kinds.iter().map(kind).collect(),
         output_style: "default".into(),
         available_output_styles: vec!["default".into()],
         models: models(session),

@@ -53,6 +53,21 @@ impl Outbox {
         let _ = self.frames.try_send(frame.into());
     }
 
+    /// Sends a frame without waiting for it: at once if there is room, otherwise as soon as there is.
+    pub fn send_later(&self, frame: impl Into<Frame>) {
+        use mpsc::error::TrySendError::{Closed, Full};
+        match self.frames.try_send(frame.into()) {
+            Ok(()) | Err(Closed(_)) => {}
+            Err(Full(frame)) => {
+                let outbox = self.clone();
+                // Without a runtime nobody would read it either.
+                if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                    runtime.spawn(async move { outbox.send(frame).await });
+                }
+            }
+        }
+    }
+
     /// Sends a `system` notice.
     pub async fn notify(&self, event: impl Into<SystemEvent>) {
         self.notify_as(ids::uuid(), event).await;

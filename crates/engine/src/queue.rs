@@ -5,13 +5,14 @@ use std::collections::VecDeque;
 use whimbrel_wire::message::User;
 
 use crate::commands::{Called, Commands};
+use crate::inbox::News;
 
 /// Something that is due for a turn.
 pub(crate) enum Due {
     /// The host said something.
     Prompt(Box<User>),
     /// Something happened that the model should know of.
-    News(String),
+    News(News),
 }
 
 /// What one turn is about.
@@ -37,6 +38,11 @@ impl Queue {
         self.0.push_back(due);
     }
 
+    /// Puts something at the beginning.
+    pub(crate) fn push_first(&mut self, due: Due) {
+        self.0.push_front(due);
+    }
+
     /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -45,11 +51,6 @@ impl Queue {
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
-    }
-
-    /// Whether something waits that the model is to answer.
-    pub(crate) fn asks(&self) -> bool {
-        self.0.iter().any(Due::asks)
     }
 
     /// The ids of the messages that wait.
@@ -108,8 +109,13 @@ mod tests {
 
     #[test]
     fn what_waits_is_one_turn_and_a_command_is_a_turn_of_its_own() {
-        let mut queue =
-            queue([prompt("a"), Due::News("n".into()), prompt("b"), prompt("/compact x"), prompt("c")]);
+        let mut queue = queue([
+            prompt("a"),
+            Due::News(News::of_task("n")),
+            prompt("b"),
+            prompt("/compact x"),
+            prompt("c"),
+        ]);
         let mut turns = Vec::new();
         let (commands, _) = Commands::find(&Ground::default());
         while let Some(batch) = queue.take(&commands) {
@@ -123,7 +129,7 @@ mod tests {
 
     #[test]
     fn dropping_the_prompts_keeps_the_news() {
-        let mut queue = queue([prompt("a"), Due::News("n".into())]);
+        let mut queue = queue([prompt("a"), Due::News(News::of_task("n"))]);
         assert_eq!(queue.drop_prompts(), ["a"]);
         assert!(matches!(queue.take(&Commands::none()), Some(Batch::Said(dues)) if dues.len() == 1));
         assert!(queue.is_empty());
@@ -132,9 +138,7 @@ mod tests {
     #[test]
     fn a_remark_asks_for_nothing() {
         let remark = User { should_query: Some(false), ..User::prompt("by the way") };
-        let mut queue = queue([Due::Prompt(Box::new(remark))]);
-        assert!(!queue.asks());
-        queue.push(prompt("a"));
-        assert!(queue.asks());
+        assert!(!Due::Prompt(Box::new(remark)).asks());
+        assert!(prompt("a").asks());
     }
 }

@@ -10,6 +10,7 @@ pub(crate) fn notices(event: &TaskEvent) -> Vec<SystemEvent> {
     match event {
         TaskEvent::Started { task_id, tool_use_id, description, kind } => vec![
             TaskStarted {
+                is_backgrounded: Some(true),
                 task_id: task_id.clone(),
                 tool_use_id: Some(tool_use_id.clone()),
                 description: description.clone(),

@@ -104,9 +104,15 @@ impl Toolbox {
 
     /// The same tools for a subagent: less some, less those that deal with a person, and only those named if any are.
     pub fn narrowed(&self, only: Option<&[String]>, without: &[&str]) -> Self {
+        let mut tools = self.limited(only, without).tools;
+        tools.retain(|tool| tool.is_for_all());
+        Self { tools }
+    }
+
+    /// The same tools less some, and only those named if any are.
+    pub fn limited(&self, only: Option<&[String]>, without: &[&str]) -> Self {
         let kept = |tool: &&Arc<Offered>| {
             !without.contains(&tool.tool.name())
-                && tool.is_for_all()
                 && only.is_none_or(|names| names.iter().any(|name| name == "*" || tool.answers_to(name)))
         };
         Self { tools: self.tools.iter().filter(kept).cloned().collect() }

@@ -117,6 +117,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
                 let halt = act(agent, &mut workshop, &mut ending, cancel).await;
                 now.event = Happened::Acted { halt };
                 agent.recall();
+                agent.tell_progress().await;
                 hooked::after_reading(agent, cancel).await;
                 now.recoveries = 0;
             }
@@ -281,10 +282,14 @@ async fn record(
     let mut text = None;
     let mut wanted = None;
     match &mut block {
-        Block::Text { text: said, .. } => text = Some(said.clone()),
+        Block::Text { text: said, .. } => {
+            agent.progress.said(said);
+            text = Some(said.clone());
+        }
         Block::ToolUse { id, name, input } => {
             agent.conversation.name_call(id);
             agent.owed.called(name, id);
+            agent.progress.called(name);
             agent.memory.watch(name, input);
             wanted = Some(Wanted { id: id.clone(), tool: name.clone(), input: input.clone(), bad_input });
         }

@@ -8,7 +8,8 @@ const IDENTITY: &str = "You are an agent run by Whimbrel. You work on a person's
 /// How to work.
 const CONDUCT: &str = include_str!("prompt.md");
 
-/// The system blocks for a choice of the caller. An absent choice is the default prompt; an empty text is no prompt.
+/// The system blocks for a choice of the caller. An absent choice is the default prompt; an empty text leaves only a word
+/// on who speaks.
 pub fn system(choice: Option<&SystemPrompt>, append: Option<&str>) -> Vec<String> {
     let mut blocks = match choice {
         None | Some(SystemPrompt::Preset { .. }) => vec![format!("{IDENTITY}\n\n{}", CONDUCT.trim())],
@@ -18,5 +19,8 @@ pub fn system(choice: Option<&SystemPrompt>, append: Option<&str>) -> Vec<String
     };
     blocks.extend(append.map(str::to_owned));
     blocks.retain(|block| !block.trim().is_empty());
+    if blocks.is_empty() {
+        blocks.push(IDENTITY.to_owned());
+    }
     blocks
 }

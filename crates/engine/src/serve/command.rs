@@ -35,7 +35,7 @@ impl Session {
     }
 
     async fn start_compact(&mut self, agent: Agent, keep: String, prompt: User) {
-        self.state.running().await;
+        self.show_turn().await;
         let prompt = self.echo(prompt).await;
         let wish = compact::Wish { keep, prompt, init: self.init() };
         let first = self.first();

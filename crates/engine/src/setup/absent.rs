@@ -11,7 +11,6 @@ pub fn in_options(options: &Options) -> Option<String> {
     let rows = [
         (!options.mcp_servers.is_empty(), "MCP servers (--mcp-config)"),
         (options.sandbox.as_ref().is_some_and(is_enabled), SANDBOX),
-        (options.agent.is_some() || !options.agents.is_empty(), "agent definitions (--agent, --agents)"),
         (!options.plugins.is_empty(), "plugins (--plugin-dir)"),
         (options.skills.as_ref().is_some_and(|skills| !skills.is_empty()), "skills"),
         (!options.tool_aliases.is_empty(), "aliases for tools"),
@@ -27,7 +26,6 @@ pub fn in_initialize(initialize: &Initialize) -> Option<String> {
             "in-process MCP servers",
         ),
         (initialize.skills.as_ref().is_some_and(|skills| !skills.is_empty()), "skills"),
-        (initialize.agents.as_ref().is_some_and(|agents| !agents.is_empty()), "agent definitions"),
         (initialize.plugins.as_ref().is_some_and(|plugins| !plugins.is_empty()), "plugins"),
     ];
     rows.iter().find(|(asked, _)| *asked).map(|(_, what)| sentence(what))
@@ -50,7 +48,6 @@ pub fn unheeded(settings: &Settings) -> Vec<String> {
     let rows = [
         (is_enabled(&known.sandbox), "sandbox: commands run without one"),
         (known.api_key_helper.is_some(), "apiKeyHelper: the key is read from the environment only"),
-        (known.agent.is_some(), "agent"),
         (known.output_style.as_deref().is_some_and(|style| style != "default"), "outputStyle"),
     ];
     rows.iter()

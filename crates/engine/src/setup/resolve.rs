@@ -9,7 +9,7 @@ use serde_json::Value;
 use whimbrel_wire::options::{Options, OutputFormat, SystemPrompt};
 
 use crate::agent::Limits;
-use crate::agents::definition::{self, Definition};
+use crate::agents::Kinds;
 use crate::commands::Commands;
 use crate::context::room::Switches;
 use crate::engine::Engine;
@@ -17,15 +17,16 @@ use crate::files::{self, Kind};
 use crate::ground::Ground;
 use crate::hooks::{Announce, HookSet};
 use crate::knobs::Knobs;
+use crate::life::AtEnd;
 use crate::permission::{Rights, paths};
 use crate::session::lock::Busy;
 use crate::session::{Keeping, Past, Place};
 use crate::settings::{self, Known, Settings};
 use crate::setup::resume::{self, Origin};
-use crate::setup::{absent, configure, grants, history, home, model};
+use crate::setup::{absent, configure, ending, grants, history, home, model};
 use crate::shape::{self, Shape};
 use crate::state::Wanted;
-use crate::toolbox::Toolbox;
+use crate::toolbox::{Offered, Toolbox};
 use crate::workspace::Workspace;
 
 /// How many bytes a system prompt may have.
@@ -88,6 +89,8 @@ pub struct Setup {
     pub leaves_nothing: bool,
     /// The model that is used when the host asks for the default.
     pub default_model: String,
+    /// Whether the host named the model.
+    pub model_was_named: bool,
     /// The model for small jobs.
     pub small_model: String,
     /// The knobs as they stand at the start.
@@ -95,7 +98,9 @@ pub struct Setup {
     /// The tools.
     pub toolbox: Arc<Toolbox>,
     /// The kinds of subagent.
-    pub agents: Vec<Definition>,
+    pub kinds: Kinds,
+    /// The kind that the session itself is, by name.
+    pub kind: Option<String>,
     /// What the session may do.
     pub rights: Rights,
     /// The hooks that the settings bring.
@@ -116,8 +121,18 @@ pub struct Setup {
     pub append_system_prompt: Option<String>,
     /// Limits and switches.
     pub limits: Limits,
+    /// What becomes of background work at the end.
+    pub at_end: AtEnd,
+    /// How long it is waited for; none waits as long as it takes.
+    pub ceiling: Option<Duration>,
+    /// How many agents may work at once, if the host says so.
+    pub agents_at_once: Option<usize>,
+    /// How many letters a team may write, if the host says so.
+    pub team_letters: Option<usize>,
     /// Whether the host wants to see the state.
     pub state_wanted: Wanted,
+    /// Whether the host hears the words of subagents as they are said.
+    pub forward_subagent_text: bool,
     /// Whether user messages are echoed.
     pub replay_user_messages: bool,
     /// How the engine was started.
@@ -181,6 +196,9 @@ impl Setup {
         let ground = Arc::new(configure::ground(options, &settings, config, workspace.root()));
         let (commands, about_commands) = configure::commands(options, &ground);
         warnings.extend(about_commands);
+        let (mut kinds, about_kinds) = Kinds::find(&ground, &[]);
+        warnings.extend(about_kinds);
+        warnings.extend(kinds.add_host(options.agents.clone()));
         let before = resume::mode(past.as_ref());
         let granted = grants::rights(options, env, settings, &workspace, before, &mut warnings)?;
         warnings.extend(granted.warnings);
@@ -197,12 +215,13 @@ impl Setup {
                 plan_mode_instructions: options.plan_mode_instructions.as_deref().map(Into::into),
             },
             toolbox: Arc::new(Toolbox::pick(
-                engine.tools(),
+                &offered(engine, env),
                 options.tools.as_ref(),
                 &rights,
                 grants::person(host_answers, rights.mode()),
             )),
-            agents: definition::built_in(),
+            kind: options.agent.clone().or_else(|| known.agent.clone()),
+            kinds: kinds.permitted(&rights),
             host_answers,
             patience: options.permission_timeout_ms.map(Duration::from_millis),
             rights,
@@ -213,7 +232,12 @@ impl Setup {
             system_prompt: system_prompt(options)?,
             append_system_prompt: appended(options),
             limits: limits(engine, options, env, &known)?,
+            at_end: ending::at_end(env)?,
+            ceiling: ending::ceiling(env)?,
+            agents_at_once: ending::agents_at_once(env)?,
+            team_letters: ending::team_letters(env)?,
             state_wanted: state_wanted(env),
+            forward_subagent_text: options.forward_subagent_text == Some(true),
             replay_user_messages: options.replay_user_messages,
             entrypoint: env.get("CLAUDE_CODE_ENTRYPOINT").cloned().unwrap_or_else(|| "cli".into()),
             warning: (!warnings.is_empty()).then(|| warnings.join("\n")),
@@ -225,6 +249,7 @@ impl Setup {
             origin,
             leaves_nothing: options.persist_session == Some(false),
             default_model,
+            model_was_named: options.model.is_some(),
             small_model,
             shape: None,
         };
@@ -328,11 +353,20 @@ fn limits(
     })
 }
 
+/// The tools that there are: those for teams only where the host asks for teams.
+fn offered(engine: &Engine, env: &BTreeMap<String, String>) -> Vec<Arc<Offered>> {
+    let teams = if is_set(env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS") { engine.team_tools() } else { &[] };
+    engine.tools().iter().chain(teams).cloned().collect()
+}
+
+fn is_set(env: &BTreeMap<String, String>, name: &str) -> bool {
+    env.get(name).is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
+}
+
 fn state_wanted(env: &BTreeMap<String, String>) -> Wanted {
-    let set = |name: &str| env.get(name).is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
-    if set("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS") {
+    if is_set(env, "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS") {
         Wanted::ByCaller
-    } else if set("CLAUDE_CODE_SDK_READS_SESSION_STATE") {
+    } else if is_set(env, "CLAUDE_CODE_SDK_READS_SESSION_STATE") {
         Wanted::BySdk
     } else {
         Wanted::Never

@@ -4,12 +4,13 @@
 //!   something and answers; `dialogue`: one that we talk with as long as it lives;
 //! - `pipe`: where its output comes in; `output`: what it prints, in bounded memory; `readable`: the same for the eyes
 //!   of a model;
-//! - `task`: background work as others see it;
+//! - `task`: background work as others see it; `entry`: work that is not a command, an agent;
 //! - `trail`: follows `cd` from one command to the next;
 //! - `roster`: what runs now; `mark`: by what it is known, `procfs`: finds what has wandered off; `reaper`: for the day
 //!   when we are killed.
 
 mod dialogue;
+mod entry;
 mod exchange;
 mod mark;
 mod output;
@@ -29,14 +30,16 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::process::Process;
 use self::roster::{GRACE, Roster};
 use crate::ids;
+use crate::inbox::{Inbox, Post};
 
 pub(crate) use self::dialogue::{Dialogue, Leash, Program};
+pub use self::entry::Entry;
 pub(crate) use self::exchange::{Exchange, Heard, Step};
 pub use self::mark::follow_daemons;
 pub(crate) use self::output::Capture;
@@ -57,7 +60,7 @@ pub struct Tasks {
 struct Table {
     roster: Arc<Roster>,
     tasks: Mutex<Vec<Task>>,
-    news: mpsc::UnboundedSender<Box<TaskEvent>>,
+    news: Inbox,
 }
 
 /// One row of the table.
@@ -65,6 +68,10 @@ struct Task {
     facts: TaskFacts,
     state: watch::Receiver<TaskState>,
     stop: CancellationToken,
+    /// Whether the turn goes on beside it.
+    background: watch::Sender<bool>,
+    /// Whether it is about to end: from then on it stays where it is.
+    sealed: bool,
 }
 
 /// A command that a call has waited for.
@@ -84,12 +91,12 @@ struct Watcher {
     stop: CancellationToken,
     closed: CancellationToken,
     state: watch::Sender<TaskState>,
-    news: mpsc::UnboundedSender<Box<TaskEvent>>,
+    news: Inbox,
 }
 
 impl Tasks {
     /// An empty table that reports to `news`.
-    pub fn new(news: mpsc::UnboundedSender<Box<TaskEvent>>) -> Self {
+    pub fn new(news: Inbox) -> Self {
         Self { table: Arc::new(Table { roster: Arc::new(Roster::new()), tasks: Mutex::default(), news }) }
     }
 
@@ -127,6 +134,7 @@ impl Tasks {
             kind: TaskKind::Command,
             description: start.description,
             command: order.command.clone(),
+            agent_type: None,
             output_file,
         };
         self.table.watch(facts.clone(), process, capture);
@@ -138,9 +146,24 @@ impl Tasks {
         self.table.rows().iter().map(Task::info).collect()
     }
 
-    /// How many background tasks are running.
+    /// How many commands run in the background.
     pub fn running(&self) -> usize {
-        self.table.rows().iter().filter(|task| *task.state.borrow() == TaskState::Running).count()
+        self.count(|kind| kind == TaskKind::Command)
+    }
+
+    /// How many agents work in the background.
+    pub fn agents(&self) -> usize {
+        self.count(|kind| kind == TaskKind::Agent)
+    }
+
+    fn count(&self, counts: impl Fn(TaskKind) -> bool) -> usize {
+        self.table.rows().iter().filter(|task| task.is_beside() && counts(task.facts.kind)).count()
+    }
+
+    /// Ends everything when it is dropped. Whoever works for the session holds its tasks too, so that they would never be
+    /// dropped by themselves.
+    pub fn guard(&self) -> DropGuard {
+        self.table.roster.closed.clone().drop_guard()
     }
 
     /// What a task has printed. Waits for its end first, but not longer than `wait`.
@@ -187,7 +210,11 @@ impl Table {
         let rows = self.rows();
         rows.iter().find(|task| task.facts.task_id == id).map(take).ok_or_else(|| NoTask::Unknown {
             id: id.into(),
-            known: rows.iter().map(|task| task.facts.task_id.clone()).collect(),
+            known: rows
+                .iter()
+                .filter(|task| *task.background.borrow())
+                .map(|task| task.facts.task_id.clone())
+                .collect(),
         })
     }
 
@@ -195,9 +222,10 @@ impl Table {
         let (tell, state) = watch::channel(TaskState::Running);
         let closed = self.roster.closed.clone();
         let stop = closed.child_token();
-        self.rows().push(Task { facts: facts.clone(), state, stop: stop.clone() });
+        let background = watch::Sender::new(true);
+        self.rows().push(Task { facts: facts.clone(), state, stop: stop.clone(), background, sealed: false });
         // Nobody may be listening any more.
-        let _ = self.news.send(Box::new(facts.started()));
+        let _ = self.news.send(Post::Task(Box::new(facts.started())));
         let watcher = Watcher { facts, stop, closed, state: tell, news: self.news.clone() };
         tokio::spawn(watcher.watch(process, capture));
     }
@@ -212,7 +240,16 @@ impl Drop for Table {
 
 impl Task {
     fn info(&self) -> TaskInfo {
-        TaskInfo { facts: self.facts.clone(), state: *self.state.borrow() }
+        TaskInfo {
+            facts: self.facts.clone(),
+            state: *self.state.borrow(),
+            background: *self.background.borrow(),
+        }
+    }
+
+    /// Whether it runs, and the turn goes on beside it.
+    fn is_beside(&self) -> bool {
+        *self.background.borrow() && *self.state.borrow() == TaskState::Running
     }
 }
 
@@ -233,7 +270,7 @@ impl Watcher {
         };
         capture.finish();
         // Nobody may be listening any more.
-        let _ = self.news.send(Box::new(self.facts.ended(status, exit_code)));
+        let _ = self.news.send(Post::Task(Box::new(self.facts.ended(status, exit_code))));
         self.state.send_replace(TaskState::Ended { status, exit_code });
     }
 }

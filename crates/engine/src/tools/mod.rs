@@ -19,11 +19,14 @@ mod lenient;
 mod notebook_edit;
 mod patch;
 mod read;
+mod send_message;
 #[cfg(test)]
 mod swapped;
 mod target;
 mod task_output;
 mod task_stop;
+mod team_create;
+mod team_delete;
 mod touches;
 mod walk;
 mod web_fetch;
@@ -53,6 +56,15 @@ pub use touches::Touches;
 
 /// The name of the tool that starts subagents.
 pub const AGENT: &str = "Agent";
+
+/// The name of the tool that writes to other agents.
+pub const SEND_MESSAGE: &str = "SendMessage";
+
+/// The name of the tool that founds a team.
+pub const TEAM_CREATE: &str = "TeamCreate";
+
+/// The name of the tool that dissolves it.
+pub const TEAM_DELETE: &str = "TeamDelete";
 
 /// The name of the tool that asks the person something.
 pub const ASK_USER_QUESTION: &str = "AskUserQuestion";
@@ -313,5 +325,14 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
         Arc::new(ask_user_question::AskUserQuestion),
         Arc::new(enter_plan_mode::EnterPlanMode),
         Arc::new(exit_plan_mode::ExitPlanMode),
+    ]
+}
+
+/// The tools of a session that may have a team.
+pub fn for_teams() -> Vec<Arc<dyn AnyTool>> {
+    vec![
+        Arc::new(team_create::TeamCreate),
+        Arc::new(team_delete::TeamDelete),
+        Arc::new(send_message::SendMessage),
     ]
 }
