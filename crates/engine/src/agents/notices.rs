@@ -69,7 +69,8 @@ pub(super) async fn ended(outbox: &Outbox, tasks: &Tasks, facts: &TaskFacts, rep
         task_id,
         tool_use_id: Some(facts.tool_use_id.clone()),
         status: end,
-        output_file: facts.output_file.display().to_string(),
+        // What the turn has waited for is in its result only.
+        output_file: if report.background { facts.output_file.display().to_string() } else { String::new() },
         summary: summary(facts, report),
         usage: Some(report.task_usage.clone()),
         ..TaskNotification::default()

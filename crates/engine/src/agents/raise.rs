@@ -166,7 +166,7 @@ fn limits(home: &Limits, definition: &Definition, errand: &Errand) -> Limits {
         partial_messages: false,
         compaction: Switches {
             window: definition.auto_compact_window.or(home.compaction.window),
-            ..home.compaction.clone()
+            ..home.compaction
         },
         ..home.clone()
     }

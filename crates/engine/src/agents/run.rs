@@ -51,7 +51,7 @@ struct Ended {
 
 impl Run {
     /// Does the errand and tells everybody.
-    pub(super) async fn to_its_end(self, done: oneshot::Sender<Report>) {
+    pub(super) async fn go(self, done: oneshot::Sender<Report>) {
         let Self { agents, who, errand, call, entry, ticket, mut mailbox } = self;
         let place = entry.stop.run_until_cancelled(ticket.take()).await.flatten();
         let Ended { mut report, rested } = match place {

@@ -175,7 +175,7 @@ impl Agents {
         let beside = entry.background();
         let (done, report) = oneshot::channel();
         let run = Run { agents: self.clone(), who, errand, call: call.clone(), entry, ticket, mailbox };
-        tokio::spawn(run.to_its_end(done));
+        tokio::spawn(run.go(done));
         self.wait(report, beside, leash, launched).await
     }
 

@@ -1,6 +1,6 @@
 //! Errands that the turn waits for.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use whimbrel_testkit::{Host, Reply, Script};
@@ -104,7 +104,7 @@ async fn everybody_stops_with_the_turn() {
             |frame: &Frame| matches!(frame, Frame::Assistant(said) if said.parent_tool_use_id.is_some());
         host.next(working).await.unwrap();
     }
-    let asked = Instant::now();
+    let asked = tokio::time::Instant::now();
     host.ask(Interrupt::default()).await.unwrap();
     let result = host.result().await.unwrap();
     assert!(result.is_error && asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());

@@ -30,7 +30,8 @@ fn who(asked: &Asked) -> Option<&'static str> {
 /// The kept letters of somebody.
 fn letters(host: &Host, name: &str) -> Vec<Value> {
     let path = host.stage().home().join(".claude/teams/crew/inboxes").join(format!("{name}.json"));
-    std::fs::read(path).map(|bytes| serde_json::from_slice(&bytes).unwrap()).unwrap_or_default()
+    let bytes = std::fs::read(path).unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
 /// The lead founds a team of two; each writes what it found once it is let go.

@@ -290,7 +290,7 @@ impl Teams {
             let (idle, heard) = (member.letters.is_empty(), member.wrote_to_lead);
             if idle && !member.leaving {
                 let letter = Letter::of_form(name, &Form::Idle);
-                team.tell_lead(letter, !heard, &self.shared.inbox);
+                team.tell_lead(&letter, !heard, &self.shared.inbox);
             }
         }
         // The session may have nothing left to wait for.
@@ -303,7 +303,7 @@ impl Teams {
             if let Some(member) = team.member(name) {
                 member.wrote_to_lead = true;
             }
-            team.tell_lead(Letter::new(name, text, None), true, &self.shared.inbox);
+            team.tell_lead(&Letter::new(name, text, None), true, &self.shared.inbox);
         }
     }
 
@@ -330,7 +330,7 @@ impl Team {
             if let Some(writer) = self.member(&letter.from.clone()) {
                 writer.wrote_to_lead = true;
             }
-            self.tell_lead(letter, true, inbox);
+            self.tell_lead(&letter, true, inbox);
             return Ok(Receipt { to: to.into(), reader_works: false });
         }
         let known: Vec<String> = self.members.iter().map(|member| member.facts.name.clone()).collect();
@@ -347,8 +347,8 @@ impl Team {
         Ok(Receipt { to: to.into(), reader_works })
     }
 
-    fn tell_lead(&mut self, letter: Letter, wakes: bool, inbox: &Inbox) {
-        self.record(LEAD, &letter);
+    fn tell_lead(&self, letter: &Letter, wakes: bool, inbox: &Inbox) {
+        self.record(LEAD, letter);
         let news = News { wakes, ..News::of("peer", letter.shown()) };
         // Nobody may be listening any more.
         let _ = inbox.send(Post::News(news));
