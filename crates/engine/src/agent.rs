@@ -6,6 +6,8 @@ use std::time::Duration;
 use whimbrel_models::Preamble;
 use whimbrel_models::retry::Policy;
 
+use crate::agents::Agents;
+use crate::agents::progress::Progress;
 use crate::context::memory::{Loaded, Memory};
 use crate::context::room::{Room, Switches};
 use crate::context::{Planning, surroundings};
@@ -19,6 +21,7 @@ use crate::on_demand;
 use crate::outbox::Outbox;
 use crate::shape::Owed;
 use crate::skills::{Desk, desk};
+use crate::tools::AGENT;
 use crate::understudy;
 use crate::understudy::Understudies;
 use crate::workshop::Bench;
@@ -55,6 +58,8 @@ pub struct Agent {
     pub planning: Planning,
     /// The skills that it has called.
     pub skills: Desk,
+    /// How far it is.
+    pub progress: Progress,
 }
 
 impl Agent {
@@ -92,10 +97,19 @@ impl Agent {
         self.bench.call.on_demand.forget_told();
         on_demand::tell(self);
         desk::introduce(self);
+        self.introduce_kinds();
         if let Some(text) = self.memory.begin() {
             self.conversation.remind(&text);
         }
         self.conversation.gauge().note_memory(self.memory.files());
+    }
+
+    /// Tells the model which kinds of agent it may start, if it may.
+    fn introduce_kinds(&mut self) {
+        let agents = self.bench.call.agents.as_ref().filter(|_| self.bench.toolbox.find(AGENT).is_some());
+        if let Some(text) = agents.and_then(Agents::kinds_for_model) {
+            self.conversation.remind(&text);
+        }
     }
 
     /// Tells the model the instructions of the folders whose files it has seen since this was called last.

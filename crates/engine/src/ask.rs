@@ -46,7 +46,8 @@ struct Guard<'a> {
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if self.ask.open().waiting.remove(&self.request_id).is_some() {
-            self.ask.outbox.try_send(Cancel { request_id: std::mem::take(&mut self.request_id) });
+            let cancel = Cancel { request_id: std::mem::take(&mut self.request_id) };
+            self.ask.outbox.post(cancel);
         }
     }
 }
@@ -88,14 +89,6 @@ impl Ask {
     /// How many questions are open.
     pub fn pending(&self) -> usize {
         self.open().waiting.len()
-    }
-
-    /// Takes all open questions back and tells the host so.
-    pub async fn withdraw_all(&self) {
-        let ids: Vec<String> = self.open().waiting.drain().map(|(id, _)| id).collect();
-        for request_id in ids {
-            self.outbox.send(Cancel { request_id }).await;
-        }
     }
 
     /// The host's input has ended: open questions fail, new ones fail at once.

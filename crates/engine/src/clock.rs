@@ -24,6 +24,12 @@ pub fn timestamp() -> String {
     format!("{now:.3}")
 }
 
+/// The wall clock in milliseconds since 1970.
+pub fn milliseconds() -> u64 {
+    let since = wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Today's date in the local time zone, e.g. `2026-11-15`.
 pub fn today() -> String {
     local_now().date().to_string()

@@ -16,12 +16,12 @@ use whimbrel_wire::options::SystemPrompt;
 use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::Status;
 
-use crate::agents::Definition;
+use crate::agents::{Definition, notices};
 use crate::hooks::HookSet;
 use crate::mcp::Switch;
 use crate::rewind;
 use crate::serve::Session;
-use crate::setup::{SetupError, absent};
+use crate::setup::SetupError;
 use crate::tasks::TaskReport;
 
 /// Answers one request; none if the answer comes later.
@@ -48,7 +48,7 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         },
         Request::Interrupt(interrupt) => {
             let cancelled = interrupt.cancel_queued.unwrap_or(false).then(|| session.queue.drop_prompts());
-            session.interrupt().await;
+            session.interrupt();
             ControlResponse::success(
                 id,
                 &InterruptReply { still_queued: session.queue.ids(), cancelled: cancelled.map(Into::into) },
@@ -71,6 +71,11 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         Request::StopTask(stop) => {
             // A task that has ended meanwhile is as good as stopped.
             let _ = session.tasks.stop(&stop.task_id).await;
+            ControlResponse::ok(id)
+        }
+        Request::BackgroundTasks(which) => {
+            let changed = session.tasks.let_go(which.tool_use_id.as_deref());
+            notices::let_go(&session.outbox, &session.tasks, &changed).await;
             ControlResponse::ok(id)
         }
         Request::GetTaskOutput(get) => match session.tasks.output(&get.task_id, Duration::ZERO).await {
@@ -123,9 +128,6 @@ fn welcome(session: &mut Session, id: String, mut reply: InitializeReply) -> Opt
 }
 
 fn begin(session: &mut Session, initialize: &Initialize) -> Result<InitializeReply, String> {
-    if let Some(error) = absent::in_initialize(initialize) {
-        return Err(error);
-    }
     session.crew.add_hosted(initialize);
     let has_begun = session.has_begun();
     if !has_begun {
@@ -141,6 +143,8 @@ fn begin(session: &mut Session, initialize: &Initialize) -> Result<InitializeRep
         if let Some(schema) = &initialize.json_schema {
             session.setup.ask_for_shape(schema)?;
         }
+        session.add_kinds(initialize.agents.clone().unwrap_or_default());
+        session.setup.forward_subagent_text |= initialize.forward_subagent_text == Some(true);
         if let Some(text) = initialize.plan_mode_instructions.as_deref() {
             session.knobs.send_modify(|knobs| knobs.plan_mode_instructions = Some(text.into()));
         }
@@ -151,7 +155,7 @@ fn begin(session: &mut Session, initialize: &Initialize) -> Result<InitializeRep
     let mode = session.setup.rights.mode();
     let reply = InitializeReply {
         commands: session.setup.commands.listed(),
-        agents: session.setup.agents.iter().map(kind).collect(),
+        agents: session.setup.kinds.iter().map(kind).collect(),
         models: models(session),
         account: AccountInfo {
             api_key_source: Some(session.engine.key_source().into()),

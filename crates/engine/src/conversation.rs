@@ -66,6 +66,8 @@ struct Below {
     agent_id: String,
     kind: String,
     errand: String,
+    /// Whether the host hears its words as they are said.
+    aloud: bool,
 }
 
 impl Speaker {
@@ -76,14 +78,29 @@ impl Speaker {
 
     /// A subagent that a call started.
     pub fn subagent(call: &str, agent_id: &str, kind: &str, errand: &str) -> Self {
-        let below =
-            Below { call: call.into(), agent_id: agent_id.into(), kind: kind.into(), errand: errand.into() };
+        let below = Below {
+            call: call.into(),
+            agent_id: agent_id.into(),
+            kind: kind.into(),
+            errand: errand.into(),
+            aloud: false,
+        };
         Self { below: Some(below) }
+    }
+
+    /// The same, but the host hears its words as they are said, if it wants to.
+    #[must_use]
+    pub fn aloud(mut self, wanted: bool) -> Self {
+        if let Some(below) = &mut self.below {
+            below.aloud = wanted;
+        }
+        self
     }
 
     /// Whether the host hears a block as it is said. A subagent's words are its report: they come with its result.
     fn is_heard(&self, block: &Block) -> bool {
-        self.below.is_none() || !matches!(block, Block::Text { .. } | Block::Thinking { .. })
+        self.below.as_ref().is_none_or(|below| below.aloud)
+            || !matches!(block, Block::Text { .. } | Block::Thinking { .. })
     }
 }
 
@@ -198,6 +215,13 @@ impl Conversation {
         let frame = self.user_frame(uuid, Content::Blocks(content.clone().into_blocks()));
         self.report_losses().await;
         self.outbox.send(frame).await;
+    }
+
+    /// From now on a subagent answers to this call.
+    pub fn answer_to(&mut self, call: &str) {
+        if let Some(below) = &mut self.speaker.below {
+            call.clone_into(&mut below.call);
+        }
     }
 
     /// Something that the engine says to the model in the user's place, and shows to the host.

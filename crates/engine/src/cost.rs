@@ -23,9 +23,18 @@ pub use purse::Purse;
 pub struct Ledger {
     spend: Arc<Mutex<Spend>>,
     /// What was spent through this handle and its copies alone; a subagent has a branch of its own.
-    own: Arc<Mutex<Usage>>,
+    own: Arc<Mutex<Column>>,
     /// What may be spent; none means as much as it takes.
     purse: Option<Purse>,
+}
+
+/// What was spent by one agent.
+#[derive(Debug, Default)]
+struct Column {
+    /// Whose it is; none if it is the main agent's.
+    agent: Option<String>,
+    usage: Usage,
+    dollars: f64,
 }
 
 impl Ledger {
@@ -52,7 +61,16 @@ impl Ledger {
     /// Adds what one attempt at a reply cost, in dollars; an error holds what is known of it if that is not all.
     pub fn add(&self, catalog: &Catalog, model: &str, bill: &Figures) -> Result<f64, f64> {
         let cost = self.open().add(catalog, model, bill);
-        sum(&mut self.own.lock().unwrap_or_else(PoisonError::into_inner), &bill.usage);
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        sum(&mut own.usage, &bill.usage);
+        let dollars = cost.unwrap_or_else(|known| known);
+        own.dollars += dollars;
+        if let Some(agent) = &own.agent {
+            let mut spend = self.open();
+            let share = spend.agents.entry(agent.clone()).or_default();
+            share.tokens = share.tokens.saturating_add(bill.usage.total());
+            share.dollars += dollars;
+        }
         cost
     }
 
@@ -61,14 +79,20 @@ impl Ledger {
         self.open().turn_api += waited;
     }
 
-    /// The same ledger with an own column beside it.
-    pub fn branch(&self) -> Self {
-        Self { spend: Arc::clone(&self.spend), own: Arc::default(), purse: self.purse.clone() }
+    /// The same ledger with an own column beside it, for the agent of this name.
+    pub fn branch(&self, agent: impl Into<String>) -> Self {
+        let own = Column { agent: Some(agent.into()), ..Column::default() };
+        Self { spend: Arc::clone(&self.spend), own: Arc::new(Mutex::new(own)), purse: self.purse.clone() }
     }
 
     /// What was spent in this column.
     pub fn own(&self) -> Usage {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.own.lock().unwrap_or_else(PoisonError::into_inner).usage.clone()
+    }
+
+    /// The same in dollars.
+    pub fn own_dollars(&self) -> f64 {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner).dollars
     }
 
     /// The spend as it is now.
@@ -90,6 +114,17 @@ pub struct Spend {
     pub turn_api: Duration,
     /// Everything so far, by model.
     pub models: BTreeMap<String, ModelUsage>,
+    /// What subagents have spent of it, by their names.
+    pub agents: BTreeMap<String, Share>,
+}
+
+/// What one agent has spent.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Share {
+    /// Tokens read and written.
+    pub tokens: u64,
+    /// Dollars.
+    pub dollars: f64,
 }
 
 impl Spend {

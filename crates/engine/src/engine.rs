@@ -8,7 +8,7 @@ use whimbrel_models::providers::Providers;
 use whimbrel_models::{Fault, Model, Preamble, ToolSpec};
 
 use crate::toolbox::Offered;
-use crate::tools;
+use crate::tools::{self, AnyTool};
 
 /// The shared part of an engine. Cheap to clone; one serves any number of sessions.
 #[derive(Clone)]
@@ -22,6 +22,7 @@ struct Shared {
     providers: Providers,
     catalog: Catalog,
     tools: Vec<Arc<Offered>>,
+    team_tools: Vec<Arc<Offered>>,
     /// Preambles in use, so that sessions with the same prompt and tools share one.
     preambles: Mutex<Vec<Weak<Preamble>>>,
 }
@@ -29,10 +30,14 @@ struct Shared {
 impl Engine {
     /// An engine that asks these providers.
     pub fn new(providers: Providers) -> Self {
+        let offered = |tools: Vec<Arc<dyn AnyTool>>| {
+            tools.into_iter().map(|tool| Arc::new(Offered::new(tool))).collect()
+        };
         let shared = Shared {
             providers,
             catalog: Catalog::default(),
-            tools: tools::all().into_iter().map(|tool| Arc::new(Offered::new(tool))).collect(),
+            tools: offered(tools::all()),
+            team_tools: offered(tools::for_teams()),
             preambles: Mutex::default(),
         };
         Self { shared: Arc::new(shared), key: None }
@@ -70,6 +75,11 @@ impl Engine {
     /// The built-in tools.
     pub fn tools(&self) -> &[Arc<Offered>] {
         &self.shared.tools
+    }
+
+    /// The tools of a session that may have a team.
+    pub fn team_tools(&self) -> &[Arc<Offered>] {
+        &self.shared.team_tools
     }
 
     /// A preamble with this prompt and these tools; one that another session uses already, if it is the same.

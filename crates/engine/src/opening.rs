@@ -76,8 +76,8 @@ pub(crate) async fn open(agent: &mut Agent, opening: Opening, cancel: &Cancellat
     for due in dues {
         let asks = due.asks();
         let taken = match due {
-            Due::News(text) => {
-                agent.conversation.note(&text).await;
+            Due::News(news) => {
+                agent.conversation.note(&news.text).await;
                 Ok(())
             }
             Due::Prompt(user) => hear(agent, *user, echo, cancel).await,

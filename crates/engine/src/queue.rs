@@ -5,13 +5,14 @@ use std::collections::VecDeque;
 use whimbrel_wire::message::User;
 
 use crate::commands::{Called, Commands};
+use crate::inbox::News;
 
 /// Something that is due for a turn.
 pub(crate) enum Due {
     /// The host said something.
     Prompt(Box<User>),
     /// Something happened that the model should know of.
-    News(String),
+    News(News),
 }
 
 /// What one turn is about.
@@ -35,10 +36,15 @@ impl Queue {
     /// Puts something at the end. News that waits already in the same words is no news.
     pub(crate) fn push(&mut self, due: Due) {
         let waits =
-            |text: &str| self.0.iter().any(|other| matches!(other, Due::News(known) if known == text));
-        if !matches!(&due, Due::News(text) if waits(text)) {
+            |news: &News| self.0.iter().any(|other| matches!(other, Due::News(known) if known == news));
+        if !matches!(&due, Due::News(news) if waits(news)) {
             self.0.push_back(due);
         }
+    }
+
+    /// Puts something at the beginning.
+    pub(crate) fn push_first(&mut self, due: Due) {
+        self.0.push_front(due);
     }
 
     /// Whether nothing waits.
@@ -49,11 +55,6 @@ impl Queue {
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
-    }
-
-    /// Whether something waits that the model is to answer.
-    pub(crate) fn asks(&self) -> bool {
-        self.0.iter().any(Due::asks)
     }
 
     /// The ids of the messages that wait.
@@ -113,8 +114,13 @@ mod tests {
 
     #[test]
     fn what_waits_is_one_turn_and_a_command_is_a_turn_of_its_own() {
-        let mut queue =
-            queue([prompt("a"), Due::News("n".into()), prompt("b"), prompt("/compact x"), prompt("c")]);
+        let mut queue = queue([
+            prompt("a"),
+            Due::News(News::of_task("n")),
+            prompt("b"),
+            prompt("/compact x"),
+            prompt("c"),
+        ]);
         let mut turns = Vec::new();
         let (commands, _) = Commands::find(&Ground::default(), &Plugins::default());
         while let Some(batch) = queue.take(&commands) {
@@ -128,7 +134,7 @@ mod tests {
 
     #[test]
     fn dropping_the_prompts_keeps_the_news() {
-        let mut queue = queue([prompt("a"), Due::News("n".into())]);
+        let mut queue = queue([prompt("a"), Due::News(News::of_task("n"))]);
         assert_eq!(queue.drop_prompts(), ["a"]);
         assert!(matches!(queue.take(&Commands::none()), Some(Batch::Said(dues)) if dues.len() == 1));
         assert!(queue.is_empty());
@@ -136,8 +142,8 @@ mod tests {
 
     #[test]
     fn the_same_news_waits_once() {
-        let mut queue = queue([Due::News("n".into())]);
-        queue.push(Due::News("n".into()));
+        let mut queue = queue([Due::News(News::of_task("n"))]);
+        queue.push(Due::News(News::of_task("n")));
         queue.push(prompt("a"));
         queue.push(prompt("a"));
         assert_eq!(queue.0.len(), 3);
@@ -146,9 +152,7 @@ mod tests {
     #[test]
     fn a_remark_asks_for_nothing() {
         let remark = User { should_query: Some(false), ..User::prompt("by the way") };
-        let mut queue = queue([Due::Prompt(Box::new(remark))]);
-        assert!(!queue.asks());
-        queue.push(prompt("a"));
-        assert!(queue.asks());
+        assert!(!Due::Prompt(Box::new(remark)).asks());
+        assert!(prompt("a").asks());
     }
 }

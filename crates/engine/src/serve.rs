@@ -7,13 +7,13 @@
 mod command;
 mod crew;
 mod extensions;
+mod kind;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use serde_json::Map;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::ControlResponse;
@@ -23,7 +23,10 @@ use whimbrel_wire::system::{Init, WireErrorNotice};
 use whimbrel_wire::{Frame, PROTOCOL_VERSION, Role, WireError};
 
 use crate::agent::Agent;
-use crate::agents::{Agents, Home};
+use crate::agents::desk::Desk;
+use crate::agents::places::Places;
+use crate::agents::team::Teams;
+use crate::agents::{Agents, Home, notices};
 use crate::ask::Ask;
 use crate::commands::{self, Job};
 use crate::context::memory::Memory;
@@ -33,9 +36,11 @@ use crate::cost::Ledger;
 use crate::denials::Denials;
 use crate::engine::Engine;
 use crate::gate::{Asks, Gate};
-use crate::hooks::{Desk, HookSet, Hooks, Lookout};
+use crate::hooks::{self, HookSet, Hooks, Lookout};
+use crate::inbox::{Inbox, News, Post, inbox};
 use crate::key_helper::KeyHelper;
 use crate::knobs::KnobsWriter;
+use crate::life::{Course, Input, Moment};
 use crate::link::Link;
 use crate::opening::{self, Echo, Notices, Opening};
 use crate::outbox::Outbox;
@@ -45,7 +50,7 @@ use crate::session::bulletin;
 use crate::session::log::Identity;
 use crate::setup::{Setup, SetupError, Start, resume};
 use crate::state::StateSign;
-use crate::tasks::{TaskEvent, Tasks};
+use crate::tasks::Tasks;
 use crate::turn::{self, Ending};
 use crate::verdict::End;
 use crate::{clock, control, files, ids, rewind, task_news};
@@ -53,9 +58,6 @@ use crew::{Arrival, Crew};
 
 /// How long an interrupted turn may take to wind up when the session is stopped.
 const WIND_UP: Duration = Duration::from_millis(1500);
-
-/// How long background commands may go on after the input has finished and the last turn has ended.
-const BACKGROUND_GRACE: Duration = Duration::from_secs(3);
 
 /// How long hooks may go on that hear of the end of a session that is stopped.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -79,32 +81,41 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
         Some(Err(error)) => return refuse(&mut link, error, ids::uuid()).await,
         None => return Farewell::default(),
     };
-    let (news_sender, mut news) = mpsc::unbounded_channel();
-    let mut session = Session::new(engine, setup, &link, news_sender);
+    let (inbox, mut posts) = inbox();
+    let mut session = Session::new(engine, setup, &link, inbox);
+    // Whoever drops this run drops everything that it has started.
+    let _guard = session.tasks.guard();
     let mut input = Input::Open;
-    let mut grace = None;
+    let mut quiet_since = None;
     loop {
+        session.start_turn_if_due().await;
         if let Some(error) = session.refused.take() {
             session.crew.close(&link.stop).await;
             session.tasks.shutdown().await;
             return refuse(&mut link, error, session.setup.session.clone()).await;
         }
-        session.start_turn_if_due().await;
-        let nothing_due = input != Input::Open && session.is_idle();
-        if nothing_due && session.tasks.running() == 0 && news.is_empty() {
-            break;
-        }
-        // The grace begins when nothing is due any more; what wakes us meanwhile does not prolong it.
-        grace = nothing_due
-            .then(|| grace.unwrap_or_else(|| Instant::from_std(clock::monotonic()) + BACKGROUND_GRACE));
+        let moment = session.moment(input, !posts.is_empty());
+        session.state.show(moment).await;
+        let limit = match moment.course(session.setup.at_end, session.setup.ceiling) {
+            Course::Over => break,
+            Course::On => {
+                quiet_since = None;
+                None
+            }
+            // It is counted from when nothing else was due; what wakes us meanwhile does not prolong it.
+            Course::Until(limit) => {
+                let since = *quiet_since.get_or_insert_with(|| Instant::from_std(clock::monotonic()));
+                limit.map(|limit| since + limit)
+            }
+        };
         let wake = tokio::select! {
             biased;
             () = link.stop.cancelled() => Wake::Stop,
             line = link.incoming.recv(), if input != Input::Gone => line.map_or(Wake::HostGone, |line| Wake::Host(Box::new(line))),
             () = link.finished.cancelled(), if input == Input::Open => Wake::InputFinished,
-            Some(event) = news.recv() => Wake::Task(event),
+            Some(post) = posts.recv() => Wake::Post(post),
             ended = turn_end(&mut session.running) => Wake::TurnEnded(Box::new(ended)),
-            () = until(grace) => Wake::GraceOver,
+            () = until(limit) => Wake::TimeIsUp,
         };
         match wake {
             Wake::Host(line) => {
@@ -119,15 +130,15 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
                 input = Input::Gone;
                 session.ask.close();
             }
-            Wake::Task(event) => session.task_news(&event).await,
+            Wake::Post(post) => session.take_in(post).await,
             Wake::TurnEnded(ended) => {
                 // What began in the turn is told before its result.
-                while let Ok(event) = news.try_recv() {
-                    session.task_news(&event).await;
+                while let Ok(post) = posts.try_recv() {
+                    session.take_in(post).await;
                 }
                 session.end_turn(*ended).await;
             }
-            Wake::GraceOver => break,
+            Wake::TimeIsUp => break,
             Wake::Stop => {
                 session.stop().await;
                 break;
@@ -139,8 +150,8 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
     }
     session.crew.close(&link.stop).await;
     session.tasks.shutdown().await;
-    while let Ok(event) = news.try_recv() {
-        session.task_news(&event).await;
+    while let Ok(post) = posts.try_recv() {
+        session.take_in(post).await;
     }
     bulletin::close(&session.setup.keeping, WIND_UP, &session.outbox).await;
     if session.setup.leaves_nothing {
@@ -169,7 +180,7 @@ async fn say_goodbye(lookout: &Lookout, stop: &CancellationToken) {
 /// The way to the session's hooks.
 fn lookout(setup: &Setup, ask: &Ask, tasks: &Tasks, outbox: &Outbox) -> Lookout {
     let transcript = setup.place.as_ref().map(|place| place.transcript(&setup.session));
-    let desk = Desk {
+    let desk = hooks::Desk {
         ask: ask.clone(),
         outbox: outbox.clone(),
         tasks: tasks.clone(),
@@ -185,6 +196,16 @@ fn lookout(setup: &Setup, ask: &Ask, tasks: &Tasks, outbox: &Outbox) -> Lookout 
     Lookout::new(hooks, setup.rights.clone(), Arc::clone(&setup.workspace), outbox.clone(), base)
 }
 
+/// What started a turn that no prompt did.
+fn origin(dues: &[Due]) -> Option<Origin> {
+    let of_news = |due: &Due| match due {
+        Due::News(news) => Some(news.origin.clone()),
+        Due::Prompt(_) => None,
+    };
+    let origins: Option<Vec<Origin>> = dues.iter().map(of_news).collect();
+    origins?.into_iter().next()
+}
+
 /// Ends at an instant; never, if there is none.
 async fn until(instant: Option<Instant>) {
     match instant {
@@ -193,25 +214,14 @@ async fn until(instant: Option<Instant>) {
     }
 }
 
-/// What can still come from the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Input {
-    /// Prompts, requests and answers.
-    Open,
-    /// No prompts any more, but answers to questions.
-    Finished,
-    /// Nothing.
-    Gone,
-}
-
 /// Whatever can wake a session.
 enum Wake {
     Host(Box<Result<Frame, WireError>>),
     HostGone,
     InputFinished,
-    Task(Box<TaskEvent>),
+    Post(Post),
     TurnEnded(Box<(Agent, Ending)>),
-    GraceOver,
+    TimeIsUp,
     Stop,
 }
 
@@ -224,6 +234,10 @@ pub(crate) struct Session {
     pub(crate) knobs: KnobsWriter,
     pub(crate) tasks: Tasks,
     pub(crate) crew: Crew,
+    inbox: Inbox,
+    teams: Teams,
+    /// What the model is told with whatever comes next.
+    asides: Vec<News>,
     lookout: Lookout,
     state: StateSign,
     /// The agent, while no turn owns it. Made with the first turn, so that `initialize` can still shape it.
@@ -294,23 +308,22 @@ async fn refuse(link: &mut Link, error: SetupError, session: String) -> Farewell
 }
 
 impl Session {
-    fn new(
-        engine: Engine,
-        mut setup: Setup,
-        link: &Link,
-        news: mpsc::UnboundedSender<Box<TaskEvent>>,
-    ) -> Self {
+    fn new(engine: Engine, mut setup: Setup, link: &Link, inbox: Inbox) -> Self {
         let outbox = Outbox::new(setup.session.as_str().into(), link.outgoing.clone(), link.stop.clone());
-        let (ask, tasks) = (Ask::new(outbox.clone()), Tasks::new(news));
+        let (ask, tasks) = (Ask::new(outbox.clone()), Tasks::new(inbox.clone()));
         let lookout = lookout(&setup, &ask, &tasks, &outbox);
         let state = StateSign::new(outbox.clone(), setup.state_wanted);
         let engine = engine.with_key_source(KeyHelper::of(&setup, &tasks));
+        let config = setup.ground.config.clone().filter(|_| !setup.leaves_nothing);
         Self {
             crew: Crew::start(&mut setup, (&ask, &outbox), &state, &lookout),
             lookout,
             knobs: watch::Sender::new(setup.knobs.clone()),
             ask,
             tasks,
+            teams: Teams::new(inbox.clone(), config, setup.session.clone(), setup.team_letters),
+            inbox,
+            asides: Vec::new(),
             state,
             agent: None,
             running: None,
@@ -326,9 +339,26 @@ impl Session {
         }
     }
 
-    /// Whether no turn runs and none is due.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.running.is_none() && self.queue.is_empty()
+    /// How the run stands; `posted` says whether something was posted that has not been taken in.
+    fn moment(&self, input: Input, posted: bool) -> Moment {
+        Moment {
+            input,
+            turn: self.running.is_some(),
+            due: posted || !self.queue.is_empty(),
+            questions: self.state.questions(),
+            agents: self.tasks.agents() + self.teams.active(),
+            commands: self.tasks.running(),
+        }
+    }
+
+    /// Whether a turn runs or waits.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.running.is_some() || !self.queue.is_empty()
+    }
+
+    /// Shows the host that a turn runs.
+    async fn show_turn(&mut self) {
+        self.state.show_turn(self.moment(Input::Open, false)).await;
     }
 
     /// Whether the session has begun: from then on its prompt and tools are fixed.
@@ -360,18 +390,31 @@ impl Session {
         self.outbox.notify(WireErrorNotice { message: message.to_owned(), line: None }).await;
     }
 
-    async fn task_news(&mut self, event: &TaskEvent) {
-        for notice in task_news::notices(event) {
-            self.outbox.notify(notice).await;
-        }
-        if let Some(text) = task_news::for_model(event) {
-            self.queue.push(Due::News(text));
+    /// Takes in what was posted from within.
+    async fn take_in(&mut self, post: Post) {
+        match post {
+            Post::News(news) if news.wakes => self.queue.push(Due::News(news)),
+            Post::News(news) => self.asides.push(news),
+            Post::Quiet => {}
+            Post::Task(event) => {
+                for notice in task_news::notices(&event) {
+                    self.outbox.notify(notice).await;
+                }
+                self.outbox.notify(notices::list(&self.tasks.beside())).await;
+                if let Some(text) = task_news::for_model(&event) {
+                    self.queue.push(Due::News(News::of_task(text)));
+                }
+            }
         }
     }
 
     /// Starts a turn if none runs and something is due. Everything that waits becomes one turn.
     async fn start_turn_if_due(&mut self) {
-        if self.running.is_some() {
+        if self.running.is_some() || self.queue.is_empty() {
+            return;
+        }
+        self.become_its_kind();
+        if self.refused.is_some() {
             return;
         }
         let Some(batch) = self.queue.take(&self.setup.commands) else { return };
@@ -388,7 +431,10 @@ impl Session {
             agent.conversation.brief(&changed);
         }
         match batch {
-            Batch::Said(dues) => self.start_turn(agent, dues).await,
+            Batch::Said(dues) => {
+                let asides = std::mem::take(&mut self.asides).into_iter().map(Due::News);
+                self.start_turn(agent, asides.chain(dues).collect()).await;
+            }
             Batch::Command { called, prompt } => self.start_command(agent, called, *prompt).await,
         }
     }
@@ -409,9 +455,8 @@ impl Session {
             self.agent = Some(agent);
             return;
         }
-        self.state.running().await;
-        let only_news = dues.iter().all(|due| matches!(due, Due::News(_)));
-        let origin = only_news.then(|| Origin { kind: "task-notification".into(), details: Map::new() });
+        self.show_turn().await;
+        let origin = origin(&dues);
         let first = self.first();
         let (init, warning) = (self.init(), self.setup.warning.take());
         let opening = Opening { first, init, warning, dues, echo };
@@ -437,7 +482,12 @@ impl Session {
                             agent.conversation.settle().await;
                             ending
                         }
-                        None => turn::run(&mut agent, &token).await,
+                        None => {
+                            let ending = turn::run(&mut agent, &token).await;
+                            // Agents that were stopped with the turn are paid for in its result.
+                            agent.bench.call.tasks.stopped_is_gone(WIND_UP).await;
+                            ending
+                        }
                     }
                 }
                 Work::Command { job, notices, first } => {
@@ -488,16 +538,13 @@ impl Session {
         self.last_result = Some(result.clone());
         // The result is sent even if everything is to stop meanwhile; `stop` limits how long that may take.
         self.outbox.send_last(result).await;
-        if !self.queue.asks() {
-            self.state.idle().await;
-        }
     }
 
-    /// Interrupts the turn under way, if there is one, and takes open questions back.
-    pub(crate) async fn interrupt(&mut self) {
+    /// Interrupts the turn under way, if there is one. Its questions are taken back as it ends; what works beside it goes
+    /// on, and its questions stay.
+    pub(crate) fn interrupt(&mut self) {
         if let Some(running) = &self.running {
             running.cancel.cancel();
-            self.ask.withdraw_all().await;
         }
     }
 
@@ -518,7 +565,7 @@ impl Session {
         self.with_extensions(Init {
             cwd: self.setup.workspace.base().display().to_string(),
             tools: self.setup.toolbox.names_for_init(),
-            agents: Some(self.setup.agents.iter().map(|kind| kind.name.clone()).collect()),
+            agents: Some(self.setup.kinds.names()),
             model: knobs.model.clone(),
             permission_mode: self.setup.rights.mode(),
             api_key_source: self.engine.key_source().into(),
@@ -536,8 +583,7 @@ impl Session {
 
     /// What makes the session's agents.
     fn agents(&self) -> Agents {
-        let Setup { workspace, place, session, toolbox, limits, small_model, agents, shape, .. } =
-            &self.setup;
+        let Setup { workspace, place, session, toolbox, limits, small_model, kinds, shape, .. } = &self.setup;
         Agents::new(Home {
             engine: self.engine.clone(),
             outbox: self.outbox.clone(),
@@ -556,12 +602,17 @@ impl Session {
             },
             place: place.clone(),
             keeping: self.setup.keeping.clone(),
-            definitions: agents.clone(),
+            kinds: kinds.clone(),
+            places: Places::new(self.setup.agents_at_once),
+            desk: Desk::default(),
+            teams: self.teams.clone(),
+            inbox: self.inbox.clone(),
             workspace: Arc::clone(workspace),
             tasks: self.tasks.clone(),
             agenda: self.setup.agenda.clone(),
             small_model: small_model.clone(),
             shape: shape.clone(),
+            aloud: self.setup.forward_subagent_text,
             memory: Memory::new(Arc::clone(&self.setup.ground), workspace.home().as_deref()),
             skills: self.setup.extensions.skills.clone(),
         })

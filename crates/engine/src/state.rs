@@ -1,10 +1,13 @@
-//! The state that a host sees: running, waiting for the host, or idle.
+//! The state that a host sees: running, waiting for the host, or idle. What it is follows from how the run stands
+//! ([`Moment`]); here it is shown, each change once, and the beginning of each turn.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use tokio::sync::Mutex;
 use whimbrel_wire::system::{SessionState, SessionStateChanged};
 
+use crate::life::{Input, Moment};
 use crate::outbox::Outbox;
 
 /// Tells the host about the state, if it asked to know. Cheap to clone.
@@ -12,7 +15,10 @@ use crate::outbox::Outbox;
 pub struct StateSign {
     outbox: Outbox,
     wanted: Wanted,
+    /// Questions that the host has not answered.
     waiting: Arc<AtomicUsize>,
+    /// How the run stands, and what the host was shown last. Held while it is shown: changes are told in their order.
+    shown: Arc<Mutex<Shown>>,
 }
 
 /// Whether the host wants to know.
@@ -26,39 +32,62 @@ pub enum Wanted {
     ByCaller,
 }
 
+#[derive(Debug)]
+struct Shown {
+    moment: Moment,
+    last: Option<SessionState>,
+}
+
 impl StateSign {
-    /// A sign that speaks through `outbox`.
+    /// A sign that speaks through `outbox`. Nothing runs yet, and that need not be said.
     pub fn new(outbox: Outbox, wanted: Wanted) -> Self {
-        Self { outbox, wanted, waiting: Arc::default() }
+        let moment =
+            Moment { input: Input::Open, turn: false, due: false, questions: 0, agents: 0, commands: 0 };
+        let shown = Shown { moment, last: Some(SessionState::Idle) };
+        Self { outbox, wanted, waiting: Arc::default(), shown: Arc::new(Mutex::new(shown)) }
     }
 
-    /// A turn runs.
-    pub async fn running(&self) {
-        self.show(SessionState::Running).await;
+    /// The run stands like this now.
+    pub async fn show(&self, moment: Moment) {
+        self.change(|shown| shown.moment = moment).await;
     }
 
-    /// Nothing runs and nothing is queued.
-    pub async fn idle(&self) {
-        self.show(SessionState::Idle).await;
+    /// A turn begins. That is said each time: a host that has sent a prompt learns that it was taken up.
+    pub async fn show_turn(&self, moment: Moment) {
+        self.change(|shown| {
+            shown.moment = Moment { turn: true, ..moment };
+            shown.last = None;
+        })
+        .await;
+    }
+
+    /// How many questions the host has not answered.
+    pub fn questions(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
     }
 
     /// The session waits for the host until [`Waiting::over`] is called.
     pub async fn requires_action(&self) -> Waiting {
-        let first = self.waiting.fetch_add(1, Ordering::Relaxed) == 0;
+        self.waiting.fetch_add(1, Ordering::Relaxed);
         let waiting = Waiting(self.clone());
-        if first {
-            self.show(SessionState::RequiresAction).await;
-        }
+        self.change(|_| {}).await;
         waiting
     }
 
-    async fn show(&self, state: SessionState) {
+    async fn change(&self, change: impl FnOnce(&mut Shown)) {
         let sdk_host_only = match self.wanted {
             Wanted::Never => return,
             Wanted::BySdk => Some(true),
             Wanted::ByCaller => None,
         };
-        self.outbox.notify(SessionStateChanged { state, sdk_host_only }).await;
+        let mut shown = self.shown.lock().await;
+        change(&mut shown);
+        shown.moment.questions = self.questions();
+        let state = shown.moment.state();
+        if shown.last.as_ref() != Some(&state) {
+            shown.last = Some(state.clone());
+            self.outbox.notify(SessionStateChanged { state, sdk_host_only }).await;
+        }
     }
 }
 
@@ -71,9 +100,7 @@ impl Waiting {
     pub async fn over(self) {
         let sign = self.0.clone();
         drop(self);
-        if sign.waiting.load(Ordering::Relaxed) == 0 {
-            sign.running().await;
-        }
+        sign.change(|_| {}).await;
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) fn notices(event: &TaskEvent) -> Vec<SystemEvent> {
     match event {
         TaskEvent::Started { task_id, tool_use_id, description, kind } => vec![
             TaskStarted {
+                is_backgrounded: Some(true),
                 task_id: task_id.clone(),
                 tool_use_id: Some(tool_use_id.clone()),
                 description: description.clone(),
@@ -39,7 +40,7 @@ pub(crate) fn notices(event: &TaskEvent) -> Vec<SystemEvent> {
             ]
         }
         // The model's business alone.
-        TaskEvent::Printed { .. } | TaskEvent::Due { .. } => Vec::new(),
+        TaskEvent::Printed { .. } => Vec::new(),
     }
 }
 
@@ -56,7 +57,6 @@ pub(crate) fn for_model(event: &TaskEvent) -> Option<String> {
         TaskEvent::Printed { task_id, description, text } => Some(format!(
             "<task-notification>\n<task-id>{task_id}</task-id>\n<summary>\"{description}\" printed:</summary>\n<event>\n{text}\n</event>\n</task-notification>"
         )),
-        TaskEvent::Due { text } => Some(text.clone()),
         TaskEvent::Ended { .. } | TaskEvent::Started { .. } => None,
     }
 }

@@ -115,6 +115,8 @@ pub struct Toolbox {
     supply: Option<Supply>,
     /// Of these lists, each names the tools of servers that may be used.
     only: Vec<Arc<[String]>>,
+    /// Those that may not be used.
+    except: Vec<String>,
 }
 
 impl Toolbox {
@@ -128,7 +130,7 @@ impl Toolbox {
         let refused = |tool: &Arc<Offered>| rights.removes(tool.tool.name());
         let of_use = |tool: &Arc<Offered>| person == Person::Present || tool.is_for_all();
         let kept = |tool: &&Arc<Offered>| asked_for(tool) && of_use(tool) && !refused(tool);
-        Self { tools: all.iter().filter(kept).cloned().collect(), supply: None, only: Vec::new() }
+        Self { tools: all.iter().filter(kept).cloned().collect(), ..Self::default() }
     }
 
     /// The same tools, and those of MCP servers as they come and go.
@@ -154,7 +156,8 @@ impl Toolbox {
     #[must_use]
     pub fn without(&self, names: &[&str]) -> Self {
         let kept = |tool: &&Arc<Offered>| !names.contains(&tool.tool.name());
-        Self { tools: self.tools.iter().filter(kept).cloned().collect(), ..self.clone() }
+        let except = self.except.iter().cloned().chain(names.iter().map(|name| (*name).to_owned())).collect();
+        Self { tools: self.tools.iter().filter(kept).cloned().collect(), except, ..self.clone() }
     }
 
     /// No tools at all.
@@ -172,14 +175,22 @@ impl Toolbox {
 
     /// The same tools for a subagent: less some, less those that deal with a person, and only those named if any are.
     pub fn narrowed(&self, only: Option<&[String]>, without: &[&str]) -> Self {
+        let mut narrowed = self.limited(only, without);
+        narrowed.tools.retain(|tool| tool.is_for_all());
+        narrowed
+    }
+
+    /// The same tools less some, and only those named if any are.
+    pub fn limited(&self, only: Option<&[String]>, without: &[&str]) -> Self {
         let kept = |tool: &&Arc<Offered>| {
             !without.contains(&tool.tool.name())
-                && tool.is_for_all()
                 && only.is_none_or(|names| names.iter().any(|name| name == "*" || tool.answers_to(name)))
         };
         let lists = self.only.iter().cloned().chain(only.map(Arc::from)).collect();
         let tools = self.tools.iter().filter(kept).cloned().collect();
-        Self { tools, supply: self.supply.clone(), only: lists }
+        let except =
+            self.except.iter().cloned().chain(without.iter().map(|name| (*name).to_owned())).collect();
+        Self { tools, supply: self.supply.clone(), only: lists, except }
     }
 
     /// Every tool, as things stand: those of servers come last.
@@ -187,6 +198,7 @@ impl Toolbox {
         let brought = self.supply.as_ref().map(Supply::tools).unwrap_or_default();
         let named = |tool: &Offered, list: &[String]| list.iter().any(|name| tool.is_meant_by(name));
         let brought = brought.iter().filter(|tool| self.only.iter().all(|list| named(tool, list)));
+        let brought = brought.filter(|tool| !named(tool, &self.except));
         self.tools.iter().chain(brought).cloned().collect::<Vec<_>>().into_iter()
     }
 

@@ -119,6 +119,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
                 let halt = act(agent, &mut workshop, &mut ending, cancel).await;
                 now.event = Happened::Acted { halt };
                 agent.recall();
+                agent.tell_progress().await;
                 hooked::after_reading(agent, cancel).await;
                 now.recoveries = 0;
             }

@@ -113,7 +113,8 @@ fn ids_in(value: &Value) -> Vec<(String, String)> {
 fn clean(value: &Value, field: &str, names: &[(String, String)], known: &Known) -> Value {
     match value {
         Value::Object(fields) => {
-            let said = fields.iter().filter(|(_, value)| field != "usage" || !is_nought(value));
+            let counts = |name: &str, value: &Value| is_volatile(name) || !is_nought(value);
+            let said = fields.iter().filter(|(name, value)| field != "usage" || counts(name, value));
             said.map(|(name, value)| (name.clone(), clean(value, name, names, known))).collect()
         }
         Value::Array(items) => items.iter().map(|item| clean(item, field, names, known)).collect(),
@@ -135,9 +136,10 @@ fn is_nought(value: &Value) -> bool {
     }
 }
 
-/// Whether a number under this name is a duration, a delay or a process id.
+/// Whether a number under this name is a duration, a delay, an instant or a process id.
 fn is_volatile(field: &str) -> bool {
-    field == "pid" || ["_ms", "Ms", "_seconds", "Seconds"].iter().any(|end| field.ends_with(end))
+    matches!(field, "pid" | "end_time")
+        || ["_ms", "Ms", "_seconds", "Seconds"].iter().any(|end| field.ends_with(end))
 }
 
 fn without_uuids(text: &str, story: &str) -> String {

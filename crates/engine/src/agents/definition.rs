@@ -1,7 +1,14 @@
-//! Kinds of subagent.
+//! A kind of subagent: what it is for, what it is told, and what it may use.
+
+use serde_json::Value;
+use whimbrel_models::Effort;
+use whimbrel_wire::options::AgentDefinition;
+use whimbrel_wire::permission::PermissionMode;
+
+use crate::setup::model::effort_of;
 
 /// A kind of subagent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Definition {
     /// Its name.
     pub name: String,
@@ -9,25 +16,267 @@ pub struct Definition {
     pub description: String,
     /// Its system prompt.
     pub prompt: String,
-    /// The tools it has, by name; none means all that its parent has.
+    /// The tools it has, by name; none means all that its parent has. `Agent(a, b)` says which kinds it may start.
     pub tools: Option<Vec<String>>,
+    /// Tools it does not have.
+    pub disallowed_tools: Vec<String>,
     /// Its model; none means its parent's.
     pub model: Option<String>,
+    /// How hard its model tries; none means as hard as its parent's.
+    pub effort: Option<Effort>,
+    /// How many model calls it may take.
+    pub max_turns: Option<u32>,
+    /// Its mode, where that is not wider than its parent's.
+    pub permission_mode: Option<PermissionMode>,
+    /// Whether it runs in the background unless the call says otherwise.
+    pub background: bool,
+    /// Its first prompt, when the session itself is of this kind.
+    pub initial_prompt: Option<String>,
+    /// What its model is reminded of.
+    pub reminder: Option<String>,
+    /// Whether it does not see the instruction files.
+    pub omit_instructions: bool,
+    /// When it makes room, in tokens.
+    pub auto_compact_window: Option<u64>,
+    /// Whose memory it keeps: `user`, `project` or `local`.
+    pub memory: Option<String>,
+    /// Where it works, if not where its parent does: `worktree`.
+    pub isolation: Option<String>,
+    /// Skills that it begins with.
+    pub skills: Vec<String>,
+    /// Its own MCP servers: names, or names with configurations.
+    pub mcp_servers: Vec<Value>,
+    /// Who wrote it.
+    pub origin: Origin,
 }
 
-/// The kinds that every session has.
-pub fn built_in() -> Vec<Definition> {
-    vec![Definition {
-        name: GENERAL.into(),
-        description: "Research and work of several steps that need no talk in between".into(),
-        prompt: "You are a subagent: another agent gave you an errand and waits for your report. Do exactly the errand, with the tools you have and without asking back. \
-Your last message is the report, and all that the other agent will see: say what you found or did, with file paths as path:line and the facts it needs to go on; say plainly what you could \
-not do. No preamble."
-            .into(),
-        tools: None,
-        model: None,
-    }]
+/// Who wrote a definition.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// The engine.
+    #[default]
+    BuiltIn,
+    /// A plugin.
+    Plugin,
+    /// The person.
+    Person,
+    /// The project.
+    Project,
+    /// The host.
+    Host,
+}
+
+impl Definition {
+    /// A definition as a host gives it. The error says what is wrong with it.
+    pub fn of_host(name: &str, given: AgentDefinition) -> Result<Self, String> {
+        let definition = Self {
+            name: name.to_owned(),
+            description: given.description,
+            prompt: given.prompt,
+            tools: given.tools,
+            disallowed_tools: given.disallowed_tools.unwrap_or_default(),
+            model: own_model(given.model),
+            effort: given.effort.map(effort_of),
+            max_turns: given.max_turns,
+            permission_mode: given.permission_mode,
+            background: given.background.unwrap_or(false),
+            initial_prompt: given.initial_prompt,
+            reminder: given.critical_system_reminder,
+            omit_instructions: given.omit_claude_md.unwrap_or(false),
+            auto_compact_window: given.auto_compact_window,
+            memory: given.memory,
+            isolation: None,
+            skills: given.skills.unwrap_or_default(),
+            mcp_servers: given.mcp_servers.unwrap_or_default(),
+            origin: Origin::Host,
+        };
+        definition.checked()
+    }
+
+    /// The definition, if it can be used.
+    pub(super) fn checked(self) -> Result<Self, String> {
+        let flaw = if self.name.trim().is_empty() {
+            "it has no name"
+        } else if self.name.chars().any(|c| c.is_control() || matches!(c, '(' | ')' | ',')) {
+            "a name cannot have parentheses, commas or control characters"
+        } else if self.description.trim().is_empty() {
+            "it has no description, so nobody would know when to use it"
+        } else if self.prompt.trim().is_empty() {
+            "it has no prompt"
+        } else if self.max_turns == Some(0) {
+            "maxTurns must be at least 1"
+        } else {
+            return Ok(self);
+        };
+        Err(flaw.into())
+    }
+
+    /// What this version cannot give it, in words. It runs without.
+    pub fn lacks(&self) -> Vec<String> {
+        let rows = [
+            (!self.skills.is_empty(), "skills"),
+            (!self.mcp_servers.is_empty(), "mcpServers"),
+            (self.memory.is_some(), "memory"),
+        ];
+        let asked = rows.iter().filter(|(asked, _)| *asked);
+        asked
+            .map(|(_, what)| {
+                format!(
+                    "The agent {}: {what} of a single agent are not there yet; it runs without.",
+                    self.name
+                )
+            })
+            .collect()
+    }
+
+    /// The kinds that an agent of this kind may start: all, some, or none.
+    pub fn may_start(&self) -> Starts {
+        let Some(tools) = &self.tools else { return Starts::Nothing };
+        let mut named = Vec::new();
+        for tool in tools {
+            match tool_and_content(tool) {
+                ("Agent" | "Task", None) => return Starts::Everything,
+                ("Agent" | "Task", Some(kinds)) => {
+                    named.extend(kinds.split(',').map(|kind| kind.trim().to_owned()));
+                }
+                _ => {}
+            }
+        }
+        if named.is_empty() { Starts::Nothing } else { Starts::Only(named) }
+    }
+}
+
+/// Which kinds an agent may start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Starts {
+    /// Any.
+    Everything,
+    /// These.
+    Only(Vec<String>),
+    /// None.
+    Nothing,
+}
+
+impl Starts {
+    /// Whether a kind is among them.
+    pub fn allows(&self, kind: &str) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Only(kinds) => kinds.iter().any(|allowed| allowed == kind),
+            Self::Nothing => false,
+        }
+    }
+}
+
+/// A tool as a definition names it: its name, and what stands in parentheses behind it.
+pub(super) fn tool_and_content(tool: &str) -> (&str, Option<&str>) {
+    match tool.split_once('(') {
+        Some((name, rest)) => (name.trim(), Some(rest.trim_end().trim_end_matches(')'))),
+        None => (tool.trim(), None),
+    }
+}
+
+/// A model of its own, if the name says one.
+pub(super) fn own_model(name: Option<String>) -> Option<String> {
+    name.filter(|name| !matches!(name.trim(), "" | "inherit" | "default"))
 }
 
 /// The kind that is used when none is named.
 pub const GENERAL: &str = "general-purpose";
+
+const LOOKING: [&str; 4] = ["Read", "Glob", "Grep", "WebFetch"];
+
+const REPORT: &str = "You are a subagent: another agent gave you an errand and waits for your report. Your last message is the report, and all that the other agent will see: \
+say what you found or did, with file paths as path:line and the facts it needs to go on; say plainly what you could not do. No preamble.";
+
+/// The kinds that every session has.
+pub fn built_in() -> Vec<Definition> {
+    let kind = |name: &str, description: &str, work: &str| Definition {
+        name: name.into(),
+        description: description.into(),
+        prompt: format!("{REPORT}\n\n{work}"),
+        ..Definition::default()
+    };
+    let looking = || Some(LOOKING.map(str::to_owned).to_vec());
+    vec![
+        kind(
+            GENERAL,
+            "Research and work of several steps that need no talk in between",
+            "Do exactly the errand, with the tools you have and without asking back.",
+        ),
+        Definition {
+            tools: looking(),
+            ..kind(
+                "Explore",
+                "Finds its way through code and only looks: where something is, how it hangs together",
+                "You look and change nothing. Search broadly first, by names and by contents, then read what matters; make several searches at once. Report what is where and how it hangs together, and quote only what is needed.",
+            )
+        },
+        Definition {
+            tools: looking(),
+            ..kind(
+                "Plan",
+                "Thinks a change through before anything is touched",
+                "You plan and change nothing. Read the code that the change would touch and the code like it, then lay out the plan: the steps in order, the files of each, what could go wrong, and how one would see that it works. Name the three to five files that matter most.",
+            )
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(change: impl FnOnce(&mut AgentDefinition)) -> AgentDefinition {
+        let mut given = AgentDefinition {
+            description: "looks".into(),
+            prompt: "Look.".into(),
+            ..AgentDefinition::default()
+        };
+        change(&mut given);
+        given
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_told_with_the_reason() {
+        let rows = [
+            ("x", given(|_| {}), None),
+            ("", given(|_| {}), Some("no name")),
+            ("a(b)", given(|_| {}), Some("parentheses")),
+            ("x", given(|given| given.prompt = " ".into()), Some("no prompt")),
+            ("x", given(|given| given.description.clear()), Some("no description")),
+            ("x", given(|given| given.max_turns = Some(0)), Some("maxTurns")),
+        ];
+        for (name, given, flaw) in rows {
+            let error = Definition::of_host(name, given).err();
+            assert_eq!(error.is_some(), flaw.is_some(), "{name}: {error:?}");
+            assert!(error.unwrap_or_default().contains(flaw.unwrap_or_default()));
+        }
+    }
+
+    #[test]
+    fn the_tools_say_which_kinds_may_be_started() {
+        let rows: [(Option<&[&str]>, Starts); 5] = [
+            (None, Starts::Nothing),
+            (Some(&["Read"]), Starts::Nothing),
+            (Some(&["Read", "Agent"]), Starts::Everything),
+            (
+                Some(&["Task(Explore, Plan)", "Agent(x)"]),
+                Starts::Only(vec!["Explore".into(), "Plan".into(), "x".into()]),
+            ),
+            (Some(&["Agent(x)", "Agent"]), Starts::Everything),
+        ];
+        for (tools, expected) in rows {
+            let tools = tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect());
+            let definition = Definition { tools, ..Definition::default() };
+            assert_eq!(definition.may_start(), expected, "{:?}", definition.tools);
+        }
+    }
+
+    #[test]
+    fn a_model_that_is_the_parents_is_none_of_its_own() {
+        for (name, own) in [("inherit", None), ("", None), ("haiku", Some("haiku"))] {
+            assert_eq!(own_model(Some(name.into())).as_deref(), own);
+        }
+    }
+}

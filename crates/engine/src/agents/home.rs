@@ -6,7 +6,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agenda::{Agenda, Todos};
 use crate::agent::{Agent, Limits};
-use crate::agents::Definition;
+use crate::agents::Kinds;
+use crate::agents::definition::Starts;
+use crate::agents::desk::Desk;
+use crate::agents::places::Places;
+use crate::agents::progress::Progress;
+use crate::agents::team::{LEAD, Teams};
 use crate::consult::Consult;
 use crate::context::Planning;
 use crate::context::memory::Memory;
@@ -16,6 +21,7 @@ use crate::cost::Ledger;
 use crate::denials::Denials;
 use crate::engine::Engine;
 use crate::gate::Gate;
+use crate::inbox::Inbox;
 use crate::knobs::KnobsReader;
 use crate::on_demand::OnDemand;
 use crate::outbox::Outbox;
@@ -23,7 +29,7 @@ use crate::permission::Sight;
 use crate::session::log::Identity;
 use crate::session::{Keeping, Log, Past, Place};
 use crate::shape::{Owed, Shape};
-use crate::skills::{Desk, Skills};
+use crate::skills::{self, Skills};
 use crate::tasks::Tasks;
 use crate::toolbox::Toolbox;
 use crate::tools::Call;
@@ -35,6 +41,25 @@ use crate::workspace::Workspace;
 #[derive(Clone)]
 pub struct Agents {
     pub(super) home: Arc<Home>,
+    pub(super) position: Arc<Position>,
+}
+
+/// Where in the tree an agent stands, and what those that it starts have from it.
+pub struct Position {
+    /// How many agents are above it.
+    pub(super) depth: usize,
+    /// The agent; none if it is the main one.
+    pub(super) agent_id: Option<String>,
+    /// Its tools.
+    pub(super) toolbox: Arc<Toolbox>,
+    /// Its gate.
+    pub(super) gate: Gate,
+    /// Its knobs.
+    pub(super) knobs: KnobsReader,
+    /// The kinds that it may start.
+    pub(super) starts: Starts,
+    /// Its name in the team, if it is a teammate.
+    pub(super) member: Option<String>,
 }
 
 /// What the agents of a session have in common.
@@ -64,7 +89,15 @@ pub struct Home {
     /// How they are kept.
     pub keeping: Keeping,
     /// The kinds of subagent.
-    pub definitions: Vec<Definition>,
+    pub kinds: Kinds,
+    /// How many agents may work at once.
+    pub places: Places,
+    /// Which agents can be reached.
+    pub desk: Desk,
+    /// The team of the session, if it has one.
+    pub teams: Teams,
+    /// Where news for the main agent is posted.
+    pub inbox: Inbox,
     /// Where the session works.
     pub workspace: Arc<Workspace>,
     /// Its background work.
@@ -73,6 +106,8 @@ pub struct Home {
     pub agenda: Agenda,
     /// The model for small jobs.
     pub small_model: String,
+    /// Whether the host hears the words of subagents as they are said.
+    pub aloud: bool,
     /// The shape of the main agent's answers, if the host asks for one.
     pub shape: Option<Shape>,
     /// The instruction files, which every agent is told anew.
@@ -92,17 +127,43 @@ pub(super) struct Own {
     pub(super) limits: Limits,
     pub(super) ledger: Ledger,
     pub(super) owed: Owed,
+    pub(super) memory: Memory,
+    pub(super) progress: Progress,
 }
 
 impl Agents {
     /// Agents for a session.
     pub fn new(home: Home) -> Self {
-        Self { home: Arc::new(home) }
+        let position = Position {
+            depth: 0,
+            agent_id: None,
+            toolbox: Arc::clone(&home.toolbox),
+            gate: home.gate.clone(),
+            knobs: home.knobs.clone(),
+            starts: Starts::Everything,
+            member: None,
+        };
+        Self { home: Arc::new(home), position: Arc::new(position) }
     }
 
-    /// The kinds of subagent.
-    pub fn definitions(&self) -> &[Definition] {
-        &self.home.definitions
+    /// The same for an agent that stands elsewhere.
+    pub(super) fn at(&self, position: impl Into<Arc<Position>>) -> Self {
+        Self { home: Arc::clone(&self.home), position: position.into() }
+    }
+
+    /// The team of the session, if it has one.
+    pub fn teams(&self) -> &Teams {
+        &self.home.teams
+    }
+
+    /// The name under which letters from here are written.
+    pub fn name(&self) -> &str {
+        self.position.member.as_deref().or(self.position.agent_id.as_deref()).unwrap_or(LEAD)
+    }
+
+    /// What a model is told of the kinds that it may start.
+    pub fn kinds_for_model(&self) -> Option<String> {
+        self.home.kinds.for_model()
     }
 
     /// Makes the main agent, with this system prompt; it goes on from a past if there is one.
@@ -151,6 +212,8 @@ impl Agents {
             limits: home.limits.clone(),
             ledger: home.ledger.clone(),
             owed: Owed::new(home.shape.clone()),
+            memory: home.memory.fresh(),
+            progress: Progress::default(),
         })
     }
 }
@@ -158,8 +221,9 @@ impl Agents {
 impl Home {
     /// Makes an agent that knows where it is, and what it has heard before.
     pub(super) fn agent(&self, own: Own) -> Agent {
-        let Own { log, past, speaker, system, mut bench, knobs, limits, ledger, owed } = own;
-        let skills = Desk::new(&self.skills);
+        let Own { log, past, speaker, system, mut bench, knobs, limits, ledger, owed, memory, progress } =
+            own;
+        let skills = skills::Desk::new(&self.skills);
         bench.toolbox = skills.fit(&bench.toolbox);
         if let Some(past) = &past {
             bench.call.on_demand.load(past.loaded.tools.iter().cloned());
@@ -168,7 +232,7 @@ impl Home {
         let mut agent = Agent {
             engine: self.engine.clone(),
             conversation: Conversation::new(log, self.outbox.clone(), speaker),
-            memory: self.memory.fresh(),
+            memory,
             preamble: self.engine.preamble(system, bench.call.on_demand.shown(&bench.toolbox)),
             bench,
             knobs,
@@ -181,6 +245,7 @@ impl Home {
             room: Room::default(),
             planning: Planning::default(),
             skills,
+            progress,
         };
         if let Some(past) = past {
             agent.conversation.recall(past);

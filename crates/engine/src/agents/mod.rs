@@ -1,11 +1,29 @@
 //! Agents: the main one, and subagents: the same turn with another branch of the log, a prompt of its own and no more rights than its parent.
 //!
-//! Rooms: [`home`] (making an agent), [`definition`] (kinds of subagent), [`spawn`] (running one).
+//! Rooms: [`home`] (what they have in common, and the main one), [`definition`] (a kind of subagent), [`kinds`] (all of
+//! them; `file` and [`find`] for those in files), [`spawn`] (sending one on an errand), [`places`] (how many at once),
+//! `raise` (making one), `run` (its errand), `sidecar` (what stands beside its transcript), [`progress`], [`report`] and `notices` (what is told of it), [`desk`] (who can
+//! be reached), [`team`] (agents that live on between errands).
 
 pub mod definition;
+pub mod desk;
+mod file;
+pub mod find;
 pub mod home;
+pub mod kinds;
+pub(crate) mod notices;
+pub mod places;
+pub mod progress;
+pub(crate) mod raise;
+pub mod report;
+pub(crate) mod run;
+mod sidecar;
 pub mod spawn;
+pub mod team;
 
 pub use definition::Definition;
+pub use find::PluginAgents;
 pub use home::{Agents, Home};
-pub use spawn::{Errand, Report};
+pub use kinds::Kinds;
+pub use report::Report;
+pub use spawn::{Errand, Launched, Sent};

@@ -1,33 +1,24 @@
-//! Runs a subagent: an agent of its own, on a branch of its own, for one errand.
+//! Sends agents on errands: in the call that waits for them, or beside the turn.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::path::PathBuf;
 
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
-use whimbrel_models::Thinking;
-use whimbrel_wire::Usage;
-use whimbrel_wire::content::Content;
-use whimbrel_wire::hook::HookEvent;
+use whimbrel_models::Effort;
+use whimbrel_wire::permission::PermissionMode;
 
-use crate::agenda::Todos;
-use crate::agent::{Agent, Limits};
-use crate::agents::home::Own;
-use crate::agents::{Agents, Definition};
-use crate::conversation::Speaker;
-use crate::gate::Gate;
-use crate::hooks::Scene;
-use crate::knobs::KnobsReader;
-use crate::session::Log;
-use crate::shape::{self, Owed};
-use crate::tools::{AGENT, Call};
-use crate::turn::{self, Ending};
-use crate::workshop::Bench;
-use crate::{clock, ids};
+use super::desk::{Delivery, Rested};
+use super::notices::{self, Standing};
+use super::run::{Run, Who};
+use super::{Agents, Definition, Report};
+use crate::ids;
+use crate::tasks::{TaskFacts, TaskKind};
+use crate::tools::{Call, Trouble};
 
-/// What a subagent is asked to do.
-#[derive(Debug, Clone)]
+/// What an agent is asked to do.
+#[derive(Debug, Clone, Default)]
 pub struct Errand {
-    /// The kind of subagent.
+    /// The kind of agent.
     pub kind: String,
     /// The errand in a few words.
     pub description: String,
@@ -35,88 +26,184 @@ pub struct Errand {
     pub prompt: String,
     /// The model, if not the kind's own.
     pub model: Option<String>,
+    /// How hard the model tries, if not as the kind's own.
+    pub effort: Option<Effort>,
+    /// How many model calls it may take, if not as the kind's own.
+    pub max_turns: Option<u32>,
+    /// A name by which the agent can be reached.
+    pub name: Option<String>,
+    /// Whether the turn goes on beside it; none means as its kind says.
+    pub background: Option<bool>,
+    /// Where it works, if not where its parent does.
+    pub isolation: Option<String>,
+    /// Its mode, where that is narrower than its parent's.
+    pub mode: Option<PermissionMode>,
 }
 
-/// What came of it.
-#[derive(Debug, Clone)]
-pub struct Report {
-    /// The subagent.
+/// What came of sending an agent.
+#[derive(Debug)]
+pub enum Sent {
+    /// It is back.
+    Back(Box<Report>),
+    /// It works beside the turn.
+    Away(Launched),
+}
+
+/// An agent that works beside the turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launched {
+    /// The agent.
     pub agent_id: String,
-    /// How its turn went; its text is the report.
-    pub ending: Ending,
-    /// What its replies cost.
-    pub usage: Usage,
-    /// How long it took.
-    pub took: Duration,
+    /// Where its report will be.
+    pub output_file: PathBuf,
+}
+
+/// Stops an agent when whoever waits for it no longer does.
+struct Leash(Option<CancellationToken>);
+
+impl Leash {
+    fn let_go(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        if let Some(stop) = &self.0 {
+            stop.cancel();
+        }
+    }
 }
 
 impl Agents {
-    /// Runs a subagent to its end, inside the call that asked for it.
-    pub async fn run(&self, definition: &Definition, errand: &Errand, call: &Call) -> Report {
-        let began = clock::monotonic();
-        let agent_id = ids::task('a');
-        let cancel = call.cancel.child_token();
-        let mut agent = self.raise(definition, errand, call, &agent_id, cancel.clone());
-        let told = |scene: &Scene| scene.subagent_start(&agent_id, &definition.name);
-        let said = agent.bench.gate.lookout.raise(HookEvent::SubagentStart, told, &cancel).await;
-        agent.conversation.hear_errand(&Content::from(errand.prompt.as_str())).await;
-        turn::brief(&mut agent, &said.contexts);
-        let ending = turn::run(&mut agent, &cancel).await;
-        Report { agent_id, ending, usage: agent.ledger.own(), took: clock::monotonic() - began }
+    /// The kind of this name, if it may be started from here.
+    pub fn kind(&self, name: &str) -> Result<&Definition, Trouble> {
+        let known: Vec<&Definition> =
+            self.home.kinds.iter().filter(|kind| self.position.starts.allows(&kind.name)).collect();
+        known.iter().find(|kind| kind.name == name).copied().ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|kind| kind.name.as_str()).collect();
+            Trouble::Refused(format!("There is no agent type '{name}'. There are: {}.", names.join(", ")))
+        })
     }
 
-    /// Makes the agent: its parent's rights and ledger, its own prompt, tools and branch of the log.
-    fn raise(
+    /// Sends an agent on an errand that a call gives. If nobody waits for the answer any more, the agent stops, unless the
+    /// turn was to go on beside it.
+    pub async fn send(&self, errand: Errand, call: &Call) -> Result<Sent, Trouble> {
+        let definition = self.kind(&errand.kind)?.clone();
+        if let Some(place) = errand.isolation.as_ref().or(definition.isolation.as_ref()) {
+            // Work that was to be kept apart must not be done in the person's own tree.
+            return Err(Trouble::Refused(format!(
+                "isolation \"{place}\" is not available here. Leave it out, or do without an agent."
+            )));
+        }
+        let background = errand.background.unwrap_or(definition.background);
+        self.go(ids::task('a'), Who::New(Box::new(definition)), errand, background, call).await
+    }
+
+    /// Sends a message to an agent: one at work takes it up next, one that has ended goes on with it beside the turn.
+    pub async fn tell(&self, to: &str, message: &str, call: &Call) -> Result<Sent, Trouble> {
+        match self.home.desk.deliver(to, message) {
+            Delivery::Waits(agent_id) => {
+                let output_file = call.tasks.output_file(&agent_id).unwrap_or_default();
+                Ok(Sent::Away(Launched { agent_id, output_file }))
+            }
+            Delivery::Rested(id, rested) => self.wake(id, *rested, message, true, call).await,
+            Delivery::Unknown(known) => Err(unknown(to, &known)),
+        }
+    }
+
+    /// Lets an agent that has ended go on with a further errand.
+    pub async fn resume(&self, id: &str, errand: &Errand, call: &Call) -> Result<Sent, Trouble> {
+        match self.home.desk.deliver(id, &errand.prompt) {
+            Delivery::Waits(id) => Err(Trouble::Refused(format!(
+                "The agent {id} is still at work; it takes the message up when it is done."
+            ))),
+            Delivery::Rested(id, rested) => {
+                self.wake(id, *rested, &errand.prompt, errand.background.unwrap_or(false), call).await
+            }
+            Delivery::Unknown(known) => Err(unknown(id, &known)),
+        }
+    }
+
+    async fn wake(
         &self,
-        definition: &Definition,
-        errand: &Errand,
+        id: String,
+        rested: Rested,
+        message: &str,
+        background: bool,
         call: &Call,
-        agent_id: &str,
-        cancel: CancellationToken,
-    ) -> Agent {
-        let home = &self.home;
-        let wanted = errand.model.as_ref().or(definition.model.as_ref());
-        let knobs = follow(&home.knobs, wanted.map(|name| home.engine.catalog().resolve_alias(name)));
-        let toolbox = Arc::new(home.toolbox.narrowed(definition.tools.as_deref(), &[AGENT, shape::NAME]));
-        let transcripts = home.place.as_ref().map(|place| place.subagents(&home.identity.session));
-        let ledger = home.ledger.branch();
-        let log = Log::sidechain(home.identity.clone(), agent_id, transcripts.as_deref(), &home.keeping);
-        let journal = log.journal().clone();
-        home.agent(Own {
-            log,
-            past: None,
-            speaker: Speaker::subagent(&call.id, agent_id, &definition.name, &errand.description),
-            system: vec![definition.prompt.clone()],
-            bench: Bench {
-                toolbox,
-                gate: Gate {
-                    lookout: home.gate.lookout.of_subagent(agent_id, &definition.name),
-                    ..home.gate.clone()
-                },
-                call: Call {
-                    id: String::new(),
-                    agents: None,
-                    cancel,
-                    consult: call.consult.on(ledger.clone()),
-                    on_demand: home.on_demand.fresh(),
-                    todos: Todos::default(),
-                    ..call.clone()
-                },
-                journal,
-            },
-            knobs,
-            limits: Limits { max_turns: None, partial_messages: false, ..home.limits.clone() },
-            ledger,
-            owed: Owed::default(),
-        })
+    ) -> Result<Sent, Trouble> {
+        let errand = Errand {
+            kind: rested.definition.name.clone(),
+            description: rested.description.clone(),
+            prompt: message.to_owned(),
+            ..Errand::default()
+        };
+        self.go(id, Who::Again(Box::new(rested)), errand, background, call).await
+    }
+
+    /// Sends somebody off and waits, unless the turn goes on beside it. What an agent itself starts is always waited for:
+    /// its report is the agent's business, not the session's.
+    async fn go(
+        &self,
+        id: String,
+        who: Who,
+        errand: Errand,
+        background: bool,
+        call: &Call,
+    ) -> Result<Sent, Trouble> {
+        let depth = self.position.depth + 1;
+        let background = background && depth == 1;
+        let ticket = self.home.places.claim(depth).map_err(|none| Trouble::Refused(none.to_string()))?;
+        let output_file = self.home.workspace.spill().join("tasks").join(format!("{id}.output"));
+        let launched = Launched { agent_id: id.clone(), output_file: output_file.clone() };
+        let facts = TaskFacts {
+            task_id: id,
+            tool_use_id: call.id.clone(),
+            kind: TaskKind::Agent,
+            description: errand.description.clone(),
+            command: String::new(),
+            agent_type: Some(errand.kind.clone()),
+            output_file,
+        };
+        let entry = call.tasks.enter(facts, background);
+        let parent = self.position.agent_id.as_deref();
+        let standing = Standing { depth, parent, background, prompt: &errand.prompt };
+        notices::begun(&self.home.outbox, &call.tasks, &entry.facts, standing).await;
+        let mailbox = self.home.desk.open(&entry.facts.task_id, errand.name.as_deref());
+        let leash = Leash(Some(entry.stop.clone()));
+        let beside = entry.background();
+        let (done, report) = oneshot::channel();
+        let run = Run { agents: self.clone(), who, errand, call: call.clone(), entry, ticket, mailbox };
+        tokio::spawn(run.go(done));
+        self.wait(report, beside, leash, launched).await
+    }
+
+    async fn wait(
+        &self,
+        report: oneshot::Receiver<Report>,
+        mut beside: tokio::sync::watch::Receiver<bool>,
+        leash: Leash,
+        launched: Launched,
+    ) -> Result<Sent, Trouble> {
+        let report = tokio::select! {
+            biased;
+            report = report => report,
+            _ = beside.wait_for(|beside| *beside) => {
+                leash.let_go();
+                return Ok(Sent::Away(launched));
+            }
+        };
+        match report {
+            // The turn was to go on beside it just when it ended: the report comes as news.
+            Ok(report) if report.background => Ok(Sent::Away(launched)),
+            Ok(report) => Ok(Sent::Back(Box::new(report))),
+            Err(_) => Err(Trouble::Failed("The agent broke down. Try another way.".into())),
+        }
     }
 }
 
-/// The parent's knobs, or a copy of them with a model of its own.
-fn follow(knobs: &KnobsReader, model: Option<String>) -> KnobsReader {
-    let Some(model) = model else { return knobs.clone() };
-    let mut own = knobs.borrow().clone();
-    own.model = model;
-    own.thinking = own.thinking.filter(|thinking| *thinking == Thinking::Disabled);
-    tokio::sync::watch::Sender::new(own).subscribe()
+fn unknown(name: &str, known: &[String]) -> Trouble {
+    let known = if known.is_empty() { "nobody".to_owned() } else { known.join(", ") };
+    Trouble::Refused(format!("No agent {name} can be reached. There is: {known}."))
 }

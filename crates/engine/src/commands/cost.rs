@@ -24,6 +24,9 @@ pub fn text(spend: &Spend) -> String {
             usage.cost_usd,
         );
     }
+    for (agent, share) in &spend.agents {
+        text += &format!("\n{agent}: {} tokens of these (${:.4})", share.tokens, share.dollars);
+    }
     text
 }
 
@@ -32,16 +35,18 @@ mod tests {
     use whimbrel_wire::message::ModelUsage;
 
     use super::*;
+    use crate::cost::Share;
 
     #[test]
-    fn every_model_has_a_line() {
+    fn every_model_and_every_agent_has_a_line() {
         assert_eq!(text(&Spend::default()), "Total cost: $0.0000");
         let mut spend = Spend::default();
         let usage = ModelUsage { input_tokens: 7, output_tokens: 3, cost_usd: 0.5, ..ModelUsage::default() };
         spend.models.insert("m".into(), usage);
+        spend.agents.insert("Explore (a1)".into(), Share { tokens: 4, dollars: 0.25 });
         assert_eq!(
             text(&spend),
-            "Total cost: $0.5000\nm: 7 input, 3 output, 0 cache read, 0 cache write tokens ($0.5000)"
+            "Total cost: $0.5000\nm: 7 input, 3 output, 0 cache read, 0 cache write tokens ($0.5000)\nExplore (a1): 4 tokens of these ($0.2500)"
         );
     }
 }

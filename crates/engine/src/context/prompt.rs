@@ -17,7 +17,7 @@ const SPEECH: &str = "# How you speak";
 const CODING: &[&str] = &["# How you work", "# Long work"];
 
 /// The system blocks for a choice of the caller. An absent choice is the default prompt, in an output style perhaps; an
-/// empty text is no prompt.
+/// empty text leaves only a word on who speaks.
 pub fn system(choice: Option<&SystemPrompt>, style: Option<&Style>, append: Option<&str>) -> Vec<String> {
     let mut blocks = match choice {
         None | Some(SystemPrompt::Preset { .. }) => vec![usual(style)],
@@ -27,6 +27,9 @@ pub fn system(choice: Option<&SystemPrompt>, style: Option<&Style>, append: Opti
     };
     blocks.extend(append.map(str::to_owned));
     blocks.retain(|block| !block.trim().is_empty());
+    if blocks.is_empty() {
+        blocks.push(IDENTITY.to_owned());
+    }
     blocks
 }
 

@@ -43,7 +43,7 @@ pub(super) fn describe(
 
 /// Loads plugins anew, and some more perhaps.
 pub(super) async fn plugins(session: &mut Session, id: String, asked: ReloadPlugins) -> ControlResponse {
-    if asked.refuse_if_busy == Some(true) && !session.is_idle() {
+    if asked.refuse_if_busy == Some(true) && session.is_busy() {
         let text = "Plugins were not loaded anew: the session is busy. Ask again when it is idle.";
         return ControlResponse::error_with_code(id, text, "reload_plugins_busy");
     }
@@ -57,7 +57,7 @@ pub(super) async fn plugins(session: &mut Session, id: String, asked: ReloadPlug
     let listed = plugins.listed().into_iter().filter_map(|plugin| serde_json::to_value(plugin).ok());
     let reply = ReloadPluginsReply {
         commands: session.setup.commands.listed(),
-        agents: session.setup.agents.iter().map(kind).collect(),
+        agents: session.setup.kinds.iter().map(kind).collect(),
         plugins: listed.collect(),
         error_count: plugins.errors().len() as u64,
         // The tools of the session do not depend on it.

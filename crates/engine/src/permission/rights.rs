@@ -14,6 +14,7 @@ use whimbrel_policy::{
 };
 use whimbrel_wire::permission::PermissionMode;
 
+use crate::permission::narrower::narrower;
 use crate::permission::{Sight, from_settings};
 use crate::settings::{self, Effective, Settings};
 use crate::workspace::Workspace;
@@ -31,6 +32,8 @@ pub struct Rights {
     workspace: Arc<Workspace>,
     home: Arc<Path>,
     bypass: Bypass,
+    /// The widest mode that counts here, for an agent that may less than the session.
+    cap: Option<PermissionMode>,
 }
 
 /// Whether a session may be switched to `bypassPermissions`.
@@ -88,6 +91,7 @@ impl Rights {
             workspace,
             home: home.into(),
             bypass,
+            cap: None,
         };
         let effective = rights.settings().effective().clone();
         warnings.extend(rights.take(&effective, settings::Source::ALL)?);
@@ -142,7 +146,18 @@ impl Rights {
 
     /// The mode.
     pub fn mode(&self) -> PermissionMode {
-        self.standing.borrow().mode
+        let mode = self.standing.borrow().mode;
+        self.cap.map_or(mode, |cap| narrower(mode, cap))
+    }
+
+    /// The same rights for an agent whose mode is this one, wherever that is narrower.
+    #[must_use]
+    pub fn within(&self, mode: Option<PermissionMode>) -> Self {
+        let cap = match (self.cap, mode) {
+            (Some(cap), Some(mode)) => Some(narrower(cap, mode)),
+            (cap, mode) => cap.or(mode),
+        };
+        Self { cap, ..self.clone() }
     }
 
     /// Switches the mode. False if the session may not be switched to it.

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use whimbrel_wire::options::{McpServerConfig, PluginConfig};
 use whimbrel_wire::system::{InitPlugin, PluginError};
 
+use crate::agents::PluginAgents;
 pub use hooks::PluginHook;
 
 /// The variable that names a plugin's folder, for its commands and in its texts.
@@ -119,12 +120,9 @@ impl Plugins {
     }
 
     /// Where plugins have kinds of subagent: the plugin's name, which goes before theirs, and a folder or a single file.
-    pub fn agent_folders(&self) -> Vec<(String, PathBuf)> {
-        let folders = |plugin: &Arc<Plugin>| {
-            let name = plugin.name.clone();
-            plugin.agents.iter().map(move |path| (name.clone(), path.clone())).collect::<Vec<_>>()
-        };
-        self.loaded.iter().flat_map(folders).collect()
+    pub fn agent_folders(&self) -> Vec<PluginAgents> {
+        let all = self.loaded.iter().flat_map(|plugin| plugin.agents.iter().map(move |path| (plugin, path)));
+        all.map(|(plugin, path)| PluginAgents { prefix: plugin.name.clone(), folder: path.clone() }).collect()
     }
 
     /// The MCP servers of plugins, by the names `plugin:PLUGIN:SERVER`.

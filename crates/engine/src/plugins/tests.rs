@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::*;
+use crate::agents::PluginAgents;
 
 struct Site {
     top: PathBuf,
@@ -53,7 +54,10 @@ fn a_plugin_brings_what_lies_in_its_folder_and_what_its_manifest_names() {
         ("tools", Some("1.2.3"), &root)
     );
     assert_eq!(plugin.commands, [root.join("commands"), root.join("extra/one.md")]);
-    assert_eq!(plugins.agent_folders(), [("tools".to_owned(), root.join("agents"))]);
+    assert_eq!(
+        plugins.agent_folders(),
+        [PluginAgents { prefix: "tools".into(), folder: root.join("agents") }]
+    );
     let commands: Vec<String> = plugins
         .hooks()
         .map(|(_, hook)| match &hook.entry.handler {

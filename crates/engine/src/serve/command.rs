@@ -49,7 +49,7 @@ impl Session {
 
     /// Takes in a prompt that calls a command; with it comes what the host is told before the command's own words.
     async fn accept(&mut self, mut prompt: User, warnings: Vec<String>) -> (Box<User>, Box<Notices>) {
-        self.state.running().await;
+        self.show_turn().await;
         prompt.uuid.get_or_insert_with(ids::uuid);
         rewind::begin(&self.setup.workspace, prompt.uuid.as_deref()).await;
         let notices = Notices {

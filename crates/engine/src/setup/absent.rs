@@ -1,7 +1,6 @@
 //! What this version does not have yet. Asking for it is an error that says so: nothing is silently left out.
 
 use serde_json::{Map, Value};
-use whimbrel_wire::control::Initialize;
 use whimbrel_wire::options::Options;
 
 use crate::settings::{Layer, Settings, Source};
@@ -10,15 +9,8 @@ use crate::settings::{Layer, Settings, Source};
 pub fn in_options(options: &Options) -> Option<String> {
     let rows = [
         (options.sandbox.as_ref().is_some_and(is_enabled), SANDBOX),
-        (options.agent.is_some() || !options.agents.is_empty(), "agent definitions (--agent, --agents)"),
         (!options.tool_aliases.is_empty(), "aliases for tools"),
     ];
-    rows.iter().find(|(asked, _)| *asked).map(|(_, what)| sentence(what))
-}
-
-/// The first part of an `initialize` that cannot be honoured, in words.
-pub fn in_initialize(initialize: &Initialize) -> Option<String> {
-    let rows = [(initialize.agents.as_ref().is_some_and(|agents| !agents.is_empty()), "agent definitions")];
     rows.iter().find(|(asked, _)| *asked).map(|(_, what)| sentence(what))
 }
 
@@ -36,8 +28,7 @@ pub fn in_settings(settings: &Settings) -> Option<String> {
 /// What settings ask for that the session goes on without, for the person.
 pub fn unheeded(settings: &Settings) -> Vec<String> {
     let known = &settings.effective().known;
-    let rows =
-        [(is_enabled(&known.sandbox), "sandbox: commands run without one"), (known.agent.is_some(), "agent")];
+    let rows = [(is_enabled(&known.sandbox), "sandbox: commands run without one")];
     rows.iter()
         .filter(|(asked, _)| *asked)
         .map(|(_, what)| format!("This version of Whimbrel does not have what a setting asks for: {what}."))

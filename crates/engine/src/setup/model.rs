@@ -86,7 +86,8 @@ pub(crate) fn effort_named(name: &str) -> Option<whimbrel_models::Effort> {
     name.parse().ok().map(effort_of)
 }
 
-fn effort_of(effort: options::Effort) -> whimbrel_models::Effort {
+/// The effort that a host names.
+pub(crate) fn effort_of(effort: options::Effort) -> whimbrel_models::Effort {
     use whimbrel_models::Effort;
     match effort {
         options::Effort::Low => Effort::Low,

@@ -10,7 +10,7 @@ use whimbrel_wire::options::{Options, OutputFormat, SystemPrompt};
 
 use crate::agenda::Agenda;
 use crate::agent::Limits;
-use crate::agents::definition::{self, Definition};
+use crate::agents::Kinds;
 use crate::commands::Commands;
 use crate::context::room::Switches;
 use crate::engine::Engine;
@@ -18,6 +18,7 @@ use crate::files::{self, Kind};
 use crate::ground::Ground;
 use crate::hooks::{Announce, HookSet};
 use crate::knobs::Knobs;
+use crate::life::AtEnd;
 use crate::mcp::{LocalServer, Servers, Supply};
 use crate::on_demand::OnDemand;
 use crate::permission::{Rights, paths};
@@ -28,10 +29,10 @@ use crate::settings::{self, Known, Settings};
 use crate::setup::extensions::{self, Extensions};
 use crate::setup::in_store::StoredBeginning;
 use crate::setup::resume::{self, Origin};
-use crate::setup::{absent, configure, grants, history, home, model, servers, tools};
+use crate::setup::{absent, configure, ending, grants, history, home, model, servers, tools};
 use crate::shape::{self, Shape};
 use crate::state::Wanted;
-use crate::toolbox::Toolbox;
+use crate::toolbox::{Offered, Toolbox};
 use crate::workspace::Workspace;
 
 /// How many bytes a system prompt may have.
@@ -98,6 +99,8 @@ pub struct Setup {
     pub leaves_nothing: bool,
     /// The model that is used when the host asks for the default.
     pub default_model: String,
+    /// Whether the host named the model.
+    pub model_was_named: bool,
     /// The model for small jobs.
     pub small_model: String,
     /// The knobs as they stand at the start.
@@ -109,7 +112,9 @@ pub struct Setup {
     /// Its list of tasks.
     pub agenda: Agenda,
     /// The kinds of subagent.
-    pub agents: Vec<Definition>,
+    pub kinds: Kinds,
+    /// The kind that the session itself is, by name.
+    pub kind: Option<String>,
     /// What the session may do.
     pub rights: Rights,
     /// The hooks that the settings bring.
@@ -140,8 +145,18 @@ pub struct Setup {
     pub append_system_prompt: Option<String>,
     /// Limits and switches.
     pub limits: Limits,
+    /// What becomes of background work at the end.
+    pub at_end: AtEnd,
+    /// How long it is waited for; none waits as long as it takes.
+    pub ceiling: Option<Duration>,
+    /// How many agents may work at once, if the host says so.
+    pub agents_at_once: Option<usize>,
+    /// How many letters a team may write, if the host says so.
+    pub team_letters: Option<usize>,
     /// Whether the host wants to see the state.
     pub state_wanted: Wanted,
+    /// Whether the host hears the words of subagents as they are said.
+    pub forward_subagent_text: bool,
     /// Whether user messages are echoed.
     pub replay_user_messages: bool,
     /// How the engine was started.
@@ -223,6 +238,9 @@ impl Setup {
         let found = extensions::find(options, &settings, &ground, workspace.root());
         warnings.extend(found.warnings);
         hooks.append(found.hooks);
+        let (mut kinds, about_kinds) = Kinds::find(&ground, &found.extensions.plugins.agent_folders());
+        warnings.extend(about_kinds);
+        warnings.extend(kinds.add_host(options.agents.clone()));
         let before = resume::mode(past.as_ref());
         let granted = grants::rights(options, env, settings, &workspace, before, &mut warnings)?;
         warnings.extend(granted.warnings);
@@ -234,7 +252,7 @@ impl Setup {
         model::budget(engine, options, &known, &default_model)?;
         let small_model = model::small_model(engine, &default_model, env);
         let person = grants::person(host_answers, rights.mode());
-        let toolbox = Toolbox::pick(engine.tools(), options.tools.as_ref(), &rights, person);
+        let toolbox = Toolbox::pick(&offered(engine, env), options.tools.as_ref(), &rights, person);
         let window = engine.catalog().lookup(&default_model).map(|model| model.context_window);
         let (toolbox, on_demand) = tools::settle(&toolbox, options, env, window)?;
         let mut setup = Self {
@@ -247,7 +265,8 @@ impl Setup {
             toolbox: Arc::new(toolbox.with_servers(supply.clone())),
             on_demand,
             agenda,
-            agents: definition::built_in(),
+            kind: options.agent.clone().or_else(|| known.agent.clone()),
+            kinds: kinds.permitted(&rights),
             host_answers,
             prompt_tool,
             servers,
@@ -263,7 +282,12 @@ impl Setup {
             system_prompt: system_prompt(options)?,
             append_system_prompt: appended(options),
             limits: limits(engine, options, env, &known)?,
+            at_end: ending::at_end(env)?,
+            ceiling: ending::ceiling(env)?,
+            agents_at_once: ending::agents_at_once(env)?,
+            team_letters: ending::team_letters(env)?,
             state_wanted: state_wanted(env),
+            forward_subagent_text: options.forward_subagent_text == Some(true),
             replay_user_messages: options.replay_user_messages,
             entrypoint: env.get("CLAUDE_CODE_ENTRYPOINT").cloned().unwrap_or_else(|| "cli".into()),
             warning: (!warnings.is_empty()).then(|| warnings.join("\n")),
@@ -275,6 +299,7 @@ impl Setup {
             origin,
             leaves_nothing,
             default_model,
+            model_was_named: options.model.is_some(),
             small_model,
             shape: None,
             key_helper: known.api_key_helper.clone(),
@@ -380,11 +405,20 @@ fn limits(
     })
 }
 
+/// The tools that there are: those for teams only where the host asks for teams.
+fn offered(engine: &Engine, env: &BTreeMap<String, String>) -> Vec<Arc<Offered>> {
+    let teams = if is_set(env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS") { engine.team_tools() } else { &[] };
+    engine.tools().iter().chain(teams).cloned().collect()
+}
+
+fn is_set(env: &BTreeMap<String, String>, name: &str) -> bool {
+    env.get(name).is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
+}
+
 fn state_wanted(env: &BTreeMap<String, String>) -> Wanted {
-    let set = |name: &str| env.get(name).is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
-    if set("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS") {
+    if is_set(env, "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS") {
         Wanted::ByCaller
-    } else if set("CLAUDE_CODE_SDK_READS_SESSION_STATE") {
+    } else if is_set(env, "CLAUDE_CODE_SDK_READS_SESSION_STATE") {
         Wanted::BySdk
     } else {
         Wanted::Never

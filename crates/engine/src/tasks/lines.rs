@@ -8,7 +8,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::readable::readable;
-use super::task::{TaskEvent, TaskFacts};
+use super::task::TaskFacts;
+use crate::inbox::{Inbox, Post};
 
 /// How many lines are told at once, how long one may be, and how long a batch is waited for.
 const MOST: usize = 50;
@@ -73,12 +74,7 @@ impl Drop for Lines {
 
 impl Teller {
     /// Tells lines in batches until there are no more. A monitor that prints too much is stopped.
-    pub(super) async fn tell(
-        mut self,
-        facts: TaskFacts,
-        news: mpsc::UnboundedSender<Box<TaskEvent>>,
-        stop: CancellationToken,
-    ) {
+    pub(super) async fn tell(mut self, facts: TaskFacts, news: Inbox, stop: CancellationToken) {
         let mut batches = 0;
         while let Some(first) = self.whole.recv().await {
             tokio::time::sleep(PAUSE).await;
@@ -96,7 +92,7 @@ impl Teller {
                 stop.cancel();
             }
             // Nobody may be listening any more.
-            let _ = news.send(Box::new(facts.printed(&lines.join("\n"))));
+            let _ = news.send(Post::Task(Box::new(facts.printed(&lines.join("\n")))));
             if batches == MOST_BATCHES {
                 return;
             }

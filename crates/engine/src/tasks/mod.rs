@@ -4,12 +4,14 @@
 //!   something and answers; `dialogue`: one that we talk with as long as it lives;
 //! - `pipe`: where its output comes in; `output`: what it prints, in bounded memory; `readable`: the same for the eyes
 //!   of a model;
-//! - `task`: background work as others see it; `lines`: what a watched command prints;
+//! - `task`: background work as others see it; `entry`: work that is not a command, an agent; `lines`: what a watched
+//!   command prints;
 //! - `trail`: follows `cd` from one command to the next;
 //! - `roster`: what runs now; `mark`: by what it is known, `procfs`: finds what has wandered off; `reaper`: for the day
 //!   when we are killed.
 
 mod dialogue;
+mod entry;
 mod exchange;
 mod lines;
 mod mark;
@@ -30,15 +32,17 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::process::Process;
 use self::roster::{GRACE, Roster};
 use crate::ids;
+use crate::inbox::{Inbox, Post};
 use crate::timers::Timers;
 
 pub(crate) use self::dialogue::{Dialogue, Leash, Program};
+pub use self::entry::Entry;
 pub(crate) use self::exchange::{Exchange, Heard, Step};
 pub use self::mark::follow_daemons;
 pub(crate) use self::output::Capture;
@@ -59,7 +63,7 @@ pub struct Tasks {
 struct Table {
     roster: Arc<Roster>,
     tasks: Mutex<Vec<Task>>,
-    news: mpsc::UnboundedSender<Box<TaskEvent>>,
+    news: Inbox,
     timers: Timers,
 }
 
@@ -68,6 +72,10 @@ struct Task {
     facts: TaskFacts,
     state: watch::Receiver<TaskState>,
     stop: CancellationToken,
+    /// Whether the turn goes on beside it.
+    background: watch::Sender<bool>,
+    /// Whether it is about to end: from then on it stays where it is.
+    sealed: bool,
 }
 
 /// A command that a call has waited for.
@@ -87,14 +95,14 @@ struct Watcher {
     stop: CancellationToken,
     closed: CancellationToken,
     state: watch::Sender<TaskState>,
-    news: mpsc::UnboundedSender<Box<TaskEvent>>,
+    news: Inbox,
     /// How long it may run, if not as long as it likes.
     limit: Option<Duration>,
 }
 
 impl Tasks {
     /// An empty table that reports to `news`.
-    pub fn new(news: mpsc::UnboundedSender<Box<TaskEvent>>) -> Self {
+    pub fn new(news: Inbox) -> Self {
         let roster = Arc::new(Roster::new());
         let timers = Timers::new(news.clone(), roster.closed.clone());
         Self { table: Arc::new(Table { roster, tasks: Mutex::default(), news, timers }) }
@@ -154,9 +162,24 @@ impl Tasks {
         self.table.rows().iter().map(Task::info).collect()
     }
 
-    /// How many background tasks are running.
+    /// How many commands run in the background.
     pub fn running(&self) -> usize {
-        self.table.rows().iter().filter(|task| *task.state.borrow() == TaskState::Running).count()
+        self.count(|kind| kind == TaskKind::Command)
+    }
+
+    /// How many agents work in the background.
+    pub fn agents(&self) -> usize {
+        self.count(|kind| kind == TaskKind::Agent)
+    }
+
+    fn count(&self, counts: impl Fn(TaskKind) -> bool) -> usize {
+        self.table.rows().iter().filter(|task| task.is_beside() && counts(task.facts.kind)).count()
+    }
+
+    /// Ends everything when it is dropped. Whoever works for the session holds its tasks too, so that they would never be
+    /// dropped by themselves.
+    pub fn guard(&self) -> DropGuard {
+        self.table.roster.closed.clone().drop_guard()
     }
 
     /// What a task has printed. Waits for its end first, but not longer than `wait`.
@@ -203,7 +226,11 @@ impl Table {
         let rows = self.rows();
         rows.iter().find(|task| task.facts.task_id == id).map(take).ok_or_else(|| NoTask::Unknown {
             id: id.into(),
-            known: rows.iter().map(|task| task.facts.task_id.clone()).collect(),
+            known: rows
+                .iter()
+                .filter(|task| *task.background.borrow())
+                .map(|task| task.facts.task_id.clone())
+                .collect(),
         })
     }
 
@@ -224,6 +251,7 @@ impl Table {
             kind: TaskKind::Command,
             description: start.description,
             command: order.command.clone(),
+            agent_type: None,
             output_file,
         };
         Ok((facts, process, capture))
@@ -240,9 +268,10 @@ impl Table {
         let (tell, state) = watch::channel(TaskState::Running);
         let closed = self.roster.closed.clone();
         let stop = closed.child_token();
-        self.rows().push(Task { facts: facts.clone(), state, stop: stop.clone() });
+        let background = watch::Sender::new(true);
+        self.rows().push(Task { facts: facts.clone(), state, stop: stop.clone(), background, sealed: false });
         // Nobody may be listening any more.
-        let _ = self.news.send(Box::new(facts.started()));
+        let _ = self.news.send(Post::Task(Box::new(facts.started())));
         let token = stop.clone();
         let watcher = Watcher { facts, stop, closed, state: tell, news: self.news.clone(), limit };
         tokio::spawn(watcher.watch(process, capture));
@@ -259,7 +288,16 @@ impl Drop for Table {
 
 impl Task {
     fn info(&self) -> TaskInfo {
-        TaskInfo { facts: self.facts.clone(), state: *self.state.borrow() }
+        TaskInfo {
+            facts: self.facts.clone(),
+            state: *self.state.borrow(),
+            background: *self.background.borrow(),
+        }
+    }
+
+    /// Whether it runs, and the turn goes on beside it.
+    fn is_beside(&self) -> bool {
+        *self.background.borrow() && *self.state.borrow() == TaskState::Running
     }
 }
 
@@ -286,7 +324,7 @@ impl Watcher {
             false => self.facts.ended(status, exit_code),
         };
         // Nobody may be listening any more.
-        let _ = self.news.send(Box::new(ended));
+        let _ = self.news.send(Post::Task(Box::new(ended)));
         self.state.send_replace(TaskState::Ended { status, exit_code });
     }
 }

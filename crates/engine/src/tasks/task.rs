@@ -15,8 +15,10 @@ pub struct TaskFacts {
     pub kind: TaskKind,
     /// What it does, in a few words.
     pub description: String,
-    /// The command.
+    /// The command; empty if it is none.
     pub command: String,
+    /// The kind of subagent, if it is one.
+    pub agent_type: Option<String>,
     /// Where its output goes.
     pub output_file: PathBuf,
 }
@@ -28,6 +30,8 @@ pub struct TaskInfo {
     pub facts: TaskFacts,
     /// What does.
     pub state: TaskState,
+    /// Whether the turn goes on beside it.
+    pub background: bool,
 }
 
 /// A kind of background work.
@@ -35,6 +39,10 @@ pub struct TaskInfo {
 pub enum TaskKind {
     /// A shell command.
     Command,
+    /// A subagent.
+    Agent,
+    /// A teammate.
+    Teammate,
 }
 
 /// Whether background work goes on.
@@ -102,11 +110,6 @@ pub enum TaskEvent {
         /// The lines.
         text: String,
     },
-    /// The time has come for something that was planned.
-    Due {
-        /// What the model is told.
-        text: String,
-    },
 }
 
 /// What a background task has printed so far.
@@ -155,6 +158,8 @@ impl TaskKind {
     pub fn word(self) -> &'static str {
         match self {
             Self::Command => "local_bash",
+            Self::Agent => "local_agent",
+            Self::Teammate => "in_process_teammate",
         }
     }
 }

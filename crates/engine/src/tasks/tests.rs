@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::*;
 use crate::clock;
@@ -14,12 +13,12 @@ const LONG: Duration = Duration::from_secs(60);
 
 struct Session {
     tasks: Tasks,
-    news: UnboundedReceiver<Box<TaskEvent>>,
+    news: crate::inbox::Posts,
     folder: TempDir,
 }
 
 fn session() -> Session {
-    let (sender, news) = mpsc::unbounded_channel();
+    let (sender, news) = crate::inbox::inbox();
     Session { tasks: Tasks::new(sender), news, folder: tempfile::tempdir().unwrap() }
 }
 
@@ -49,6 +48,14 @@ impl Session {
     fn start(&self, command: &str) -> TaskFacts {
         let start = Start { tool_use_id: "call".into(), description: "work".into() };
         self.tasks.start_command(&self.order(command), &self.spill(), start).unwrap()
+    }
+
+    /// The next thing that happens to background work.
+    async fn event(&mut self) -> TaskEvent {
+        match self.news.recv().await.unwrap() {
+            Post::Task(event) => *event,
+            other => panic!("{other:?}"),
+        }
     }
 
     async fn pid(&self, name: &str) -> i32 {
@@ -344,12 +351,15 @@ async fn background_work_tells_when_it_begins_and_ends() {
     ] {
         let mut session = session();
         let facts = session.start(command);
-        assert_eq!(*session.news.recv().await.unwrap(), facts.started());
-        assert_eq!(*session.news.recv().await.unwrap(), facts.ended(status, exit_code));
+        assert_eq!(session.event().await, facts.started());
+        assert_eq!(session.event().await, facts.ended(status, exit_code));
         assert_eq!(std::fs::read_to_string(&facts.output_file).unwrap(), "one\ntwo\n");
         let report = session.tasks.output(&facts.task_id, Duration::ZERO).await.unwrap();
         assert_eq!(report.output, "one\ntwo\n");
-        assert_eq!(report.task, TaskInfo { facts, state: TaskState::Ended { status, exit_code } });
+        assert_eq!(
+            report.task,
+            TaskInfo { facts, state: TaskState::Ended { status, exit_code }, background: true }
+        );
         assert_eq!(session.tasks.list(), [report.task]);
     }
 }
@@ -381,8 +391,8 @@ async fn background_work_can_be_stopped_once() {
     let stopped = session.tasks.stop(&facts.task_id).await.unwrap();
     assert_eq!(stopped.state, TaskState::Ended { status: TaskStatus::Stopped, exit_code: None });
     assert!(gone(id).await);
-    assert_eq!(*session.news.recv().await.unwrap(), facts.started());
-    let end = *session.news.recv().await.unwrap();
+    assert_eq!(session.event().await, facts.started());
+    let end = session.event().await;
     assert!(matches!(end, TaskEvent::Ended { silent: true, .. }));
     let again = session.tasks.stop(&facts.task_id).await.unwrap_err();
     assert_eq!(again.to_string(), format!("the background task {} is not running: stopped", facts.task_id));
@@ -397,8 +407,8 @@ async fn the_end_of_the_session_stops_background_work_and_tells_so() {
     let id = session.pid("pid").await;
     session.tasks.shutdown().await;
     assert!(state_of(id).is_none_or(|state| state == 'Z'));
-    assert_eq!(*session.news.recv().await.unwrap(), facts.started());
-    assert_eq!(*session.news.recv().await.unwrap(), facts.ended(TaskStatus::Stopped, None));
+    assert_eq!(session.event().await, facts.started());
+    assert_eq!(session.event().await, facts.ended(TaskStatus::Stopped, None));
     assert_eq!(session.tasks.running(), 0);
 }
 

@@ -11,10 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use jiff::{Timestamp, Zoned};
-use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::tasks::TaskEvent;
+use crate::inbox::{Inbox, News, Post};
 use crate::{clock, ids};
 use schedule::Schedule;
 
@@ -27,7 +26,7 @@ pub struct Timers(Arc<Shared>);
 
 struct Shared {
     rows: Mutex<Vec<Row>>,
-    news: mpsc::UnboundedSender<Box<TaskEvent>>,
+    news: Inbox,
     closed: CancellationToken,
 }
 
@@ -63,7 +62,7 @@ pub enum TimerFault {
 
 impl Timers {
     /// Timers that report to `news`, until `closed` fires.
-    pub(crate) fn new(news: mpsc::UnboundedSender<Box<TaskEvent>>, closed: CancellationToken) -> Self {
+    pub(crate) fn new(news: Inbox, closed: CancellationToken) -> Self {
         Self(Arc::new(Shared { rows: Mutex::default(), news, closed }))
     }
 
@@ -111,7 +110,7 @@ async fn ring(shared: Weak<Shared>, job: Job, mut now: Zoned, mut due: Zoned) {
         tokio::time::sleep(between(&now, &due)).await;
         let Some(shared) = shared.upgrade() else { return };
         // Nobody may be listening any more.
-        let _ = shared.news.send(Box::new(TaskEvent::Due { text: posted(&job) }));
+        let _ = shared.news.send(Post::News(News::of_task(posted(&job))));
         // A clock that was set back must not ring the same time again.
         now = clock::local_now().max(due);
         let mut rows = shared.open();

@@ -1,8 +1,9 @@
 use super::schedule::Often;
 use super::*;
+use crate::inbox::{Posts, inbox};
 
-fn timers() -> (Timers, mpsc::UnboundedReceiver<Box<TaskEvent>>, CancellationToken) {
-    let (news, heard) = mpsc::unbounded_channel();
+fn timers() -> (Timers, Posts, CancellationToken) {
+    let (news, heard) = inbox();
     let closed = CancellationToken::new();
     (Timers::new(news, closed.clone()), heard, closed)
 }
@@ -11,9 +12,9 @@ fn cron(text: &str, often: Often) -> Schedule {
     Schedule::cron(text, often).unwrap()
 }
 
-async fn rings(heard: &mut mpsc::UnboundedReceiver<Box<TaskEvent>>) -> String {
-    match *heard.recv().await.unwrap() {
-        TaskEvent::Due { text } => text,
+async fn rings(heard: &mut Posts) -> String {
+    match heard.recv().await.unwrap() {
+        Post::News(news) => news.text,
         other => panic!("{other:?}"),
     }
 }

@@ -1,14 +1,17 @@
-//! Agent: hands an errand to a subagent and waits for its report.
+//! Agent: sends a subagent on an errand, and waits for its report unless the turn is to go on beside it.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use whimbrel_wire::Block;
 use whimbrel_wire::content::ResultContent;
+use whimbrel_wire::permission::PermissionMode;
 
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble};
+use super::{Call, Done, Example, Output, Tool, Touches, Trouble, lenient};
 use crate::agents::definition::GENERAL;
-use crate::agents::{Errand, Report};
+use crate::agents::team::mate::Joined;
+use crate::agents::{Errand, Launched, Report, Sent};
+use crate::setup::model::effort_named;
 use crate::verdict::End;
 
 /// The tool.
@@ -20,14 +23,25 @@ pub(super) struct Input {
     description: String,
     /// The whole errand; the subagent knows nothing else
     prompt: String,
-    /// The kind of subagent
     subagent_type: Option<String>,
     /// A model other than its own
     model: Option<String>,
+    #[serde(default, deserialize_with = "lenient::maybe_flag")]
+    run_in_background: Option<bool>,
+    #[schemars(skip)]
+    name: Option<String>,
+    #[schemars(skip)]
+    resume: Option<String>,
+    #[schemars(skip)]
+    effort: Option<String>,
+    #[schemars(skip)]
+    max_turns: Option<u32>,
     #[schemars(skip)]
     isolation: Option<String>,
     #[schemars(skip)]
-    run_in_background: Option<bool>,
+    team_name: Option<String>,
+    #[schemars(skip)]
+    mode: Option<PermissionMode>,
 }
 
 impl Tool for Agent {
@@ -35,7 +49,7 @@ impl Tool for Agent {
 
     const NAME: &'static str = super::AGENT;
     const ALIASES: &'static [&'static str] = &["Task"];
-    const DESCRIPTION: &'static str = "Hands an errand to a subagent with a fresh context and returns its report. Good for broad searches and side work whose details you do not need. Several calls in one reply run side by side. Kinds: general-purpose (default).";
+    const DESCRIPTION: &'static str = "Hands an errand to a subagent with a fresh context and returns its report. Good for broad searches and side work whose details you do not need. Several calls in one reply run side by side. Types: general-purpose (default), Explore (only looks), Plan.";
 
     fn touches(_: &Input) -> Touches {
         // What it does is judged call by call.
@@ -44,31 +58,34 @@ impl Tool for Agent {
 
     async fn run(&self, input: Input, call: Call) -> Output {
         let Some(agents) = call.agents.clone() else {
-            return Err(Trouble::Refused("A subagent cannot start another one.".into()));
+            return Err(Trouble::Refused("This agent may not start a subagent. Do it yourself.".into()));
         };
-        // Work that was to be kept apart must not be done in the person's own tree.
-        let missing = [
-            (input.isolation.is_some(), "isolation"),
-            (input.run_in_background == Some(true), "run_in_background"),
-        ];
-        if let Some((_, field)) = missing.iter().find(|(asked, _)| *asked) {
-            return Err(Trouble::Refused(format!(
-                "{field} is not available here. Leave it out, or do without a subagent."
-            )));
+        let errand = Errand {
+            kind: input.subagent_type.unwrap_or_else(|| GENERAL.into()),
+            description: input.description,
+            prompt: input.prompt,
+            model: input.model,
+            effort: input.effort.as_deref().and_then(effort_named),
+            max_turns: input.max_turns.filter(|most| *most > 0),
+            name: input.name,
+            background: input.run_in_background,
+            isolation: input.isolation,
+            mode: input.mode,
+        };
+        if let Some(name) =
+            errand.name.as_deref().or(input.team_name.as_deref().map(|_| errand.kind.as_str()))
+            && agents.team_of(input.team_name.as_deref())?.is_some()
+        {
+            return agents.enlist(&errand, name, &call).await.map(|joined| enlisted(&joined, &errand));
         }
-        let kind = input.subagent_type.unwrap_or_else(|| GENERAL.into());
-        let Some(definition) = agents.definitions().iter().find(|definition| definition.name == kind) else {
-            let known: Vec<&str> =
-                agents.definitions().iter().map(|definition| definition.name.as_str()).collect();
-            return Err(Trouble::Refused(format!(
-                "There is no agent type '{kind}'. There are: {}.",
-                known.join(", ")
-            )));
+        let sent = match &input.resume {
+            Some(agent_id) => agents.resume(agent_id, &errand, &call).await?,
+            None => agents.send(errand.clone(), &call).await?,
         };
-        let errand =
-            Errand { kind, description: input.description, prompt: input.prompt, model: input.model };
-        let report = agents.run(definition, &errand, &call).await;
-        answer(report, &errand, call.cancel.is_cancelled())
+        match sent {
+            Sent::Back(report) => answer(&report, &errand),
+            Sent::Away(launched) => Ok(away(&launched, &errand)),
+        }
     }
 
     fn examples() -> Vec<Example> {
@@ -87,41 +104,84 @@ impl Tool for Agent {
     }
 }
 
-fn answer(report: Report, errand: &Errand, interrupted: bool) -> Output {
-    let Report { agent_id, ending, usage, took } = report;
-    let text = if ending.text.is_empty() { "The subagent said nothing.".to_owned() } else { ending.text };
-    match ending.end {
+/// The result of an agent that is back.
+fn answer(report: &Report, errand: &Errand) -> Output {
+    let text = report.text();
+    match report.ending.end {
         End::Done => {}
-        End::AbortedTools if !interrupted => {
+        End::AbortedTools if !report.stopped => {
             return Err(Trouble::Stopped(
                 "The user refused a call of the subagent and stopped the work.".into(),
             ));
         }
-        End::Broke => return Err(Trouble::Stopped("The budget is used up.".into())),
-        End::AbortedStreaming | End::AbortedTools => {
-            return Err(Trouble::Failed("The subagent was interrupted.".into()));
-        }
-        End::MaxTurns
+        End::Broke => return Err(Trouble::Stopped(text)),
+        End::AbortedStreaming
+        | End::AbortedTools
+        | End::MaxTurns
         | End::ApiFailure
         | End::Refused
         | End::OutputLimit
         | End::NoAnswer
         | End::TooLong
         | End::HookStopped
-        | End::Deferred => {
-            return Err(Trouble::Failed(format!("The subagent could not finish. Its last words: {text}")));
-        }
+        | End::Deferred => return Err(Trouble::Failed(text)),
     }
-    let meta: Value = json!({
+    let meta = json!({
         "status": "completed",
         "prompt": errand.prompt,
-        "agentId": agent_id,
+        "agentId": report.agent_id,
         "agentType": errand.kind,
         "content": [{"type": "text", "text": text}],
-        "totalDurationMs": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        "totalTokens": usage.total(),
-        "totalToolUseCount": ending.num_turns.saturating_sub(1),
-        "usage": usage,
+        "resolvedModel": report.model,
+        "totalDurationMs": u64::try_from(report.took.as_millis()).unwrap_or(u64::MAX),
+        "totalTokens": report.usage.total(),
+        "totalToolUseCount": report.task_usage.tool_uses,
+        "usage": report.usage,
+        "costUsd": report.dollars,
     });
-    Ok(Done { content: ResultContent::Blocks(vec![Block::text(text)]), meta })
+    let whom = format!("agentId: {} (to go on with it, pass it as `resume`)", report.agent_id);
+    Ok(Done { content: ResultContent::Blocks(vec![Block::text(text), Block::text(whom)]), meta })
+}
+
+/// The result of an agent that works beside the turn.
+fn away(launched: &Launched, errand: &Errand) -> Done {
+    let Launched { agent_id, output_file } = launched;
+    let text = format!(
+        "The agent works in the background. agentId: {agent_id}. You will be told when it is done; do not wait for it or do its work. Its report will be in {}.",
+        output_file.display()
+    );
+    let meta = json!({
+        "status": "async_launched",
+        "isAsync": true,
+        "agentId": agent_id,
+        "description": errand.description,
+        "prompt": errand.prompt,
+        "outputFile": output_file,
+        "canReadOutputFile": true,
+    });
+    Done { content: ResultContent::Blocks(vec![Block::text(text)]), meta }
+}
+
+/// The result of a call that started a teammate.
+fn enlisted(joined: &Joined, errand: &Errand) -> Done {
+    let Joined { facts, team } = joined;
+    let id = format!("{}@{team}", facts.name);
+    let text = format!(
+        "{} has joined the team {team} and is at work. Write to it with SendMessage; you are told when it writes or rests.",
+        facts.name
+    );
+    let meta = json!({
+        "status": "teammate_spawned",
+        "prompt": errand.prompt,
+        "teammate_id": id,
+        "agent_id": id,
+        "agent_type": facts.kind,
+        "model": facts.model,
+        "name": facts.name,
+        "team_name": team,
+        "task_id": facts.task_id,
+        "plan_mode_required": false,
+        "is_splitpane": false,
+    });
+    Done { content: ResultContent::Blocks(vec![Block::text(text)]), meta }
 }

@@ -31,6 +31,14 @@ pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D
     }
 }
 
+/// Yes or no, if anything is said.
+pub(super) fn maybe_flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Null => Ok(None),
+        value => flag(value).map(Some).map_err(D::Error::custom),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -59,5 +67,9 @@ mod tests {
             assert_eq!(flag(value).unwrap(), read);
         }
         assert!(flag(json!(7)).is_err());
+        assert_eq!(
+            (maybe_flag(json!(null)).unwrap(), maybe_flag(json!("true")).unwrap()),
+            (None, Some(true))
+        );
     }
 }

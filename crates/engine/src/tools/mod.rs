@@ -26,6 +26,7 @@ mod notebook_edit;
 pub(crate) mod patch;
 mod read;
 mod schedule_wakeup;
+mod send_message;
 #[cfg(test)]
 mod swapped;
 mod target;
@@ -35,6 +36,8 @@ mod task_list;
 mod task_output;
 mod task_stop;
 mod task_update;
+mod team_create;
+mod team_delete;
 mod todo_write;
 mod tool_search;
 mod touches;
@@ -72,6 +75,15 @@ pub use touches::Touches;
 
 /// The name of the tool that starts subagents.
 pub const AGENT: &str = "Agent";
+
+/// The name of the tool that writes to other agents.
+pub const SEND_MESSAGE: &str = "SendMessage";
+
+/// The name of the tool that founds a team.
+pub const TEAM_CREATE: &str = "TeamCreate";
+
+/// The name of the tool that dissolves it.
+pub const TEAM_DELETE: &str = "TeamDelete";
 
 /// The name of the tool that asks the person something.
 pub const ASK_USER_QUESTION: &str = "AskUserQuestion";
@@ -425,5 +437,14 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
         Arc::new(cron_delete::CronDelete),
         Arc::new(cron_list::CronList),
         Arc::new(schedule_wakeup::ScheduleWakeup),
+    ]
+}
+
+/// The tools of a session that may have a team.
+pub fn for_teams() -> Vec<Arc<dyn AnyTool>> {
+    vec![
+        Arc::new(team_create::TeamCreate),
+        Arc::new(team_delete::TeamDelete),
+        Arc::new(send_message::SendMessage),
     ]
 }

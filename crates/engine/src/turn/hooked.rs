@@ -90,7 +90,11 @@ pub(super) async fn after_failure(agent: &Agent, fault: &Fault) {
 
 fn running(agent: &Agent) -> Vec<BackgroundTaskSummary> {
     let tasks = agent.bench.call.tasks.list();
-    tasks.into_iter().filter(|task| task.state == TaskState::Running).map(summary).collect()
+    tasks
+        .into_iter()
+        .filter(|task| task.background && task.state == TaskState::Running)
+        .map(summary)
+        .collect()
 }
 
 fn summary(task: TaskInfo) -> BackgroundTaskSummary {
@@ -99,7 +103,8 @@ fn summary(task: TaskInfo) -> BackgroundTaskSummary {
         kind: task.facts.kind.word().into(),
         status: task.state.word().into(),
         description: task.facts.description,
-        command: Some(task.facts.command),
+        command: Some(task.facts.command).filter(|command| !command.is_empty()),
+        agent_type: task.facts.agent_type,
         ..BackgroundTaskSummary::default()
     }
 }

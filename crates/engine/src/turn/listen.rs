@@ -140,11 +140,15 @@ async fn record(
     let mut text = None;
     let mut wanted = None;
     match &mut block {
-        Block::Text { text: said, .. } => text = Some(said.clone()),
+        Block::Text { text: said, .. } => {
+            agent.progress.said(said);
+            text = Some(said.clone());
+        }
         Block::ToolUse { id, name, input } => {
             agent.conversation.name_call(id);
             agent.owed.called(name, id);
             agent.memory.watch(name, input);
+            agent.progress.called(name);
             wanted = Some(Wanted { id: id.clone(), tool: name.clone(), input: input.clone(), bad_input });
         }
         _ => {}

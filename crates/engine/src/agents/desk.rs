@@ -1,0 +1,142 @@
+//! Who of a session's agents can be reached, by id or by name: those at work have a mailbox, those that have ended are kept
+//! for a while, so that they can be asked again with everything they know.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::mpsc;
+
+use super::Definition;
+use super::home::Position;
+use crate::agent::Agent;
+
+/// How many agents that have ended are kept.
+const MOST_KEPT: usize = 50;
+
+/// The agents that can be reached.
+#[derive(Default)]
+pub struct Desk(Mutex<Book>);
+
+#[derive(Default)]
+struct Book {
+    seats: BTreeMap<String, Seat>,
+    /// Names to ids; the latest of a name counts.
+    names: BTreeMap<String, String>,
+    /// Those that have ended, the oldest first.
+    ended: VecDeque<String>,
+}
+
+enum Seat {
+    Working(mpsc::UnboundedSender<String>),
+    Ended(Box<Rested>),
+}
+
+/// An agent that has ended and can go on.
+pub struct Rested {
+    /// The agent. It holds nobody who could hold it.
+    pub agent: Agent,
+    /// Where it stands in the tree, if it may start others.
+    pub(super) position: Option<Arc<Position>>,
+    /// Its kind.
+    pub definition: Definition,
+    /// What it was sent for, in a few words.
+    pub description: String,
+}
+
+/// What became of a message.
+pub enum Delivery {
+    /// The agent is at work and takes it up next.
+    Waits(String),
+    /// The agent has ended: here it is.
+    Rested(String, Box<Rested>),
+    /// Nobody is known by that name; these are.
+    Unknown(Vec<String>),
+}
+
+impl Desk {
+    /// An agent begins to work: this is its mailbox.
+    pub fn open(&self, id: &str, name: Option<&str>) -> mpsc::UnboundedReceiver<String> {
+        let (sender, mailbox) = mpsc::unbounded_channel();
+        let mut book = self.book();
+        book.seats.insert(id.to_owned(), Seat::Working(sender));
+        if let Some(name) = name {
+            book.names.insert(name.to_owned(), id.to_owned());
+        }
+        mailbox
+    }
+
+    /// An agent wants to end: its next letter, if one waits; otherwise it cannot be written to from now on.
+    pub fn next_or_close(&self, id: &str, mailbox: &mut mpsc::UnboundedReceiver<String>) -> Option<String> {
+        let mut book = self.book();
+        let next = mailbox.try_recv().ok();
+        if next.is_none() {
+            book.seats.remove(id);
+        }
+        next
+    }
+
+    /// Keeps an agent that has ended.
+    pub fn keep(&self, id: &str, rested: Rested) {
+        let mut book = self.book();
+        book.seats.insert(id.to_owned(), Seat::Ended(Box::new(rested)));
+        book.ended.push_back(id.to_owned());
+        while book.ended.len() > MOST_KEPT {
+            let Some(oldest) = book.ended.pop_front() else { break };
+            book.seats.remove(&oldest);
+            book.names.retain(|_, id| *id != oldest);
+        }
+    }
+
+    /// Delivers a message to an agent.
+    pub fn deliver(&self, to: &str, message: &str) -> Delivery {
+        let mut book = self.book();
+        let id = if book.seats.contains_key(to) {
+            to.to_owned()
+        } else {
+            book.names.get(to).cloned().unwrap_or_default()
+        };
+        if let Some(Seat::Working(mailbox)) = book.seats.get(&id)
+            && mailbox.send(message.to_owned()).is_ok()
+        {
+            return Delivery::Waits(id);
+        }
+        match book.seats.remove(&id) {
+            Some(Seat::Ended(rested)) => {
+                book.ended.retain(|ended| *ended != id);
+                Delivery::Rested(id, rested)
+            }
+            _ => Delivery::Unknown(book.names.keys().chain(book.seats.keys()).cloned().collect()),
+        }
+    }
+
+    /// A whole entry is put in or taken out at once; a panic elsewhere cannot leave it half changed.
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_letter_reaches_whoever_works_by_id_or_name_and_none_is_lost() {
+        let desk = Desk::default();
+        let mut mailbox = desk.open("a1", Some("scout"));
+        for to in ["a1", "scout"] {
+            assert!(matches!(desk.deliver(to, to), Delivery::Waits(id) if id == "a1"), "{to}");
+        }
+        assert_eq!(desk.next_or_close("a1", &mut mailbox).as_deref(), Some("a1"));
+        assert_eq!(desk.next_or_close("a1", &mut mailbox).as_deref(), Some("scout"));
+        assert_eq!(desk.next_or_close("a1", &mut mailbox), None);
+        assert!(matches!(desk.deliver("scout", "late"), Delivery::Unknown(_)), "it has ended");
+    }
+
+    #[test]
+    fn who_is_not_known_is_told_who_is() {
+        let desk = Desk::default();
+        let _mailbox = desk.open("a1", Some("scout"));
+        let Delivery::Unknown(known) = desk.deliver("nobody", "x") else { panic!("nobody is known") };
+        assert_eq!(known, ["scout", "a1"]);
+    }
+}

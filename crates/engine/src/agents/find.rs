@@ -1,0 +1,250 @@
+//! Finding the files of subagents: in the project, in the person's configuration folder and in plugins, from asked-for
+//! sources only.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use whimbrel_wire::options::SettingSource;
+
+use super::definition::{Definition, Origin};
+use super::file::{self, Written};
+use crate::files::{self, Kind};
+use crate::ground::Ground;
+use crate::settings::{Scope, Trust};
+
+/// How many kinds files may describe.
+const MOST: usize = 500;
+
+/// How many names of one folder are looked at.
+const MOST_NAMES: usize = 10_000;
+
+/// How deep folders may lie in each other.
+const DEEPEST: usize = 8;
+
+/// A plugin's folder of agents, and the name that goes before theirs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginAgents {
+    /// The plugin.
+    pub prefix: String,
+    /// The folder, or a single file.
+    pub folder: PathBuf,
+}
+
+/// The kinds that files describe, the nearest first, and what the host should know about them. Of two with one name the
+/// nearer counts. Touches the disk.
+pub(super) fn find(ground: &Ground, plugins: &[PluginAgents]) -> (Vec<Definition>, Vec<String>) {
+    let mut search = Search { ground, found: Vec::new(), warnings: Vec::new(), visited: HashSet::new() };
+    for (source, folder) in folders(ground) {
+        search.folder(&Whose::Source(source), &folder, 0);
+    }
+    for plugin in plugins {
+        match files::kind(&plugin.folder) {
+            Ok(Kind::File(_)) => search.file(&Whose::Plugin(plugin), &plugin.folder),
+            _ => search.folder(&Whose::Plugin(plugin), &plugin.folder, 0),
+        }
+    }
+    (search.found, search.warnings)
+}
+
+/// Where files are looked for, the nearest first.
+fn folders(ground: &Ground) -> Vec<(SettingSource, PathBuf)> {
+    let mut folders = Vec::new();
+    if ground.asks(SettingSource::Project) {
+        let top = ground.top();
+        let above = ground.root.ancestors().take_while(|folder| folder.starts_with(top));
+        let mut project: Vec<PathBuf> = std::iter::once(ground.project.as_path())
+            .chain(above)
+            .map(|folder| folder.join(".claude/agents"))
+            .filter(|folder| !ground.is_configuration(folder))
+            .collect();
+        project.dedup();
+        folders.extend(project.into_iter().map(|folder| (SettingSource::Project, folder)));
+    }
+    if let (Some(config), true) = (&ground.config, ground.asks(SettingSource::User)) {
+        folders.push((SettingSource::User, config.join("agents")));
+    }
+    folders
+}
+
+/// Who owns a folder.
+enum Whose<'a> {
+    Source(SettingSource),
+    Plugin(&'a PluginAgents),
+}
+
+struct Search<'a> {
+    ground: &'a Ground,
+    found: Vec<Definition>,
+    warnings: Vec<String>,
+    /// Folders that were looked at, links followed: a link may lead in a circle.
+    visited: HashSet<PathBuf>,
+}
+
+impl Search<'_> {
+    fn folder(&mut self, whose: &Whose<'_>, folder: &Path, depth: usize) {
+        let Some(real) = files::real_path(folder) else { return };
+        if depth > DEEPEST || !matches!(files::kind(&real), Ok(Kind::Folder)) {
+            return;
+        }
+        if !self.reaches(whose, folder, &real) || !self.visited.insert(real) {
+            return;
+        }
+        let mut names = files::names(folder, MOST_NAMES);
+        names.sort();
+        for name in names {
+            let path = folder.join(&name);
+            match (name.strip_suffix(".md"), files::kind(&path)) {
+                (None, Ok(Kind::Folder)) => self.folder(whose, &path, depth + 1),
+                (Some(stem), Ok(_)) if !stem.is_empty() => self.file(whose, &path),
+                _ => {}
+            }
+        }
+    }
+
+    fn file(&mut self, whose: &Whose<'_>, path: &Path) {
+        let Some(real) = files::real_path(path) else { return };
+        if !self.reaches(whose, path, &real) {
+            return;
+        }
+        if self.found.len() == MOST {
+            let text = format!("There are more than {MOST} files of agents; {} is not used.", path.display());
+            return self.warnings.push(text);
+        }
+        let origin = match whose {
+            Whose::Plugin(_) => Origin::Plugin,
+            Whose::Source(source) => match self.ground.scope(*source, path) {
+                Scope::Person => Origin::Person,
+                Scope::Project => Origin::Project,
+            },
+        };
+        match file::read(&real, origin) {
+            Ok(written) => self.keep(whose, path, written),
+            Err(warning) => self.warnings.push(warning),
+        }
+    }
+
+    fn keep(&mut self, whose: &Whose<'_>, path: &Path, Written { mut definition, warnings }: Written) {
+        if let Whose::Plugin(plugin) = whose {
+            definition.name = format!("{}:{}", plugin.prefix, definition.name);
+        }
+        if self.found.iter().any(|other| other.name == definition.name) {
+            return;
+        }
+        self.warnings.extend(warnings);
+        let untrusted = definition.origin == Origin::Project && self.ground.trust != Trust::Full;
+        let foreign = definition.origin == Origin::Plugin || untrusted;
+        if foreign && let Some(mode) = definition.permission_mode.take() {
+            self.warnings.push(format!(
+                "{}: its permissionMode {mode} does not count, because its author is not trusted with that.",
+                path.display()
+            ));
+        }
+        self.found.push(definition);
+    }
+
+    /// Whether a file or folder may be looked at, wherever links lead; if not, that is said.
+    fn reaches(&mut self, whose: &Whose<'_>, path: &Path, real: &Path) -> bool {
+        let reaches = match whose {
+            Whose::Plugin(plugin) => {
+                files::real_path(&plugin.folder).is_some_and(|folder| real.starts_with(folder))
+            }
+            Whose::Source(source) => {
+                self.ground.reaches(self.ground.scope(*source, path), self.ground.top(), real)
+                    || real.starts_with(&self.ground.project)
+            }
+        };
+        if !reaches {
+            self.warnings.push(format!(
+                "{} leads to {}, which is not its author's: no agents are taken from there. Trust the project, or put a file in its place.",
+                path.display(),
+                real.display()
+            ));
+        }
+        reaches
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    struct Site {
+        top: PathBuf,
+        ground: Ground,
+        _folder: tempfile::TempDir,
+    }
+
+    fn agent(name: &str, more: &str) -> String {
+        format!("---\nname: {name}\ndescription: d\n{more}---\nPrompt of {name}.")
+    }
+
+    fn site(files: &[(&str, String)]) -> Site {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        let always = ["home/.claude/x", "code/.git/HEAD", "code/app/x"].map(|path| (path, String::new()));
+        for (path, text) in always.iter().chain(files) {
+            let path = top.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let ground = Ground {
+            config: Some(top.join("home/.claude")),
+            root: top.join("code/app"),
+            project: top.join("code/app"),
+            sources: [SettingSource::User, SettingSource::Project].into(),
+            trust: Trust::Unknown,
+        };
+        Site { top, ground, _folder: folder }
+    }
+
+    #[test]
+    fn the_nearest_of_two_counts_and_only_asked_for_sources_are_read() {
+        let mut site = site(&[
+            ("home/.claude/agents/a.md", agent("both", "model: haiku\n")),
+            ("home/.claude/agents/deep/b.md", agent("mine", "permissionMode: acceptEdits\n")),
+            ("code/.claude/agents/c.md", agent("both", "model: opus\n")),
+            ("code/app/.claude/agents/d.md", agent("both", "permissionMode: acceptEdits\n")),
+            ("code/app/.claude/agents/notes.txt", String::new()),
+        ]);
+        let (found, warnings) = find(&site.ground, &[]);
+        let names: Vec<_> =
+            found.iter().map(|kind| (kind.name.as_str(), kind.origin, kind.permission_mode)).collect();
+        let mode = Some(whimbrel_wire::permission::PermissionMode::AcceptEdits);
+        assert_eq!(names, [("both", Origin::Project, None), ("mine", Origin::Person, mode)]);
+        assert!(warnings.len() == 1 && warnings[0].contains("d.md"), "{warnings:?}");
+        site.ground.sources = [SettingSource::User].into();
+        assert_eq!(find(&site.ground, &[]).0[0].model.as_deref(), Some("haiku"));
+        site.ground.sources.clear();
+        assert_eq!(find(&site.ground, &[]), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_bad_file_is_told_and_the_rest_counts() {
+        let site = site(&[
+            ("code/app/.claude/agents/good.md", agent("good", "")),
+            ("code/app/.claude/agents/bad.md", "no head".into()),
+            ("home/secret.md", agent("secret", "")),
+        ]);
+        let folder = site.top.join("code/app/.claude/agents");
+        symlink(site.top.join("home/secret.md"), folder.join("steal.md")).unwrap();
+        symlink("..", folder.join("circle")).unwrap();
+        nix::unistd::mkfifo(&folder.join("pipe.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let (found, warnings) = find(&site.ground, &[]);
+        assert_eq!(found.iter().map(|kind| kind.name.as_str()).collect::<Vec<_>>(), ["good"]);
+        for part in ["bad.md", "steal.md leads", "pipe.md"] {
+            assert_eq!(warnings.iter().filter(|text| text.contains(part)).count(), 1, "{part}: {warnings:?}");
+        }
+    }
+
+    #[test]
+    fn agents_of_plugins_carry_its_name_and_no_mode() {
+        let site = site(&[("plugin/agents/a.md", agent("helper", "permissionMode: bypassPermissions\n"))]);
+        let plugin = PluginAgents { prefix: "kit".into(), folder: site.top.join("plugin/agents") };
+        let (found, warnings) = find(&site.ground, &[plugin]);
+        assert_eq!((found[0].name.as_str(), found[0].permission_mode), ("kit:helper", None));
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+    }
+}

@@ -1,0 +1,125 @@
+//! The kinds of subagent of a session: the engine's own, those in files, and those of the host. The host's count before
+//! the project's, those before the person's, those before a plugin's, and those before the engine's own.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use whimbrel_policy::{Decision, ToolFacts};
+use whimbrel_wire::options::AgentDefinition;
+
+use super::definition::{self, Definition, Origin};
+use super::find::{self, PluginAgents};
+use crate::ground::Ground;
+use crate::permission::Rights;
+use crate::tools::AGENT;
+
+/// How many characters of a description the model that may start an agent is told.
+const LONGEST_DESCRIPTION: usize = 400;
+
+/// The kinds of subagent of a session.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Kinds {
+    list: Vec<Definition>,
+}
+
+impl Kinds {
+    /// The engine's own kinds.
+    pub fn built_in() -> Self {
+        Self { list: definition::built_in() }
+    }
+
+    /// The engine's own kinds and those in files, and what the host should know about the files. Touches the disk.
+    pub fn find(ground: &Ground, plugins: &[PluginAgents]) -> (Self, Vec<String>) {
+        let (found, mut warnings) = find::find(ground, plugins);
+        let mut kinds = Self::built_in();
+        for definition in found {
+            warnings.extend(definition.lacks());
+            kinds.lay_over(definition);
+        }
+        (kinds, warnings)
+    }
+
+    /// Takes in what the host brings. Those that cannot be used are told by name; the rest counts.
+    pub fn add_host(&mut self, given: BTreeMap<String, AgentDefinition>) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for (name, given) in given {
+            match Definition::of_host(&name, given) {
+                Ok(definition) => {
+                    warnings.extend(definition.lacks());
+                    self.lay_over(definition);
+                }
+                Err(why) => warnings.push(format!("The agent {name:?} is not used: {why}.")),
+            }
+        }
+        warnings
+    }
+
+    /// Puts a kind in, in place of one with its name.
+    fn lay_over(&mut self, definition: Definition) {
+        match self.list.iter_mut().find(|other| other.name == definition.name) {
+            Some(other) => *other = definition,
+            None => self.list.push(definition),
+        }
+    }
+
+    /// Those that no rule takes away.
+    #[must_use]
+    pub fn permitted(&self, rights: &Rights) -> Self {
+        let facts = ToolFacts::named(AGENT, &["subagent_type"]);
+        let denied = |definition: &Definition| {
+            let input = json!({"subagent_type": definition.name});
+            matches!(rights.judge(AGENT, &facts, &input, None).decision, Decision::Deny(_))
+        };
+        Self { list: self.list.iter().filter(|definition| !denied(definition)).cloned().collect() }
+    }
+
+    /// The kind with this name.
+    pub fn named(&self, name: &str) -> Option<&Definition> {
+        self.list.iter().find(|definition| definition.name == name)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Definition> {
+        self.list.iter()
+    }
+
+    /// Their names.
+    pub fn names(&self) -> Vec<String> {
+        self.list.iter().map(|definition| definition.name.clone()).collect()
+    }
+
+    /// What a model that may start agents is told of those kinds that the tool itself does not name.
+    pub fn for_model(&self) -> Option<String> {
+        let own = self.list.iter().filter(|definition| definition.origin != Origin::BuiltIn);
+        let lines: Vec<String> = own
+            .map(|definition| {
+                let description: String = definition.description.chars().take(LONGEST_DESCRIPTION).collect();
+                format!("- {}: {}", definition.name, description.replace('\n', " "))
+            })
+            .collect();
+        (!lines.is_empty()).then(|| {
+            format!("<system-reminder>\nMore kinds of agent:\n{}\n</system-reminder>", lines.join("\n"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(description: &str) -> AgentDefinition {
+        AgentDefinition { description: description.into(), prompt: "p".into(), ..AgentDefinition::default() }
+    }
+
+    #[test]
+    fn the_hosts_kinds_count_first_and_bad_ones_are_told_by_name() {
+        let mut kinds = Kinds::built_in();
+        let host = [("Explore", given("mine")), ("rev", given("reviews\ncode")), ("bad", given(""))];
+        let warnings = kinds.add_host(host.map(|(name, given)| (name.to_owned(), given)).into());
+        assert_eq!(kinds.names(), ["general-purpose", "Explore", "Plan", "rev"]);
+        assert!(warnings.len() == 1 && warnings[0].contains("\"bad\""), "{warnings:?}");
+        let told = kinds.for_model().unwrap();
+        assert!(told.contains("- Explore: mine\n- rev: reviews code\n") && !told.contains("Plan"), "{told}");
+        assert_eq!(Kinds::built_in().for_model(), None);
+    }
+}

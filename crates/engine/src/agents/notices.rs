@@ -1,0 +1,121 @@
+//! What is said of an agent besides its own words: to the host as notices, to the main model as news.
+
+use whimbrel_wire::system::TaskStatus as WireStatus;
+use whimbrel_wire::system::{
+    BackgroundTask, BackgroundTasksChanged, TaskEnd, TaskNotification, TaskPatch, TaskStarted, TaskUpdated,
+};
+
+use super::Report;
+use crate::clock;
+use crate::outbox::Outbox;
+use crate::tasks::{TaskFacts, TaskInfo, TaskStatus, Tasks};
+
+/// Where an agent stands in the tree.
+pub(super) struct Standing<'a> {
+    pub(super) depth: usize,
+    pub(super) parent: Option<&'a str>,
+    pub(super) background: bool,
+    pub(super) prompt: &'a str,
+}
+
+/// Tells the host that an agent begins.
+pub(super) async fn begun(outbox: &Outbox, tasks: &Tasks, facts: &TaskFacts, standing: Standing<'_>) {
+    let notice = TaskStarted {
+        task_id: facts.task_id.clone(),
+        tool_use_id: Some(facts.tool_use_id.clone()),
+        description: facts.description.clone(),
+        subagent_type: facts.agent_type.clone(),
+        is_backgrounded: Some(standing.background),
+        spawn_depth: u32::try_from(standing.depth).ok(),
+        parent_task_id: standing.parent.map(Into::into),
+        task_type: Some(facts.kind.word().into()),
+        prompt: Some(standing.prompt.to_owned()),
+        ..TaskStarted::default()
+    };
+    outbox.notify(notice).await;
+    if standing.background {
+        outbox.notify(list(&tasks.beside())).await;
+    }
+}
+
+/// Tells the host that the turn goes on beside agents that it waited for.
+pub(crate) async fn let_go(outbox: &Outbox, tasks: &Tasks, changed: &[TaskInfo]) {
+    for task in changed {
+        let patch = TaskPatch { is_backgrounded: Some(true), ..TaskPatch::default() };
+        let task_id = task.facts.task_id.clone();
+        outbox.notify(TaskUpdated { task_id, patch, ..TaskUpdated::default() }).await;
+    }
+    if !changed.is_empty() {
+        outbox.notify(list(&tasks.beside())).await;
+    }
+}
+
+/// Tells the host that an agent has ended.
+pub(super) async fn ended(outbox: &Outbox, tasks: &Tasks, facts: &TaskFacts, report: &Report) {
+    let (end, state) = match report.status() {
+        TaskStatus::Completed => (TaskEnd::Completed, WireStatus::Completed),
+        TaskStatus::Failed => (TaskEnd::Failed, WireStatus::Failed),
+        TaskStatus::Stopped => (TaskEnd::Stopped, WireStatus::Killed),
+    };
+    let patch = TaskPatch {
+        status: Some(state),
+        end_time: Some(clock::milliseconds()),
+        error: report.trouble(),
+        ..TaskPatch::default()
+    };
+    let task_id = facts.task_id.clone();
+    outbox.notify(TaskUpdated { task_id: task_id.clone(), patch, ..TaskUpdated::default() }).await;
+    let notice = TaskNotification {
+        task_id,
+        tool_use_id: Some(facts.tool_use_id.clone()),
+        status: end,
+        // What the turn has waited for is in its result only.
+        output_file: if report.background { facts.output_file.display().to_string() } else { String::new() },
+        summary: summary(facts, report),
+        usage: Some(report.task_usage.clone()),
+        ..TaskNotification::default()
+    };
+    outbox.notify(notice).await;
+    if report.background {
+        let others: Vec<TaskInfo> =
+            tasks.beside().into_iter().filter(|task| task.facts.task_id != facts.task_id).collect();
+        outbox.notify(list(&others)).await;
+    }
+}
+
+/// The end in a sentence.
+fn summary(facts: &TaskFacts, report: &Report) -> String {
+    let text = format!("Agent \"{}\" {}", facts.description, report.status().word());
+    match report.trouble() {
+        Some(reason) if report.status() == TaskStatus::Failed => format!("{text}: {reason}"),
+        _ => text,
+    }
+}
+
+/// What the main model reads when an agent in the background has ended.
+pub(super) fn for_model(facts: &TaskFacts, report: &Report) -> String {
+    let TaskFacts { task_id, tool_use_id, output_file, .. } = facts;
+    let usage = &report.task_usage;
+    format!(
+        "<task-notification>\n<task-id>{task_id}</task-id>\n<tool-use-id>{tool_use_id}</tool-use-id>\n<output-file>{}</output-file>\n<status>{}</status>\n<summary>{}</summary>\n<result>{}</result>\n<usage>tokens: {}, tool uses: {}, ms: {}</usage>\n</task-notification>",
+        output_file.display(),
+        report.status().word(),
+        summary(facts, report),
+        report.text(),
+        usage.total_tokens,
+        usage.tool_uses,
+        usage.duration_ms,
+    )
+}
+
+/// The background work that is under way, as hosts are told of it.
+pub(crate) fn list(tasks: &[TaskInfo]) -> BackgroundTasksChanged {
+    let shown = tasks.iter().map(|task| BackgroundTask {
+        task_id: task.facts.task_id.clone(),
+        task_type: task.facts.kind.word().into(),
+        subagent_type: task.facts.agent_type.clone(),
+        description: task.facts.description.clone(),
+        ..BackgroundTask::default()
+    });
+    BackgroundTasksChanged { tasks: shown.collect() }
+}

@@ -1,0 +1,120 @@
+//! What came of an errand, in words for the agent that gave it.
+
+use std::time::Duration;
+
+use whimbrel_wire::Usage;
+use whimbrel_wire::system::TaskUsage;
+
+use crate::tasks::TaskStatus;
+use crate::turn::Ending;
+use crate::verdict::End;
+
+/// What came of an errand.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The agent.
+    pub agent_id: String,
+    /// How its turn went; its text is the report.
+    pub ending: Ending,
+    /// What it said last before something went wrong.
+    pub partial: String,
+    /// The model that it asked.
+    pub model: String,
+    /// What its replies cost.
+    pub usage: Usage,
+    /// The same in dollars.
+    pub dollars: f64,
+    /// The same, as tasks are counted.
+    pub task_usage: TaskUsage,
+    /// How long it took.
+    pub took: Duration,
+    /// Whether the turn has gone on beside it: then it is told as news.
+    pub background: bool,
+    /// Whether somebody told it to stop.
+    pub stopped: bool,
+}
+
+impl Report {
+    /// How the errand ended.
+    pub fn status(&self) -> TaskStatus {
+        match self.ending.end {
+            End::Done => TaskStatus::Completed,
+            End::AbortedStreaming | End::AbortedTools => TaskStatus::Stopped,
+            End::MaxTurns
+            | End::ApiFailure
+            | End::Refused
+            | End::OutputLimit
+            | End::NoAnswer
+            | End::TooLong
+            | End::HookStopped
+            | End::Deferred
+            | End::Broke => TaskStatus::Failed,
+        }
+    }
+
+    /// Why it could not finish, if it could not.
+    pub fn trouble(&self) -> Option<String> {
+        let text = &self.ending.text;
+        let reason = match self.ending.end {
+            End::Done => return None,
+            End::AbortedStreaming | End::AbortedTools => "it was interrupted".into(),
+            End::MaxTurns => "it has made as many model calls as it may".into(),
+            End::ApiFailure | End::TooLong | End::OutputLimit => text.clone(),
+            End::Refused => "its model declined to answer".into(),
+            End::NoAnswer => "it gave no answer in the shape that was asked for".into(),
+            End::HookStopped => "a hook stopped it".into(),
+            End::Deferred => "one of its calls was put off".into(),
+            End::Broke => "the budget is used up".into(),
+        };
+        Some(reason)
+    }
+
+    /// The report for the agent that gave the errand.
+    pub fn text(&self) -> String {
+        match self.trouble() {
+            None if self.ending.text.is_empty() => "The agent said nothing.".into(),
+            None => self.ending.text.clone(),
+            Some(reason) if self.partial.is_empty() => {
+                format!("The agent could not finish: {reason}. It has not said anything yet.")
+            }
+            Some(reason) => {
+                format!("The agent could not finish: {reason}. What it said last:\n{}", self.partial)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_could_not_finish_says_why_and_what_there_is() {
+        let report = |end: End, text: &str, partial: &str| Report {
+            agent_id: "a1".into(),
+            ending: Ending { text: text.into(), ..Ending::new(end) },
+            partial: partial.into(),
+            model: "m".into(),
+            usage: Usage::default(),
+            dollars: 0.0,
+            task_usage: TaskUsage::default(),
+            took: Duration::ZERO,
+            background: false,
+            stopped: false,
+        };
+        let rows: [(&str, Report, &[&str]); 4] = [
+            ("well", report(End::Done, "Found it.", "Found it."), &["Found it."]),
+            ("silent", report(End::Done, "", ""), &["said nothing"]),
+            (
+                "failed",
+                report(End::ApiFailure, "API Error: 400 no", "Half."),
+                &["API Error: 400 no", "Half."],
+            ),
+            ("at once", report(End::MaxTurns, "", ""), &["model calls", "not said anything"]),
+        ];
+        for (name, report, parts) in rows {
+            let text = report.text();
+            assert!(parts.iter().all(|part| text.contains(part)), "{name}: {text}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! An agent on its errand, from its place in the queue to its report. It is a task of its own, so that the turn can go on
+//! beside it at any time.
+
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use whimbrel_wire::content::Content;
+use whimbrel_wire::hook::HookEvent;
+
+use super::desk::Rested;
+use super::places::Ticket;
+use super::progress::Progress;
+use super::raise::Role;
+use super::{Agents, Definition, Errand, Report, notices, sidecar};
+use crate::agent::Agent;
+use crate::clock;
+use crate::hooks::Scene;
+use crate::inbox::{News, Post};
+use crate::tasks::{Capture, Entry};
+use crate::tools::Call;
+use crate::turn::{self, Ending};
+use crate::verdict::End;
+
+/// How long an agent that is told to stop may take to leave its conversation in order.
+const WIND_UP: Duration = Duration::from_millis(1000);
+
+/// An agent that is about to go.
+pub(super) struct Run {
+    pub(super) agents: Agents,
+    pub(super) who: Who,
+    pub(super) errand: Errand,
+    pub(super) call: Call,
+    pub(super) entry: Entry,
+    pub(super) ticket: Ticket,
+    pub(super) mailbox: mpsc::UnboundedReceiver<String>,
+}
+
+/// Who goes.
+pub(super) enum Who {
+    /// A new agent of this kind.
+    New(Box<Definition>),
+    /// One that has been there before.
+    Again(Box<Rested>),
+}
+
+/// What is left when an agent has ended.
+struct Ended {
+    report: Report,
+    rested: Option<Rested>,
+}
+
+impl Run {
+    /// Does the errand and tells everybody.
+    pub(super) async fn go(self, done: oneshot::Sender<Report>) {
+        let Self { agents, who, errand, call, entry, ticket, mut mailbox } = self;
+        let place = entry.stop.run_until_cancelled(ticket.take()).await.flatten();
+        let Ended { mut report, rested } = match place {
+            Some(_place) => {
+                let (agent, definition) = begin(&agents, who, &errand, &call, &entry).await;
+                work(&agents, agent, definition, &errand, &entry, &mut mailbox).await
+            }
+            None => Ended { report: never_began(&entry), rested: None },
+        };
+        let home = &agents.home;
+        report.background = entry.seal();
+        if report.background {
+            write_output(&entry, &report.text());
+        }
+        notices::ended(&home.outbox, &call.tasks, &entry.facts, &report).await;
+        if let Some(rested) = rested {
+            home.desk.keep(entry.id(), rested);
+        }
+        // Who was stopped on purpose need not be told of.
+        let post = match report.background && !report.stopped {
+            true => Post::News(News::of_task(notices::for_model(&entry.facts, &report))),
+            false => Post::Quiet,
+        };
+        // Nobody may be listening any more.
+        let _ = home.inbox.send(post);
+        entry.end(report.status());
+        let _ = done.send(report);
+    }
+}
+
+/// The agent, told of its errand.
+async fn begin(
+    agents: &Agents,
+    who: Who,
+    errand: &Errand,
+    call: &Call,
+    entry: &Entry,
+) -> (Agent, Definition) {
+    match who {
+        Who::New(definition) => {
+            let mut agent = agents.raise(&definition, errand, call, entry, &Role::Subagent);
+            let told = |scene: &Scene| scene.subagent_start(entry.id(), &definition.name);
+            let lookout = agent.bench.gate.lookout.clone();
+            let said = lookout.raise(HookEvent::SubagentStart, told, &entry.stop).await;
+            agent.conversation.hear_errand(&Content::from(errand.prompt.as_str())).await;
+            let above = &agents.position;
+            sidecar::write(&agents.home, &entry.facts, above.depth + 1, above.agent_id.as_deref());
+            if let Some(text) = &definition.reminder {
+                agent.conversation.brief(&format!("<system-reminder>\n{text}\n</system-reminder>"));
+            }
+            turn::brief(&mut agent, &said.contexts);
+            (agent, *definition)
+        }
+        Who::Again(rested) => {
+            let Rested { mut agent, definition, position, .. } = *rested;
+            agent.bench.call.agents = position.map(|position| agents.at(position));
+            agent.bench.call.cancel = entry.stop.clone();
+            agent.progress = Progress::of_task(entry.facts.clone());
+            agent.conversation.answer_to(&call.id);
+            agent.conversation.hear_errand(&Content::from(errand.prompt.as_str())).await;
+            (agent, definition)
+        }
+    }
+}
+
+/// Runs turns until nothing is left to do.
+async fn work(
+    agents: &Agents,
+    mut agent: Agent,
+    definition: Definition,
+    errand: &Errand,
+    entry: &Entry,
+    mailbox: &mut mpsc::UnboundedReceiver<String>,
+) -> Ended {
+    let began = clock::monotonic();
+    let ending = loop {
+        let ending = one_turn(&mut agent, entry).await;
+        if ending.end != End::Done || entry.stop.is_cancelled() {
+            break ending;
+        }
+        match agents.home.desk.next_or_close(entry.id(), mailbox) {
+            Some(letter) => agent.conversation.hear_errand(&Content::from(letter.as_str())).await,
+            None => break ending,
+        }
+    };
+    let report = Report {
+        agent_id: entry.id().to_owned(),
+        partial: agent.progress.last_text().to_owned(),
+        model: agent.model(),
+        usage: agent.ledger.own(),
+        dollars: agent.ledger.own_dollars(),
+        task_usage: agent.task_usage(),
+        took: clock::monotonic() - began,
+        background: false,
+        stopped: entry.stop.is_cancelled(),
+        ending,
+    };
+    let position = agent.bench.call.agents.take().map(|agents| agents.position);
+    let rested = Rested { agent, position, definition, description: errand.description.clone() };
+    Ended { report, rested: Some(rested) }
+}
+
+/// One turn; who does not leave in time when told to stop is cut off.
+pub(super) async fn one_turn(agent: &mut Agent, entry: &Entry) -> Ending {
+    let too_late = async {
+        entry.stop.cancelled().await;
+        tokio::time::sleep(WIND_UP).await;
+    };
+    tokio::select! {
+        biased;
+        ending = turn::run(agent, &entry.stop) => ending,
+        () = too_late => Ending::new(End::AbortedStreaming),
+    }
+}
+
+/// The report of an agent that was stopped while it waited for its place.
+fn never_began(entry: &Entry) -> Report {
+    Report {
+        agent_id: entry.id().to_owned(),
+        ending: Ending::new(End::AbortedStreaming),
+        partial: String::new(),
+        model: String::new(),
+        usage: whimbrel_wire::Usage::default(),
+        dollars: 0.0,
+        task_usage: whimbrel_wire::system::TaskUsage::default(),
+        took: Duration::ZERO,
+        background: false,
+        stopped: true,
+    }
+}
+
+/// Puts a report where `TaskOutput` and the main agent find it.
+fn write_output(entry: &Entry, text: &str) {
+    // What cannot be written is in the news all the same.
+    if let Ok(mut capture) = Capture::in_file(entry.facts.output_file.clone()) {
+        capture.take(text.as_bytes());
+        capture.finish();
+    }
+}

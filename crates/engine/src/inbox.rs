@@ -1,0 +1,53 @@
+//! What wakes a session from within: background work, agents, timers, mail. One enum, one queue; the host's own lines come
+//! by the link.
+
+use serde_json::Map;
+use tokio::sync::mpsc;
+use whimbrel_wire::message::Origin;
+
+use crate::tasks::TaskEvent;
+
+/// Something that is posted to a session.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Post {
+    /// A command in the background began or ended.
+    Task(Box<TaskEvent>),
+    /// The model is to hear of something, in a turn of its own if none runs.
+    News(News),
+    /// Something has ended and there is nothing to tell: the session may have nothing left to wait for.
+    Quiet,
+}
+
+/// Something that the model is to hear of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct News {
+    /// What it reads.
+    pub text: String,
+    /// Where it comes from: `task-notification`, `peer`, `auto-continuation`, ...
+    pub origin: Origin,
+    /// Whether it is worth a turn of its own; otherwise it is told with what comes next.
+    pub wakes: bool,
+}
+
+/// The end of the queue that posts. Cheap to clone.
+pub type Inbox = mpsc::UnboundedSender<Post>;
+
+/// The end of the queue that the session takes from.
+pub type Posts = mpsc::UnboundedReceiver<Post>;
+
+/// Both ends of a queue.
+pub fn inbox() -> (Inbox, Posts) {
+    mpsc::unbounded_channel()
+}
+
+impl News {
+    /// News of this kind.
+    pub fn of(kind: &str, text: impl Into<String>) -> Self {
+        Self { text: text.into(), origin: Origin { kind: kind.into(), details: Map::new() }, wakes: true }
+    }
+
+    /// News of background work.
+    pub fn of_task(text: impl Into<String>) -> Self {
+        Self::of("task-notification", text)
+    }
+}

@@ -1,0 +1,132 @@
+//! Work of a session that is not a command: an agent. Whoever does it holds an [`Entry`], and the table shows it to
+//! everybody else.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{Table, Task, TaskFacts, TaskInfo, TaskKind, TaskState, TaskStatus, Tasks};
+
+/// Work under way. Dropped before its time, it has failed.
+pub struct Entry {
+    /// What is known about it.
+    pub facts: TaskFacts,
+    /// Fires when it is to stop.
+    pub stop: CancellationToken,
+    state: watch::Sender<TaskState>,
+    table: Arc<Table>,
+}
+
+impl Tasks {
+    /// Notes work that begins; `background` says whether the turn goes on beside it.
+    pub fn enter(&self, facts: TaskFacts, background: bool) -> Entry {
+        let (tell, state) = watch::channel(TaskState::Running);
+        let stop = self.table.roster.closed.child_token();
+        let mut rows = self.table.rows();
+        // Whoever goes on has been here before.
+        rows.retain(|task| task.facts.task_id != facts.task_id);
+        rows.push(Task {
+            facts: facts.clone(),
+            state,
+            stop: stop.clone(),
+            background: watch::Sender::new(background),
+            sealed: false,
+        });
+        drop(rows);
+        Entry { facts, stop, state: tell, table: Arc::clone(&self.table) }
+    }
+
+    /// Lets the turn go on beside work that it waits for: all of it, or what this call started. Gives what has changed.
+    pub fn let_go(&self, call: Option<&str>) -> Vec<TaskInfo> {
+        let rows = self.table.rows();
+        let waited_for = rows.iter().filter(|task| {
+            let is_meant = call.is_none_or(|call| call == task.facts.tool_use_id);
+            is_meant && !task.sealed && *task.state.borrow() == TaskState::Running
+        });
+        let changed = waited_for.filter(|task| !task.background.send_replace(true));
+        changed.map(Task::info).collect()
+    }
+
+    /// Where the output of a task goes.
+    pub fn output_file(&self, id: &str) -> Option<PathBuf> {
+        self.table.find(id, |task| task.facts.output_file.clone()).ok()
+    }
+
+    /// Background work that is under way.
+    pub fn beside(&self) -> Vec<TaskInfo> {
+        self.table.rows().iter().filter(|task| task.is_beside()).map(Task::info).collect()
+    }
+
+    /// Waits for work that was told to stop, at most for `limit`.
+    pub async fn stopped_is_gone(&self, limit: Duration) {
+        let stopped: Vec<_> = {
+            let rows = self.table.rows();
+            let stopped = rows.iter().filter(|task| task.stop.is_cancelled());
+            stopped.map(|task| task.state.clone()).collect()
+        };
+        let gone = async {
+            for mut state in stopped {
+                // One that nobody writes any more has ended too.
+                let _ = state.wait_for(|state| *state != TaskState::Running).await;
+            }
+        };
+        let _ = tokio::time::timeout(limit, gone).await;
+    }
+}
+
+impl Entry {
+    /// Its name.
+    pub fn id(&self) -> &str {
+        &self.facts.task_id
+    }
+
+    /// Whether the turn goes on beside it; changes are seen.
+    pub fn background(&self) -> watch::Receiver<bool> {
+        self.with_row(|task| task.background.subscribe())
+            .unwrap_or_else(|| watch::Sender::new(true).subscribe())
+    }
+
+    /// The work is about to end: from now on it stays where it is. Says whether the turn went on beside it.
+    pub fn seal(&self) -> bool {
+        let sealed = self.with_row(|task| {
+            task.sealed = true;
+            *task.background.borrow()
+        });
+        sealed.unwrap_or(true)
+    }
+
+    /// The work has ended.
+    pub fn end(self, status: TaskStatus) {
+        self.state.send_replace(TaskState::Ended { status, exit_code: None });
+    }
+
+    fn with_row<T>(&self, take: impl FnOnce(&mut Task) -> T) -> Option<T> {
+        let mut rows = self.table.rows();
+        rows.iter_mut().find(|task| task.facts.task_id == self.facts.task_id).map(take)
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.state.send_if_modified(|state| {
+            let cut_off = *state == TaskState::Running;
+            if cut_off {
+                *state = TaskState::Ended { status: TaskStatus::Failed, exit_code: None };
+            }
+            cut_off
+        });
+    }
+}
+
+impl TaskKind {
+    /// Whether it is an agent of some sort.
+    pub fn is_agent(self) -> bool {
+        match self {
+            Self::Agent | Self::Teammate => true,
+            Self::Command => false,
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Agents that work beside the turn.
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{Host, Reply, Script};
+use whimbrel_wire::control::{BackgroundTasks, Interrupt, StopTask};
+use whimbrel_wire::message::Outcome;
+use whimbrel_wire::options::Options;
+use whimbrel_wire::permission::PermissionResult;
+use whimbrel_wire::{Frame, Usage};
+
+use super::{meta, notices, send};
+
+fn beside() -> Value {
+    json!({"run_in_background": true})
+}
+
+/// One agent in the background, whose words are held back until they are released.
+fn script() -> Script {
+    Script::by(|asked| {
+        let text = asked.last_text();
+        if text.contains("Look.") {
+            Reply::text("Late news.").hold("agent")
+        } else if text.contains("<task-notification>") {
+            Reply::text("Noticed.")
+        } else if text.contains("in the background") {
+            Reply::text("Launched.")
+        } else if text.contains("Go.") {
+            send("Look.", beside()).id("call_1")
+        } else {
+            Reply::text("Meanwhile.")
+        }
+    })
+}
+
+#[tokio::test]
+async fn the_call_returns_at_once_and_the_end_is_a_turn_of_its_own() {
+    let mut host = Host::with(script()).start().await.unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Launched."));
+    let launched = meta(&host, 0);
+    let id = launched["agentId"].as_str().unwrap();
+    assert_eq!((&launched["status"], &launched["isAsync"]), (&json!("async_launched"), &json!(true)));
+    assert_eq!(host.run("How are you?").await.unwrap().result.as_deref(), Some("Meanwhile."));
+    host.api().unwrap().release("agent");
+    let last = host.result().await.unwrap();
+    assert_eq!(last.result.as_deref(), Some("Noticed."));
+    assert_eq!(last.origin.unwrap().kind, "task-notification");
+    let told = host.asked().last().unwrap().last_text();
+    for part in [id, "<status>completed</status>", "<result>Late news.</result>", "call_1"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let end = &notices(&host, "task_notification")[0];
+    assert_eq!(
+        (&end["task_id"], &end["status"], &end["tool_use_id"]),
+        (&json!(id), &json!("completed"), &json!("call_1"))
+    );
+    let file = end["output_file"].as_str().unwrap();
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "Late news.");
+    let lists: Vec<usize> = notices(&host, "background_tasks_changed")
+        .iter()
+        .map(|notice| notice["tasks"].as_array().unwrap().len())
+        .collect();
+    assert_eq!(lists, [1, 0]);
+    assert_eq!(host.finish().await.unwrap().code, 0);
+}
+
+#[tokio::test]
+async fn finished_input_does_not_end_it_and_every_result_arrives() {
+    let mut host = Host::with(script()).start().await.unwrap();
+    host.say("Go.").await.unwrap();
+    host.finish_input();
+    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Launched."));
+    host.api().unwrap().release("agent");
+    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Noticed."));
+    assert_eq!(host.finish().await.unwrap().code, 0);
+}
+
+#[tokio::test]
+async fn an_interrupt_stops_the_turn_and_not_what_works_beside_it() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        if text.contains("Look.") {
+            Reply::text("Late news.").hold("agent")
+        } else if text.contains("<task-notification>") {
+            Reply::text("Noticed.")
+        } else if text.contains("in the background") {
+            Reply::text("A long story.").stall_after(2)
+        } else {
+            send("Look.", beside())
+        }
+    });
+    let options = Options { include_partial_messages: true, ..Options::default() };
+    let mut host = Host::with(script).options(options).start().await.unwrap();
+    host.say("Go.").await.unwrap();
+    host.next_like(&json!({"type": "user", "tool_use_result": {"status": "async_launched"}})).await.unwrap();
+    host.next_like(&json!({"type": "stream_event", "event": {"type": "content_block_start"}})).await.unwrap();
+    host.ask(Interrupt::default()).await.unwrap();
+    assert_eq!(host.result().await.unwrap().subtype, Outcome::ErrorDuringExecution);
+    host.api().unwrap().release("agent");
+    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Noticed."));
+}
+
+#[tokio::test]
+async fn the_host_stops_it_and_nobody_is_woken() {
+    let mut host = Host::with(script()).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let id = meta(&host, 0)["agentId"].as_str().unwrap().to_owned();
+    host.ask(StopTask { task_id: id.clone() }).await.unwrap();
+    let end = host.next_like(&json!({"subtype": "task_notification"})).await.unwrap();
+    assert_eq!((&end["task_id"], &end["status"]), (&json!(id), &json!("stopped")));
+    assert_eq!(host.finish().await.unwrap().code, 0);
+    assert_eq!(notices(&host, "init").len(), 1, "no turn has followed");
+}
+
+#[tokio::test]
+async fn the_model_looks_after_it_and_stops_it() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        let id = text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
+        if text.contains("Look.") {
+            Reply::text("never").hold("agent")
+        } else if let Some(id) = id {
+            Reply::tool("TaskOutput", json!({"task_id": id, "block": false}))
+        } else if let Some((id, _)) = text.split_once(": running.") {
+            Reply::tool("TaskStop", json!({"task_id": id}))
+        } else if text.contains("Stopped") {
+            Reply::text("Done.")
+        } else {
+            send("Look.", beside())
+        }
+    });
+    let mut host = Host::with(script).start().await.unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
+    let (look, stop) = (meta(&host, 1), meta(&host, 2));
+    assert_eq!(
+        (&look["task"]["task_type"], &look["task"]["status"]),
+        (&json!("local_agent"), &json!("running"))
+    );
+    assert_eq!(stop["task_type"], "local_agent");
+    assert_eq!(host.finish().await.unwrap().code, 0);
+}
+
+#[tokio::test]
+async fn the_host_lets_the_turn_go_on_beside_an_agent_that_it_waits_for() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        if text.contains("Look.") {
+            Reply::text("Late news.").hold("agent")
+        } else if text.contains("<task-notification>") {
+            Reply::text("Noticed.")
+        } else if text.contains("in the background") {
+            Reply::text("Launched.")
+        } else {
+            send("Look.", json!({})).id("call_1")
+        }
+    });
+    let mut host = Host::with(script).start().await.unwrap();
+    host.say("Go.").await.unwrap();
+    host.next_like(&json!({"subtype": "task_started", "is_backgrounded": false})).await.unwrap();
+    host.ask(BackgroundTasks { tool_use_id: Some("another".into()) }).await.unwrap();
+    assert!(notices(&host, "task_updated").is_empty(), "it is not meant");
+    host.ask(BackgroundTasks { tool_use_id: Some("call_1".into()) }).await.unwrap();
+    let changed = host.next_like(&json!({"subtype": "task_updated"})).await.unwrap();
+    assert_eq!(changed["patch"]["is_backgrounded"], true);
+    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Launched."));
+    assert_eq!(meta(&host, 0)["status"], "async_launched");
+    host.api().unwrap().release("agent");
+    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Noticed."));
+}
+
+#[tokio::test]
+async fn its_questions_reach_the_host_with_its_name_and_once_nobody_answers_it_goes_on() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        if text.contains("Look.") {
+            Reply::tool("Bash", json!({"command": "touch made"})).hold("agent")
+        } else if text.contains("<task-notification>") {
+            Reply::text("Noticed.")
+        } else if text.contains("in the background") {
+            Reply::text("Launched.")
+        } else if text.contains("Go.") {
+            send("Look.", beside())
+        } else {
+            Reply::text(text)
+        }
+    });
+    let mut host = Host::with(script)
+        .can_use_tool(|asked| {
+            assert!(asked.agent_id.as_deref().is_some_and(|id| id.starts_with('a')));
+            PermissionResult::allow()
+        })
+        .start()
+        .await
+        .unwrap();
+    host.run("Go.").await.unwrap();
+    host.api().unwrap().release("agent");
+    host.result().await.unwrap();
+    assert!(host.stage().files().unwrap().contains_key("made"));
+}
+
+#[tokio::test]
+async fn a_budget_that_is_used_up_beside_the_turn_ends_everything_with_a_last_result() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        let dear = Usage { output_tokens: 80_000, ..Usage::default() };
+        if text.contains("Look.") {
+            Reply::tool("Read", json!({"file_path": "x"})).usage(dear).hold("agent")
+        } else if text.contains("in the background") {
+            Reply::text("Launched.")
+        } else {
+            send("Look.", beside())
+        }
+    });
+    let options = Options { max_budget_usd: Some(1.0), ..Options::default() };
+    let mut host = Host::with(script).options(options).start().await.unwrap();
+    host.say("Go.").await.unwrap();
+    host.finish_input();
+    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Launched."));
+    host.api().unwrap().release("agent");
+    let last = host.result().await.unwrap();
+    assert_eq!((last.subtype, last.total_cost_usd > 1.0), (Outcome::ErrorMaxBudgetUsd, true));
+    assert_eq!(notices(&host, "task_notification")[0]["status"], "failed");
+    assert_eq!(host.finish().await.unwrap().code, 1);
+    let results = host.frames().filter(|frame| matches!(frame, Frame::Result(_))).count();
+    assert_eq!((results, host.asked().len()), (2, 3), "nothing more is asked");
+}

@@ -1,0 +1,187 @@
+//! Errands that the turn waits for.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{Host, Reply, Script};
+use whimbrel_wire::Frame;
+use whimbrel_wire::control::Interrupt;
+use whimbrel_wire::options::{AgentDefinition, Options};
+
+use super::{below, meta, notices, send};
+
+#[tokio::test]
+async fn the_host_sees_an_agent_begin_work_and_end() {
+    let script = [
+        send("Look.", json!({})).id("call_1"),
+        Reply::tool("Read", json!({"file_path": "note"})),
+        Reply::text("It says hello."),
+        Reply::text("Done."),
+    ];
+    let mut host = Host::with(script).file("note", "hello").start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let meta = meta(&host, 0);
+    let id = meta["agentId"].as_str().unwrap();
+    assert_eq!(
+        (&meta["status"], &meta["totalToolUseCount"], &meta["content"][0]["text"]),
+        (&json!("completed"), &json!(1), &json!("It says hello."))
+    );
+    assert!((meta["costUsd"].as_f64().unwrap() - 2.0 * (100.0 * 5.0 + 10.0 * 25.0) / 1e6).abs() < 1e-9);
+    let about = |subtype: &str| -> Vec<Value> {
+        let found = notices(&host, subtype);
+        assert!(found.iter().all(|notice| notice["task_id"] == id), "{subtype}: {found:?}");
+        found
+    };
+    let begun = &about("task_started")[0];
+    assert_eq!(
+        (&begun["task_type"], &begun["tool_use_id"], &begun["is_backgrounded"], &begun["spawn_depth"]),
+        (&json!("local_agent"), &json!("call_1"), &json!(false), &json!(1))
+    );
+    assert_eq!(about("task_progress")[0]["last_tool_name"], "Read");
+    assert_eq!(about("task_updated")[0]["patch"]["status"], "completed");
+    assert_eq!(about("task_notification").len(), 1);
+    assert!(notices(&host, "background_tasks_changed").is_empty(), "the turn waited for it");
+    assert!(below(&host).iter().all(|user| user.agent_id.as_deref() == Some(id)));
+    assert_eq!(host.asked().len(), 4, "and the main agent is not told a second time");
+}
+
+#[tokio::test]
+async fn its_transcript_lies_beside_the_sessions_and_its_words_are_heard_where_the_host_wants_them() {
+    for aloud in [false, true] {
+        let script = [send("Look.", json!({})), Reply::text("Seen."), Reply::text("Done.")];
+        let options = Options { forward_subagent_text: Some(aloud), ..Options::default() };
+        let mut host = Host::with(script).options(options).start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        let words = |frame: &Frame| match frame {
+            Frame::Assistant(said) => said.parent_tool_use_id.is_some(),
+            _ => false,
+        };
+        assert_eq!(host.frames().any(words), aloud);
+        let id = meta(&host, 0)["agentId"].as_str().unwrap().to_owned();
+        host.finish().await.unwrap();
+        let projects = host.stage().home().join(".claude/projects");
+        let project = std::fs::read_dir(projects).unwrap().next().unwrap().unwrap().path();
+        let session =
+            std::fs::read_dir(project).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir());
+        let folder = session.unwrap().join("subagents");
+        let about: Value =
+            serde_json::from_slice(&std::fs::read(folder.join(format!("agent-{id}.meta.json"))).unwrap())
+                .unwrap();
+        assert_eq!((&about["agentType"], &about["spawnDepth"]), (&json!("general-purpose"), &json!(1)));
+        let lines = std::fs::read_to_string(folder.join(format!("agent-{id}.jsonl"))).unwrap();
+        assert!(lines.contains("\"isSidechain\":true") && lines.contains("Seen."), "{lines}");
+    }
+}
+
+#[tokio::test]
+async fn who_fails_leaves_what_it_had_and_the_reason() {
+    let failing = Reply::nothing().status(400).error("invalid_request_error", "no more");
+    let script = [
+        send("Look.", json!({})),
+        Reply::text("Half of it.").and_tool("Read", json!({"file_path": "note"})),
+        failing,
+        Reply::text("Done."),
+    ];
+    let mut host = Host::with(script).file("note", "x").start().await.unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
+    let told = host.asked()[3].last_text();
+    assert!(told.contains("no more") && told.contains("Half of it."), "{told}");
+    let end = &notices(&host, "task_notification")[0];
+    assert_eq!(end["status"], "failed");
+}
+
+#[tokio::test]
+async fn everybody_stops_with_the_turn() {
+    let script = Script::by(|asked| match asked.says("Look.") {
+        true => Reply::tool("Bash", json!({"command": "sleep 600"})),
+        false => send("Look.", json!({})).and_tool("Agent", super::errand("Look.", json!({}))),
+    });
+    let options = Options { allowed_tools: vec!["Bash".into()], ..Options::default() };
+    let mut host = Host::with(script).options(options).start().await.unwrap();
+    host.say("Go.").await.unwrap();
+    for _ in 0..2 {
+        let working =
+            |frame: &Frame| matches!(frame, Frame::Assistant(said) if said.parent_tool_use_id.is_some());
+        host.next(working).await.unwrap();
+    }
+    let asked = tokio::time::Instant::now();
+    host.ask(Interrupt::default()).await.unwrap();
+    let result = host.result().await.unwrap();
+    assert!(result.is_error && asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());
+    let ends = notices(&host, "task_notification");
+    assert_eq!(ends.iter().map(|end| end["status"].as_str().unwrap()).collect::<Vec<_>>(), ["stopped"; 2]);
+}
+
+#[tokio::test]
+async fn agents_start_agents_where_their_kind_says_so_and_not_without_end() {
+    let kind = AgentDefinition {
+        description: "Passes it on".into(),
+        prompt: "PASS ON".into(),
+        tools: Some(vec!["Agent(relay)".into(), "Read".into()]),
+        ..AgentDefinition::default()
+    };
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        let last = text.lines().last().unwrap_or_default();
+        match last.strip_prefix("Pass on ").and_then(|depth| depth.parse::<u32>().ok()) {
+            Some(depth) => send(&format!("Pass on {}", depth + 1), json!({"subagent_type": "relay"})),
+            None if last == "Go." => send("Pass on 1", json!({"subagent_type": "relay"})),
+            None => Reply::text(text),
+        }
+    });
+    let options = Options { agents: [("relay".to_owned(), kind)].into(), ..Options::default() };
+    let mut host = Host::with(script).options(options).start().await.unwrap();
+    let result = host.run("Go.").await.unwrap().result.unwrap();
+    assert!(result.contains("An agent at this depth (4) cannot start another one"), "{result}");
+    let begun = notices(&host, "task_started");
+    let depths: Vec<u64> = begun.iter().map(|begun| begun["spawn_depth"].as_u64().unwrap()).collect();
+    assert_eq!(depths, [1, 2, 3, 4]);
+    assert_eq!(begun[1]["parent_task_id"], begun[0]["task_id"]);
+    assert_eq!(host.asked()[1].tools(), ["Agent", "Read"]);
+}
+
+#[tokio::test]
+async fn an_ordinary_agent_starts_nobody() {
+    let script = [
+        send("Look.", json!({})),
+        send("Look for me.", json!({})),
+        Reply::text("Alone."),
+        Reply::text("Done."),
+    ];
+    let mut host = Host::with(script).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert!(!host.asked()[1].tools().contains(&"Agent"));
+    assert!(host.asked()[2].last_text().contains("No such tool"), "{}", host.asked()[2].last_text());
+}
+
+#[tokio::test]
+async fn who_has_ended_can_go_on_with_what_it_knows() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        let id = text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
+        if text.contains("Remember TULIP.") {
+            Reply::text("I will.")
+        } else if text.contains("Which flower?") {
+            Reply::text(if asked.says("Remember TULIP.") { "It was TULIP." } else { "I do not know." })
+        } else if text.contains("It was TULIP.") {
+            Reply::text("Done.")
+        } else if let Some(id) = id {
+            send("Which flower?", json!({"resume": id})).id("call_2")
+        } else {
+            send("Remember TULIP.", json!({}))
+        }
+    });
+    let mut host = Host::with(script).start().await.unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
+    let (first, second) = (meta(&host, 0), meta(&host, 1));
+    assert_eq!(first["agentId"], second["agentId"]);
+    assert_eq!(below(&host).last().unwrap().parent_tool_use_id.as_deref(), Some("call_2"));
+}
+
+#[tokio::test]
+async fn who_was_never_there_cannot_go_on() {
+    let script = [send("Which flower?", json!({"resume": "a0"})), Reply::text("Nobody.")];
+    let mut host = Host::with(script).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert!(host.asked()[1].last_text().contains("No agent a0"), "{}", host.asked()[1].last_text());
+}

@@ -1,0 +1,150 @@
+//! Kinds of agent: who brings them, what they are given.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use whimbrel_testkit::{Host, Reply, Script};
+use whimbrel_wire::options::{AgentDefinition, Options, SettingSource};
+use whimbrel_wire::permission::PermissionMode;
+
+use super::send;
+
+fn reviewer() -> AgentDefinition {
+    AgentDefinition {
+        description: "Reviews code".into(),
+        prompt: "YOU REVIEW".into(),
+        tools: Some(vec!["Read".into(), "Grep".into()]),
+        model: Some("haiku".into()),
+        ..AgentDefinition::default()
+    }
+}
+
+fn with_agents(agents: impl IntoIterator<Item = (&'static str, AgentDefinition)>) -> Options {
+    let agents: BTreeMap<_, _> = agents.into_iter().map(|(name, kind)| (name.to_owned(), kind)).collect();
+    Options { agents, ..Options::default() }
+}
+
+#[tokio::test]
+async fn a_kind_of_the_host_has_its_own_prompt_tools_and_model() {
+    let script = [
+        send("Look.", json!({"subagent_type": "rev"})),
+        Reply::tool("Write", json!({"file_path": "w", "content": "x"})),
+        Reply::text("Reviewed."),
+        Reply::text("Done."),
+    ];
+    let broken = AgentDefinition { prompt: String::new(), ..reviewer() };
+    let mut host = Host::with(script)
+        .options(with_agents([("rev", reviewer()), ("broken", broken)]))
+        .start()
+        .await
+        .unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
+    let asked = host.asked();
+    assert!(asked[0].says("- rev: Reviews code"), "the main agent knows of it");
+    let below = &asked[1];
+    assert_eq!((below.system().as_str(), below.tools()), ("YOU REVIEW", vec!["Read", "Grep"]));
+    assert!(below.model().contains("haiku") && !below.says("Go."), "{}", below.model());
+    assert!(host.stage().files().unwrap().is_empty(), "it has no tool that writes");
+    let init = host.heard().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
+    assert_eq!(init.json["agents"], json!(["general-purpose", "Explore", "Plan", "rev"]));
+    let said = host.heard().iter().any(|heard| heard.json.to_string().contains("\\\"broken\\\" is not used"));
+    assert!(said, "what is wrong with the other is told by name");
+}
+
+#[tokio::test]
+async fn kinds_in_files_count_where_their_source_was_asked_for() {
+    let file = "---\nname: scribe\ndescription: Writes\ntools: Write\n---\nYOU WRITE";
+    for (sources, known) in [(vec![SettingSource::Project], true), (vec![], false)] {
+        let script = [
+            send("Write.", json!({"subagent_type": "scribe"})),
+            Reply::text(if known { "Written." } else { "Sorry." }),
+            Reply::text("Done."),
+        ];
+        let options = Options { setting_sources: Some(sources), ..Options::default() };
+        let mut host =
+            Host::with(script).options(options).file(".claude/agents/x.md", file).start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        let asked = host.asked();
+        match known {
+            true => assert_eq!((asked[1].system().as_str(), asked[1].tools()), ("YOU WRITE", vec!["Write"])),
+            false => {
+                let told = asked[1].last_text();
+                assert!(told.contains("'scribe'") && told.contains("Explore"), "{told}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_rule_takes_a_kind_away() {
+    let script = [send("Look.", json!({"subagent_type": "Explore"})), Reply::text("Alone, then.")];
+    let options = Options { disallowed_tools: vec!["Agent(Explore)".into()], ..Options::default() };
+    let mut host = Host::with(script).options(options).start().await.unwrap();
+    let result = host.run("Go.").await.unwrap();
+    assert_eq!(result.permission_denials.len(), 1);
+    let init = host.heard().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
+    assert_eq!(init.json["agents"], json!(["general-purpose", "Plan"]));
+}
+
+#[tokio::test]
+async fn a_mode_of_its_own_only_ever_narrows() {
+    let kind = |mode| AgentDefinition { permission_mode: Some(mode), tools: None, ..reviewer() };
+    let rows = [
+        ("narrower", PermissionMode::AcceptEdits, PermissionMode::DontAsk, 1),
+        ("wider", PermissionMode::DontAsk, PermissionMode::BypassPermissions, 1),
+        ("as wide", PermissionMode::AcceptEdits, PermissionMode::AcceptEdits, 0),
+    ];
+    for (name, session, own, denied) in rows {
+        let script = [
+            send("Write.", json!({"subagent_type": "rev"})),
+            Reply::tool("Write", json!({"file_path": "w", "content": "x"})),
+            Reply::text("Below."),
+            Reply::text("Done."),
+        ];
+        let options = Options { permission_mode: Some(session), ..with_agents([("rev", kind(own))]) };
+        let mut host = Host::with(script).options(options).start().await.unwrap();
+        assert_eq!(host.run("Go.").await.unwrap().permission_denials.len(), denied, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_kind_says_how_many_calls_and_whether_it_runs_beside_the_turn() {
+    let kind = AgentDefinition { max_turns: Some(1), tools: None, ..reviewer() };
+    let script = [
+        send("Look.", json!({"subagent_type": "rev"})),
+        Reply::text("So far.").and_tool("Read", json!({"file_path": "note"})),
+        Reply::text("Done."),
+    ];
+    let mut host =
+        Host::with(script).options(with_agents([("rev", kind)])).file("note", "x").start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let told = host.asked()[2].last_text();
+    assert!(told.contains("as many model calls as it may") && told.contains("So far."), "{told}");
+
+    let kind = AgentDefinition { background: Some(true), ..reviewer() };
+    let script = Script::by(|asked| match asked.last_text() {
+        text if text.contains("Look.") => Reply::text("Seen."),
+        text if text.contains("task-notification") => Reply::text("Noted."),
+        text if text.contains("in the background") => Reply::text("Away."),
+        _ => send("Look.", json!({"subagent_type": "rev"})),
+    });
+    let mut host = Host::with(script).options(with_agents([("rev", kind)])).start().await.unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Away."));
+    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Noted."));
+}
+
+#[tokio::test]
+async fn the_session_itself_can_be_of_a_kind() {
+    let kind = AgentDefinition { initial_prompt: Some("Begin.".into()), ..reviewer() };
+    let options = Options { agent: Some("rev".into()), model: None, ..with_agents([("rev", kind)]) };
+    let mut host = Host::with([Reply::text("Reviewed.")]).options(options).start().await.unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Reviewed."));
+    let first = &host.asked()[0];
+    assert_eq!(first.tools(), ["Read", "Grep"]);
+    assert!(first.system().contains("YOU REVIEW") && first.says("Begin."), "{:?}", first.messages());
+
+    let options = Options { agent: Some("nobody".into()), ..Options::default() };
+    let mut host = Host::with([Reply::text("never")]).options(options).start().await.unwrap();
+    let said = host.run("Go.").await.unwrap().errors.unwrap().join(" ");
+    assert!(said.contains("\"nobody\"") && said.contains("Explore"), "{said}");
+}

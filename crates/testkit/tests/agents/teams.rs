@@ -1,0 +1,214 @@
+//! Teams: named agents that live on between their errands and write to each other.
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{Asked, Host, HostBuilder, Reply, Script};
+use whimbrel_wire::control::StopTask;
+
+use super::{errand, meta, notices};
+
+fn host(script: impl Into<Script>) -> HostBuilder {
+    Host::with(script).env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
+}
+
+fn found() -> Reply {
+    Reply::tool("TeamCreate", json!({"team_name": "crew", "description": "d"}))
+}
+
+fn mate(name: &str, prompt: &str) -> Value {
+    errand(prompt, json!({"name": name, "team_name": "crew"}))
+}
+
+fn mail(to: &str, content: &str) -> Value {
+    json!({"type": "message", "recipient": to, "content": content, "summary": "news"})
+}
+
+/// Whether a teammate is asked, and which.
+fn who(asked: &Asked) -> Option<&'static str> {
+    ["m1", "m2"].into_iter().find(|name| asked.system().contains(&format!("You are {name},")))
+}
+
+/// The kept letters of somebody.
+fn letters(host: &Host, name: &str) -> Vec<Value> {
+    let path = host.stage().home().join(".claude/teams/crew/inboxes").join(format!("{name}.json"));
+    let bytes = std::fs::read(path).unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+/// The lead founds a team of two; each writes what it found once it is let go.
+fn two_mates(asked: &Asked) -> Reply {
+    let text = asked.last_text();
+    match who(asked) {
+        Some(name) if text.contains("Delivered") => Reply::text(format!("{name} is done.")),
+        Some(name) => Reply::tool("SendMessage", mail("team-lead", &format!("Found by {name}."))).hold(name),
+        None if text.contains("is founded") => {
+            Reply::tool("Agent", mate("m1", "Search.")).and_tool("Agent", mate("m2", "Search."))
+        }
+        None if text.contains("has joined") => Reply::text("Dispatched."),
+        None if text.contains("teammate-message") => Reply::text("Noted."),
+        None => found(),
+    }
+}
+
+#[tokio::test]
+async fn the_lead_is_woken_by_mail_though_its_input_is_finished() {
+    let mut host = host(Script::by(two_mates)).start().await.unwrap();
+    host.say("Go.").await.unwrap();
+    host.finish_input();
+    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Dispatched."));
+    let joined = meta(&host, 1);
+    assert_eq!((&joined["status"], &joined["agent_id"]), (&json!("teammate_spawned"), &json!("m1@crew")));
+    assert_eq!(notices(&host, "task_started")[0]["task_type"], "in_process_teammate");
+    for name in ["m1", "m2"] {
+        host.api().unwrap().release(name);
+        let result = host.result().await.unwrap();
+        assert_eq!(
+            (result.result.as_deref(), result.origin.unwrap().kind.as_str()),
+            (Some("Noted."), "peer")
+        );
+        let told = host.asked().iter().any(|asked| {
+            let text = asked.last_text();
+            text.contains(&format!("<teammate-message teammate_id=\"{name}\""))
+                && text.contains(&format!("Found by {name}."))
+        });
+        assert!(told, "{name}");
+    }
+    assert_eq!(host.finish().await.unwrap().code, 0, "who rests is not waited for");
+    let kept = letters(&host, "team-lead");
+    let idle = kept.iter().filter(|letter| letter["text"].as_str().unwrap().contains("idle_notification"));
+    assert_eq!((kept.len(), idle.count()), (4, 2), "{kept:?}");
+    let first = host.asked().into_iter().find(|asked| who(asked).is_some()).unwrap();
+    assert!(first.says("<teammate-message teammate_id=\"team-lead\""), "{:?}", first.messages());
+    let tools = first.tools();
+    assert!(tools.contains(&"SendMessage"), "{tools:?}");
+    for absent in ["TeamCreate", "TeamDelete", "Agent", "AskUserQuestion"] {
+        assert!(!tools.contains(&absent), "{absent}");
+    }
+}
+
+#[tokio::test]
+async fn a_teammate_keeps_what_it_knows_and_leaves_when_it_agrees() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        if who(asked).is_some() {
+            if text.contains("shutdown_request") {
+                let request = text.split("\"requestId\":\"").nth(1).unwrap().split('"').next().unwrap();
+                let input = json!({"type": "shutdown_response", "request_id": request, "approve": true});
+                return Reply::tool("SendMessage", input);
+            }
+            if text.contains("Delivered") {
+                return Reply::text("Good.");
+            }
+            let known = if asked.says("Remember TULIP.") { "TULIP" } else { "nothing" };
+            return Reply::tool("SendMessage", mail("team-lead", &format!("I know {known}.")));
+        }
+        if text.contains("is founded") {
+            return Reply::tool("Agent", mate("m1", "Remember TULIP."));
+        }
+        if text.contains("shutdown_approved") {
+            return Reply::tool("TeamDelete", json!({}));
+        }
+        if text.contains("Which flower?") {
+            return Reply::tool("SendMessage", mail("m1", "Which flower?"));
+        }
+        if text.contains("Send it home.") {
+            return Reply::tool(
+                "SendMessage",
+                json!({"type": "shutdown_request", "recipient": "m1", "content": "done"}),
+            );
+        }
+        match text.contains("Go.") {
+            true => found(),
+            false => Reply::text("Fine."),
+        }
+    });
+    let mut host = host(script).start().await.unwrap();
+    for prompt in ["Go.", "Which flower?"] {
+        host.run(prompt).await.unwrap();
+        let woken = host.result().await.unwrap();
+        assert_eq!(woken.origin.unwrap().kind, "peer", "{prompt}");
+    }
+    assert!(host.asked().iter().any(|asked| who(asked).is_none() && asked.says("I know TULIP.")));
+    host.run("Send it home.").await.unwrap();
+    host.finish().await.unwrap();
+    let ends = notices(&host, "task_notification");
+    assert_eq!((ends.len(), &ends[0]["status"]), (1, &json!("completed")));
+    assert!(!host.stage().home().join(".claude/teams/crew").exists(), "its files are gone");
+}
+
+#[tokio::test]
+async fn two_that_only_talk_to_each_other_come_to_an_end() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        match who(asked) {
+            Some(_) if text.contains("that is the limit") => Reply::text("Enough."),
+            Some("m1") => Reply::tool("SendMessage", mail("m2", "ping")),
+            Some(_) => Reply::tool("SendMessage", mail("m1", "pong")),
+            None if text.contains("is founded") => {
+                Reply::tool("Agent", mate("m1", "Talk.")).and_tool("Agent", mate("m2", "Talk."))
+            }
+            None if text.contains("Go.") => found(),
+            None => Reply::text("Fine."),
+        }
+    });
+    let mut host = host(script).env("WHIMBREL_TEAM_LETTERS", "12").start().await.unwrap();
+    host.say("Go.").await.unwrap();
+    assert_eq!(host.finish().await.unwrap().code, 0);
+    assert!(host.asked().len() < 60, "{}", host.asked().len());
+}
+
+#[tokio::test]
+async fn a_teammate_that_fails_is_told_of_and_one_that_hangs_is_stopped() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        match who(asked) {
+            Some("m1") => Reply::nothing().status(400).error("invalid_request_error", "no more"),
+            Some(_) => Reply::text("never").hold("m2"),
+            None if text.contains("is founded") => {
+                Reply::tool("Agent", mate("m1", "Fail.")).and_tool("Agent", mate("m2", "Hang."))
+            }
+            None if text.contains("Go.") => found(),
+            None => Reply::text(text),
+        }
+    });
+    let mut host = host(script).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let woken = host.result().await.unwrap().result.unwrap();
+    assert!(woken.contains("teammate_id=\"m1\"") && woken.contains("no more"), "{woken}");
+    let hanging = meta(&host, 2)["task_id"].as_str().unwrap().to_owned();
+    host.ask(StopTask { task_id: hanging.clone() }).await.unwrap();
+    let end = host.next_like(&json!({"subtype": "task_notification", "task_id": hanging})).await.unwrap();
+    assert_eq!(end["status"], "stopped");
+    assert_eq!(host.finish().await.unwrap().code, 0);
+}
+
+#[tokio::test]
+async fn without_teams_there_are_no_tools_for_them_and_a_name_is_enough_to_write_to_an_agent() {
+    let mut plain = Host::with([Reply::text("Hello.")]).start().await.unwrap();
+    plain.run("Hello?").await.unwrap();
+    assert!(!plain.asked()[0].tools().contains(&"TeamCreate"));
+
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        if text.contains("Remember TULIP.") {
+            Reply::text("I will.")
+        } else if text.contains("Which flower?") && text.starts_with("Which") {
+            Reply::text(if asked.says("Remember TULIP.") { "TULIP" } else { "none" })
+        } else if text.contains("<result>I will.</result>") {
+            Reply::tool("SendMessage", json!({"to": "scout", "message": "Which flower?"}))
+        } else if text.contains("<result>TULIP</result>") {
+            Reply::text("It was TULIP.")
+        } else if text.contains("Go.") {
+            Reply::tool(
+                "Agent",
+                errand("Remember TULIP.", json!({"name": "scout", "run_in_background": true})),
+            )
+        } else {
+            Reply::text("Away.")
+        }
+    });
+    let mut host = host(script).start().await.unwrap();
+    host.say("Go.").await.unwrap();
+    for expected in ["Away.", "Away.", "It was TULIP."] {
+        assert_eq!(host.result().await.unwrap().result.as_deref(), Some(expected));
+    }
+}
