@@ -80,7 +80,12 @@ impl Offered {
         }
     }
 
-    /// Whether it is of use to any agent, wherever it works.
+    /// Whether it is of use where there is no person.
+    fn needs_no_person(&self) -> bool {
+        self.tool.deals_with() != DealsWith::Person
+    }
+
+    /// Whether it is of use to any agent.
     fn is_for_all(&self) -> bool {
         self.tool.deals_with() == DealsWith::Machines
     }
@@ -128,7 +133,7 @@ impl Toolbox {
             Some(ToolSet::List(names)) => names.iter().any(|name| tool.answers_to(name)),
         };
         let refused = |tool: &Arc<Offered>| rights.removes(tool.tool.name());
-        let of_use = |tool: &Arc<Offered>| person == Person::Present || tool.is_for_all();
+        let of_use = |tool: &Arc<Offered>| person == Person::Present || tool.needs_no_person();
         let kept = |tool: &&Arc<Offered>| asked_for(tool) && of_use(tool) && !refused(tool);
         Self { tools: all.iter().filter(kept).cloned().collect(), ..Self::default() }
     }
@@ -173,7 +178,8 @@ impl Toolbox {
         Self { tools, ..Self::default() }
     }
 
-    /// The same tools for a subagent: less some, less those that deal with a person, and only those named if any are.
+    /// The same tools for a subagent: less some, less those that deal with a person or the session, and only those named
+    /// if any are.
     pub fn narrowed(&self, only: Option<&[String]>, without: &[&str]) -> Self {
         let mut narrowed = self.limited(only, without);
         narrowed.tools.retain(|tool| tool.is_for_all());

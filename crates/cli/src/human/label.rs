@@ -38,11 +38,11 @@ pub(crate) fn call_label(name: &str, input: &Value) -> String {
     let none = Map::new();
     let input = input.as_object().unwrap_or(&none);
     let telling = match name {
-        "Bash" => &["command"][..],
+        "Bash" | "Monitor" => &["command"][..],
         "Read" | "Write" | "Edit" | "NotebookEdit" => &["file_path", "notebook_path"],
         "Glob" | "Grep" => &["pattern"],
         "WebFetch" => &["url"],
-        "WebSearch" => &["query"],
+        "WebSearch" | "ToolSearch" => &["query"],
         "Task" | "Agent" => &["description", "prompt"],
         "Skill" => &["skill"],
         _ => &[],

@@ -1,5 +1,8 @@
 //! One task of a list, as it lies on disk.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -35,7 +38,7 @@ pub struct Item {
 }
 
 /// How far a task is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Nobody has begun.
@@ -55,5 +58,20 @@ impl Status {
             Self::InProgress => "in_progress",
             Self::Completed => "completed",
         }
+    }
+}
+
+/// The words alone: a model needs no more.
+impl JsonSchema for Status {
+    fn schema_name() -> Cow<'static, str> {
+        "Status".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "enum": ["pending", "in_progress", "completed"]})
     }
 }

@@ -7,16 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use super::item::Status;
 
-/// One line of the list.
+/// One line of the list. What its names say needs no words to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(inline)]
+#[schemars(inline, description = "")]
 pub struct Todo {
     /// What is to be done.
+    #[schemars(description = "")]
     pub content: String,
     /// How far it is.
+    #[schemars(description = "")]
     pub status: Status,
     /// The same while it is done: "Running tests".
+    #[schemars(description = "\"Running tests\"")]
     pub active_form: String,
 }
 

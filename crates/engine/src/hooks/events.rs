@@ -9,8 +9,8 @@ use serde_json::Value;
 use whimbrel_wire::hook::{
     BackgroundTaskSummary, BatchedCall, CwdChanged, HookBase, HookEvent, HookEventInput, HookInput,
     InstructionsLoaded, Notification, PermissionDenied, PermissionRequest, PostCompact, PostToolBatch,
-    PostToolUse, PostToolUseFailure, PreCompact, PreToolUse, SessionEnd, SessionStart, Stop, StopFailure,
-    SubagentStart, SubagentStop, UserPromptExpansion, UserPromptSubmit,
+    PostToolUse, PostToolUseFailure, PreCompact, PreToolUse, SessionCronSummary, SessionEnd, SessionStart,
+    Stop, StopFailure, SubagentStart, SubagentStop, UserPromptExpansion, UserPromptSubmit,
 };
 use whimbrel_wire::message::FailureKind;
 use whimbrel_wire::permission::{McpServerProvenance, PermissionUpdate};
@@ -54,6 +54,8 @@ pub struct Ending {
     pub last_message: Option<String>,
     /// What still runs beside it.
     pub background: Vec<BackgroundTaskSummary>,
+    /// What is planned for later.
+    pub planned: Vec<SessionCronSummary>,
 }
 
 impl Scene {
@@ -184,7 +186,7 @@ impl Scene {
             stop_hook_active: ending.stop_hook_active,
             last_assistant_message: ending.last_message,
             background_tasks: Some(ending.background.into_iter().map(in_short).collect()),
-            session_crons: Some(Vec::new()),
+            session_crons: Some(ending.planned),
         })
     }
 
@@ -207,7 +209,7 @@ impl Scene {
             agent_type: self.0.agent_type.clone().unwrap_or_default(),
             last_assistant_message: ending.last_message,
             background_tasks: Some(ending.background.into_iter().map(in_short).collect()),
-            session_crons: Some(Vec::new()),
+            session_crons: Some(ending.planned),
         })
     }
 

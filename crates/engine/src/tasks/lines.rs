@@ -99,3 +99,69 @@ impl Teller {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tasks::TaskKind;
+
+    fn facts() -> TaskFacts {
+        TaskFacts {
+            task_id: "b1".into(),
+            tool_use_id: "t".into(),
+            kind: TaskKind::Command,
+            description: "log".into(),
+            command: String::new(),
+            output_file: std::path::PathBuf::new(),
+        }
+    }
+
+    /// What is told of this output, batch by batch.
+    async fn told(pieces: &[&[u8]]) -> Vec<String> {
+        let (mut lines, teller) = pair();
+        let (news, mut heard) = mpsc::unbounded_channel();
+        pieces.iter().for_each(|piece| lines.take(piece));
+        drop(lines);
+        teller.tell(facts(), news, CancellationToken::new()).await;
+        let mut texts = Vec::new();
+        while let Ok(event) = heard.try_recv() {
+            match *event {
+                TaskEvent::Printed { text, .. } => texts.push(text),
+                other => panic!("{other:?}"),
+            }
+        }
+        texts
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lines_are_told_whole_wherever_they_were_cut() {
+        assert_eq!(told(&[b"on", b"e\n\n  \ntw", b"o\nthree"]).await, ["one\ntwo\nthree"]);
+        assert!(told(&[b"\n \n"]).await.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_is_bounded_and_said_to_be_one() {
+        let flood = b"x\n".repeat(100_000);
+        let told = told(&[&flood, &[b'y'; 100_000], b"\n"]).await;
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[0].lines().count(), MOST + 1);
+        assert!(told[0].ends_with("more lines; all of them are in the output file)"), "{}", told[0]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_never_ends_is_ended() {
+        let (mut lines, teller) = pair();
+        let (news, mut heard) = mpsc::unbounded_channel();
+        let stop = CancellationToken::new();
+        let telling = tokio::spawn(teller.tell(facts(), news, stop.clone()));
+        let mut batches = 0;
+        while !stop.is_cancelled() {
+            lines.take(b"x\n");
+            if heard.recv().await.is_some() {
+                batches += 1;
+            }
+        }
+        telling.await.unwrap();
+        assert_eq!(batches, MOST_BATCHES);
+    }
+}

@@ -61,6 +61,19 @@ impl Schedule {
         }
     }
 
+    /// Whether it is due more than once.
+    pub fn recurs(&self) -> bool {
+        matches!(self, Self::Cron { often: Often::Always, .. })
+    }
+
+    /// The expression, as it was written; of a wake-up, how it would be said.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Cron { text, .. } => text.clone(),
+            Self::Wakeup(_) => self.human(),
+        }
+    }
+
     /// The same for people.
     pub fn human(&self) -> String {
         match self {

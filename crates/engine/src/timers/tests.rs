@@ -1,6 +1,17 @@
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use whimbrel_models::providers::Providers;
+use whimbrel_models::scripted::Scripted;
+use whimbrel_wire::Frame;
+use whimbrel_wire::message::User;
+use whimbrel_wire::options::Options;
+
 use super::schedule::Often;
 use super::*;
 use crate::inbox::{Posts, inbox};
+use crate::link::{self, HostEnd};
+use crate::{Engine, Farewell, Start, serve};
 
 fn timers() -> (Timers, Posts, CancellationToken) {
     let (news, heard) = inbox();
@@ -76,4 +87,60 @@ fn times_are_those_of_the_expression() {
         assert!(Schedule::cron(wrong, Often::Once).is_err(), "{wrong:?}");
     }
     assert!(!cron("*/5 * * * *", Often::Always).human().is_empty());
+}
+
+/// A session on a script, in this runtime, whose time is the test's.
+fn session(folder: &TempDir, replies: Value) -> (HostEnd, JoinHandle<Farewell>, Arc<Scripted>) {
+    let script = Arc::new(Scripted::replies(replies).unwrap());
+    let providers = Providers::offline();
+    providers.add_script("s", Arc::clone(&script));
+    let options = Options {
+        cwd: Some(folder.path().display().to_string()),
+        model: Some("scripted:s".into()),
+        persist_session: Some(false),
+        ..Options::default()
+    };
+    let env = [("HOME".to_owned(), folder.path().display().to_string())].into();
+    let (link, end) = link::pair();
+    let served = tokio::spawn(serve(Engine::new(providers), link, Start::new(options, env)));
+    (end, served, script)
+}
+
+async fn result(end: &mut HostEnd) -> Option<String> {
+    while let Some(frame) = end.receiver.recv().await {
+        if let Frame::Result(result) = frame {
+            return Some(result.result.unwrap_or_default());
+        }
+    }
+    None
+}
+
+fn plans() -> Value {
+    let input = json!({"delaySeconds": 600, "prompt": "Look again."});
+    json!([[{"type": "tool_use", "name": "ScheduleWakeup", "input": input}], "I wait.", "I look."])
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_open_is_woken() {
+    let folder = TempDir::new().unwrap();
+    let (mut end, served, script) = session(&folder, plans());
+    end.sender.send(Ok(User::prompt("Watch.").into())).await.unwrap();
+    assert_eq!(result(&mut end).await.as_deref(), Some("I wait."));
+    assert_eq!(result(&mut end).await.as_deref(), Some("I look."));
+    assert!(script.requests()[2].to_string().contains("Look again."));
+    drop(end.sender);
+    served.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_input_has_ended_does_not_wait_for_its_timers() {
+    let folder = TempDir::new().unwrap();
+    let (mut end, served, _script) = session(&folder, plans());
+    let began = tokio::time::Instant::now();
+    end.sender.send(Ok(User::prompt("Watch.").into())).await.unwrap();
+    end.finished.cancel();
+    assert_eq!(result(&mut end).await.as_deref(), Some("I wait."));
+    assert_eq!(result(&mut end).await, None);
+    served.await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(600));
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble, lenient};
+use super::{Call, DealsWith, Done, Example, Output, Tool, Touches, Trouble, lenient};
 use crate::on_demand::Offer;
 use crate::timers::schedule::{Often, Schedule};
 
@@ -39,6 +39,8 @@ impl Tool for CronCreate {
     const NAME: &'static str = "CronCreate";
 
     const OFFER: Offer = Offer::OnDemand;
+
+    const DEALS_WITH: DealsWith = DealsWith::Session;
 
     const DESCRIPTION: &'static str = "Plans a prompt for yourself, for the times of a cron expression. It comes between turns, while this session is open; it does not keep a run alive whose input has ended.";
 

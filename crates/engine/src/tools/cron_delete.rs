@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble};
+use super::{Call, DealsWith, Done, Example, Output, Tool, Touches, Trouble};
 use crate::on_demand::Offer;
 
 /// The tool.
@@ -22,6 +22,8 @@ impl Tool for CronDelete {
     const NAME: &'static str = "CronDelete";
 
     const OFFER: Offer = Offer::OnDemand;
+
+    const DEALS_WITH: DealsWith = DealsWith::Session;
 
     const DESCRIPTION: &'static str = "Calls a job of CronCreate off.";
 

@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Call, Done, Example, Output, Tool, Touches};
+use super::{Call, DealsWith, Done, Example, Output, Tool, Touches};
 use crate::on_demand::Offer;
 use crate::timers::Job;
-use crate::timers::schedule::{Often, Schedule};
+use crate::timers::schedule::Schedule;
 
 /// The tool.
 pub(super) struct CronList;
@@ -22,6 +22,8 @@ impl Tool for CronList {
     const NAME: &'static str = "CronList";
 
     const OFFER: Offer = Offer::OnDemand;
+
+    const DEALS_WITH: DealsWith = DealsWith::Session;
 
     const DESCRIPTION: &'static str = "Shows the jobs of CronCreate.";
 
@@ -49,7 +51,7 @@ impl Tool for CronList {
 
 /// A job as the model and the host see it; a wake-up is none.
 fn show(job: &Job) -> Option<(String, Value)> {
-    let Schedule::Cron { text, often, .. } = &job.schedule else { return None };
+    let Schedule::Cron { text, .. } = &job.schedule else { return None };
     let human = job.schedule.human();
     let line = format!("{}: {text} ({human}), next at {}: {}", job.id, job.next, job.prompt);
     let row = json!({
@@ -57,7 +59,7 @@ fn show(job: &Job) -> Option<(String, Value)> {
         "cron": text,
         "humanSchedule": human,
         "prompt": job.prompt,
-        "recurring": *often == Often::Always,
+        "recurring": job.schedule.recurs(),
         "durable": false,
         "nextFireAt": job.next.as_millisecond(),
     });

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 use whimbrel_wire::hook::{CwdChanged, HookEvent};
 
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble};
+use super::{Call, DealsWith, Done, Example, Output, Tool, Touches, Trouble};
 use crate::hooks::Scene;
 use crate::on_demand::Offer;
 use crate::worktree::Worktrees;
@@ -30,6 +30,8 @@ impl Tool for EnterWorktree {
     const NAME: &'static str = "EnterWorktree";
 
     const OFFER: Offer = Offer::OnDemand;
+
+    const DEALS_WITH: DealsWith = DealsWith::Session;
 
     const DESCRIPTION: &'static str = "Makes a git work tree in .claude/worktrees on a branch of its own and moves the session there, so that the first checkout stays as it is. Only when the user asks for a work tree. ExitWorktree leads back.";
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::enter_worktree::{REPOSITORY, main_agent_only, tell};
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble, lenient};
+use super::{Call, DealsWith, Done, Example, Output, Tool, Touches, Trouble, lenient};
 use crate::on_demand::Offer;
 use crate::worktree::{Changes, Worktree, Worktrees};
 
@@ -34,6 +34,8 @@ impl Tool for ExitWorktree {
     const NAME: &'static str = "ExitWorktree";
 
     const OFFER: Offer = Offer::OnDemand;
+
+    const DEALS_WITH: DealsWith = DealsWith::Session;
 
     const DESCRIPTION: &'static str =
         "Leaves the work tree that EnterWorktree entered, and keeps or removes it.";

@@ -153,6 +153,8 @@ pub enum DealsWith {
     Machines,
     /// With the person behind the host.
     Person,
+    /// With the session itself: where it works, what comes later. Offered to the main agent only.
+    Session,
 }
 
 /// What surrounds one call.
@@ -374,8 +376,9 @@ fn prune(schema: &mut Value) {
         Value::Object(fields) => {
             let is_schema = fields.contains_key("type") || fields.contains_key("properties");
             if is_schema {
-                fields.retain(|key, _| {
+                fields.retain(|key, value| {
                     !matches!(key.as_str(), "title" | "format" | "minimum" | "default" | "$schema")
+                        && !(key == "description" && value == "")
                 });
                 // An optional field reads `["string", "null"]`; that it may be left out is said by `required`.
                 if let Some(Value::Array(kinds)) = fields.get_mut("type") {

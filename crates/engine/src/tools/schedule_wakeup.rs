@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::cron_create::{check_prompt, main_agent_only};
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble, lenient};
+use super::{Call, DealsWith, Done, Example, Output, Tool, Touches, Trouble, lenient};
 use crate::clock;
 use crate::on_demand::Offer;
 use crate::timers::Job;
@@ -47,6 +47,8 @@ impl Tool for ScheduleWakeup {
     const NAME: &'static str = "ScheduleWakeup";
 
     const OFFER: Offer = Offer::OnDemand;
+
+    const DEALS_WITH: DealsWith = DealsWith::Session;
 
     const DESCRIPTION: &'static str = "Wakes you with a prompt after a while, in place of a wake-up before. Only while this session is open: it does not keep a run alive whose input has ended. You are told of the end of background work without it.";
 

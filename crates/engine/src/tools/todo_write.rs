@@ -7,7 +7,6 @@ use serde_json::json;
 use super::{Call, Done, Example, Output, TODO_WRITE, Tool, Touches, Trouble};
 use crate::agenda::item::Status;
 use crate::agenda::todos::Todo;
-use crate::on_demand::Offer;
 
 /// The tool.
 pub(super) struct TodoWrite;
@@ -24,9 +23,7 @@ impl Tool for TodoWrite {
 
     const NAME: &'static str = TODO_WRITE;
 
-    const OFFER: Offer = Offer::OnDemand;
-
-    const DESCRIPTION: &'static str = "Keeps a list of what is to be done, which the user sees. For work of three steps or more. One item is in_progress at a time; mark each as completed as soon as it is done.";
+    const DESCRIPTION: &'static str = "Keeps your list of steps, which the user sees. For work of three steps or more; mark each as completed once it is done.";
 
     fn touches(_: &Input) -> Touches {
         Touches::Nothing

@@ -2,13 +2,14 @@
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::Fault;
-use whimbrel_wire::hook::{BackgroundTaskSummary, BatchedCall, HookEvent};
+use whimbrel_wire::hook::{BackgroundTaskSummary, BatchedCall, HookEvent, SessionCronSummary};
 
 use super::Ending;
 use crate::agent::Agent;
 use crate::gate::Halt;
 use crate::hooks::{events, joined};
 use crate::tasks::{TaskInfo, TaskState};
+use crate::timers::Job;
 
 /// How often hooks may send an agent back to work within one turn.
 pub(super) const MOST_OBJECTIONS: u32 = 8;
@@ -56,6 +57,7 @@ pub(super) async fn objection(
         stop_hook_active: earlier > 0,
         last_message: Some(ending.text.clone()).filter(|text| !text.is_empty()),
         background: running(agent),
+        planned: planned(agent),
     };
     let transcript =
         agent.conversation.transcript().map(|path| path.display().to_string()).unwrap_or_default();
@@ -95,6 +97,17 @@ fn running(agent: &Agent) -> Vec<BackgroundTaskSummary> {
         .filter(|task| task.background && task.state == TaskState::Running)
         .map(summary)
         .collect()
+}
+
+fn planned(agent: &Agent) -> Vec<SessionCronSummary> {
+    let jobs = agent.bench.call.tasks.timers().jobs().into_iter();
+    let summary = |job: Job| SessionCronSummary {
+        schedule: job.schedule.text(),
+        recurring: job.schedule.recurs(),
+        id: job.id,
+        prompt: job.prompt,
+    };
+    jobs.map(summary).collect()
 }
 
 fn summary(task: TaskInfo) -> BackgroundTaskSummary {

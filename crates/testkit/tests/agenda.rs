@@ -1,0 +1,117 @@
+//! Lists of what is to be done: which kind a session has, and what becomes of them.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{Answer, Host, Reply};
+use whimbrel_wire::control::Initialize;
+use whimbrel_wire::options::Options;
+
+fn tools(host: &Host) -> Vec<String> {
+    let init = host.heard().iter().find(|heard| heard.json["subtype"] == "init").unwrap();
+    serde_json::from_value(init.json["tools"].clone()).unwrap()
+}
+
+/// What the calls of a tool gave the host.
+fn results(host: &Host) -> Vec<Value> {
+    let results = host.heard().iter().filter(|heard| !heard.json["tool_use_result"].is_null());
+    results.map(|heard| heard.json["tool_use_result"].clone()).collect()
+}
+
+fn create(subject: &str) -> Reply {
+    Reply::tool("TaskCreate", json!({"subject": subject, "description": "d"}))
+}
+
+#[tokio::test]
+async fn a_session_has_one_kind_of_list() {
+    for (variable, todo) in [(None, false), (Some("1"), false), (Some("0"), true), (Some("false"), true)] {
+        let mut host = Host::with([Reply::text("1")]);
+        if let Some(value) = variable {
+            host = host.env("CLAUDE_CODE_ENABLE_TASKS", value);
+        }
+        let mut host = host.start().await.unwrap();
+        host.run("Hi.").await.unwrap();
+        let tools = tools(&host);
+        let has = |name: &str| tools.iter().any(|tool| tool == name);
+        assert_eq!(
+            (has("TodoWrite"), has("TaskCreate"), has("TaskList")),
+            (todo, !todo, !todo),
+            "{variable:?}"
+        );
+        assert_eq!(host.asked()[0].tools().contains(&"TodoWrite"), todo, "{variable:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_is_there_again_when_the_session_goes_on() {
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join("config").display().to_string();
+    let cwd = Some(home.path().display().to_string());
+    let options = Options { cwd: cwd.clone(), ..Options::default() };
+    let script = [create("Build"), create("Test"), Reply::text("1")];
+    let mut host =
+        Host::with(script).options(options).env("CLAUDE_CONFIG_DIR", &config).start().await.unwrap();
+    let session = host.run("Plan it.").await.unwrap().session_id;
+    host.finish().await.unwrap();
+    assert!(home.path().join("config/tasks").join(&session).join("2.json").exists());
+    let script = [
+        Reply::tool("TaskUpdate", json!({"taskId": "1", "status": "completed"})),
+        Reply::tool("TaskList", json!({})),
+        Reply::text("2"),
+    ];
+    let options = Options { cwd, resume: Some(session), ..Options::default() };
+    let mut host =
+        Host::with(script).options(options).env("CLAUDE_CONFIG_DIR", &config).start().await.unwrap();
+    host.run("Go on.").await.unwrap();
+    let results = results(&host);
+    let change = json!({"from": "pending", "to": "completed"});
+    let updated =
+        json!({"success": true, "taskId": "1", "updatedFields": ["status"], "statusChange": change});
+    assert_eq!(results[0], updated);
+    let task = |id: &str, subject: &str, status: &str| json!({"id": id, "subject": subject, "status": status, "blockedBy": []});
+    assert_eq!(results[1], json!({"tasks": [task("1", "Build", "completed"), task("2", "Test", "pending")]}));
+}
+
+#[tokio::test]
+async fn a_session_that_leaves_nothing_keeps_its_list_in_memory() {
+    let options = Options { persist_session: Some(false), ..Options::default() };
+    let script = [create("Build"), Reply::tool("TaskGet", json!({"taskId": "1"})), Reply::text("1")];
+    let mut host = Host::with(script).options(options).start().await.unwrap();
+    host.run("Plan it.").await.unwrap();
+    assert_eq!(results(&host)[1]["task"]["subject"], "Build");
+    assert!(!host.stage().home().join(".claude/tasks").exists());
+}
+
+#[tokio::test]
+async fn hooks_may_refuse_a_task_and_its_completion() {
+    let script = [
+        create("Nonsense"),
+        create("Sense"),
+        Reply::tool("TaskUpdate", json!({"taskId": "2", "status": "completed"})),
+        Reply::tool("TaskList", json!({})),
+        Reply::text("1"),
+    ];
+    let mut host = Host::with(script)
+        .answer(|request| {
+            let asked = serde_json::to_value(request).unwrap();
+            let input = &asked["input"];
+            let refused = input["task_subject"] == "Nonsense" || input["hook_event_name"] == "TaskCompleted";
+            Answer::Reply(if refused {
+                json!({"decision": "block", "reason": "not like this"})
+            } else {
+                json!({})
+            })
+        })
+        .start()
+        .await
+        .unwrap();
+    let hook = json!([{"hookCallbackIds": ["h"]}]);
+    let hooks = json!({"hooks": {"TaskCreated": hook, "TaskCompleted": hook}});
+    host.ask(serde_json::from_value::<Initialize>(hooks).unwrap()).await.unwrap();
+    host.run("Plan it.").await.unwrap();
+    let results = results(&host);
+    assert!(results[0].as_str().unwrap().contains("not like this"), "{results:?}");
+    assert!(results[2].as_str().unwrap().contains("not like this"), "{results:?}");
+    assert_eq!(results[3]["tasks"][0]["subject"], "Sense");
+    assert_eq!(results[3]["tasks"].as_array().unwrap().len(), 1);
+}
