@@ -301,7 +301,6 @@ def test_a_caller_that_leaves_in_the_middle_takes_everything_with_it(node, stage
 MISSING = {
     "an MCP server": "MCP servers",
     "an MCP server in process": "MCP servers",
-    "agents": "agent definitions",
     "an unknown session": "No conversation found",
 }
 

@@ -332,7 +332,7 @@ impl Session {
     }
 
     /// Shows the host that a turn runs.
-    async fn show_turn(&self) {
+    async fn show_turn(&mut self) {
         self.state.show_turn(self.moment(Input::Open, false)).await;
     }
 
@@ -602,5 +602,16 @@ impl Session {
         self.setup.warning = warnings.reduce(|one, other| format!("{one}\n{other}"));
         self.setup.hooks.append(more);
         self.lookout = lookout(&self.setup, &self.ask, &self.tasks, &self.outbox);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_can_be_served_on_any_thread() {
+        fn is_send<T: Send>(_: &T) {}
+        let _ = |engine, link, start| is_send(&serve(engine, link, start));
     }
 }

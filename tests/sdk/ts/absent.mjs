@@ -5,7 +5,6 @@ const add = sdk.tool('add', 'Adds two numbers.', { a: z.number(), b: z.number() 
 const features = {
   'an MCP server': { mcpServers: { files: { command: 'true' } } },
   'an MCP server in process': { mcpServers: { sums: sdk.createSdkMcpServer({ name: 'sums', tools: [add] }) } },
-  agents: { agents: { reviewer: { description: 'd', prompt: 'p' } } },
   'an unknown session': { resume: '0b5e6c1e-7d8b-4a52-9f3b-3f5f6f0a7a11' },
 }
 await follow(sdk.query({ prompt: asked.prompts[0], options: { ...options, ...features[asked.feature] } }))
