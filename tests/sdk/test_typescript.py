@@ -299,7 +299,6 @@ def test_a_caller_that_leaves_in_the_middle_takes_everything_with_it(node, stage
 
 
 MISSING = {
-    "agents": "agent definitions",
     "an unknown session": "No conversation found",
 }
 

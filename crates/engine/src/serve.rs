@@ -642,3 +642,14 @@ impl Session {
         self.crew.set_lookout(&self.lookout);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_can_be_served_on_any_thread() {
+        fn is_send<T: Send>(_: &T) {}
+        let _ = |engine, link, start| is_send(&serve(engine, link, start));
+    }
+}
