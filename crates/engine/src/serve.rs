@@ -75,10 +75,13 @@ pub struct Farewell {
 }
 
 /// Serves a session until it is over.
+///
+/// Thousands of sessions may be at rest in one process, so this future holds what a resting session needs: whatever takes
+/// more room than that is on the heap while it lasts.
 pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
-    let setup = match link.stop.run_until_cancelled(resume::resolve(&engine, start)).await {
+    let setup = match link.stop.run_until_cancelled(Box::pin(resume::resolve(&engine, start))).await {
         Some(Ok(setup)) => setup,
-        Some(Err(error)) => return refuse(&mut link, error, ids::uuid()).await,
+        Some(Err(error)) => return Box::pin(refuse(&mut link, error, ids::uuid())).await,
         None => return Farewell::default(),
     };
     let (inbox, mut posts) = inbox();
@@ -88,11 +91,13 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
     let mut input = Input::Open;
     let mut quiet_since = None;
     loop {
-        session.start_turn_if_due().await;
+        if session.turn_is_due() {
+            Box::pin(session.start_what_is_due()).await;
+        }
         if let Some(error) = session.refused.take() {
             session.crew.close(&link.stop).await;
             session.tasks.shutdown().await;
-            return refuse(&mut link, error, session.setup.session.clone()).await;
+            return Box::pin(refuse(&mut link, error, session.setup.session.clone())).await;
         }
         let moment = session.moment(input, !posts.is_empty());
         session.state.show(moment).await;
@@ -119,10 +124,10 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
         };
         match wake {
             Wake::Host(line) => {
-                session.hear(*line).await;
+                Box::pin(session.hear(*line)).await;
                 // What has come along with it belongs to the same turn.
                 while let Ok(line) = link.incoming.try_recv() {
-                    session.hear(line).await;
+                    Box::pin(session.hear(line)).await;
                 }
             }
             Wake::InputFinished => input = Input::Finished,
@@ -136,17 +141,17 @@ pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
                 while let Ok(post) = posts.try_recv() {
                     session.take_in(post).await;
                 }
-                session.end_turn(*ended).await;
+                Box::pin(session.end_turn(*ended)).await;
             }
             Wake::TimeIsUp => break,
             Wake::Stop => {
-                session.stop().await;
+                Box::pin(session.stop()).await;
                 break;
             }
         }
     }
     if session.opened {
-        say_goodbye(&session.lookout.clone(), &link.stop).await;
+        Box::pin(say_goodbye(&session.lookout.clone(), &link.stop)).await;
     }
     session.crew.close(&link.stop).await;
     session.tasks.shutdown().await;
@@ -220,7 +225,7 @@ enum Wake {
     HostGone,
     InputFinished,
     Post(Post),
-    TurnEnded(Box<(Agent, Ending)>),
+    TurnEnded(Box<(Box<Agent>, Ending)>),
     TimeIsUp,
     Stop,
 }
@@ -241,7 +246,7 @@ pub(crate) struct Session {
     lookout: Lookout,
     state: StateSign,
     /// The agent, while no turn owns it. Made with the first turn, so that `initialize` can still shape it.
-    agent: Option<Agent>,
+    agent: Option<Box<Agent>>,
     running: Option<Running>,
     /// How full the context of the agent is.
     gauge: Gauge,
@@ -256,7 +261,7 @@ pub(crate) struct Session {
 
 /// A turn under way.
 struct Running {
-    turn: BoxFuture<'static, (Agent, Ending)>,
+    turn: BoxFuture<'static, (Box<Agent>, Ending)>,
     cancel: CancellationToken,
     started: std::time::Instant,
     origin: Option<Origin>,
@@ -278,7 +283,7 @@ enum Work {
 }
 
 /// Ends when the turn under way ends; never, if there is none.
-async fn turn_end(running: &mut Option<Running>) -> (Agent, Ending) {
+async fn turn_end(running: &mut Option<Running>) -> (Box<Agent>, Ending) {
     match running {
         Some(running) => (&mut running.turn).await,
         None => std::future::pending().await,
@@ -408,11 +413,13 @@ impl Session {
         }
     }
 
-    /// Starts a turn if none runs and something is due. Everything that waits becomes one turn.
-    async fn start_turn_if_due(&mut self) {
-        if self.running.is_some() || self.queue.is_empty() {
-            return;
-        }
+    /// Whether something waits and no turn runs.
+    fn turn_is_due(&self) -> bool {
+        self.running.is_none() && !self.queue.is_empty()
+    }
+
+    /// Starts a turn. Everything that waits becomes one.
+    async fn start_what_is_due(&mut self) {
         self.become_its_kind();
         if self.refused.is_some() {
             return;
@@ -422,7 +429,7 @@ impl Session {
             Some(agent) => agent,
             None => {
                 let past = self.setup.past.take();
-                self.agents().main(self.system(), past)
+                Box::new(self.agents().main(self.system(), past))
             }
         };
         self.gauge = agent.conversation.gauge().clone();
@@ -439,7 +446,7 @@ impl Session {
         }
     }
 
-    async fn start_turn(&mut self, mut agent: Agent, dues: Vec<Due>) {
+    async fn start_turn(&mut self, mut agent: Box<Agent>, dues: Vec<Due>) {
         let echo = self.echo();
         if !dues.iter().any(Due::asks) {
             for due in dues {
@@ -464,7 +471,7 @@ impl Session {
     }
 
     /// Runs a turn, or what a command does in its place, beside everything else.
-    fn run(&mut self, mut agent: Agent, work: Work, origin: Option<Origin>) {
+    fn run(&mut self, mut agent: Box<Agent>, work: Work, origin: Option<Origin>) {
         agent.ledger.begin_turn();
         agent.bench.gate.lookout.begin_turn();
         let cancel = CancellationToken::new();
@@ -517,7 +524,7 @@ impl Session {
     }
 
     /// Ends a turn with its result.
-    async fn end_turn(&mut self, (agent, ending): (Agent, Ending)) {
+    async fn end_turn(&mut self, (agent, ending): (Box<Agent>, Ending)) {
         let Some(running) = self.running.take() else { return };
         let result = report(Report {
             ending,

@@ -20,7 +20,7 @@ use crate::{ids, rewind};
 
 impl Session {
     /// Starts what a prompt that calls a command asks for.
-    pub(super) async fn start_command(&mut self, mut agent: Agent, called: Called, prompt: User) {
+    pub(super) async fn start_command(&mut self, mut agent: Box<Agent>, called: Called, prompt: User) {
         let action = match called.order {
             Order::File(file) => return self.start_file(agent, file, called.rest, prompt).await,
             Order::Prompt(name) => return self.start_prompt(agent, name, called.rest, prompt).await,
@@ -37,12 +37,12 @@ impl Session {
         self.start_answer(agent, prompt, text).await;
     }
 
-    async fn start_compact(&mut self, agent: Agent, keep: String, prompt: User) {
+    async fn start_compact(&mut self, agent: Box<Agent>, keep: String, prompt: User) {
         let (prompt, notices) = self.accept(prompt, Vec::new()).await;
         self.run_command(agent, Job::Compact(compact::Wish { keep, prompt }), notices);
     }
 
-    async fn start_answer(&mut self, agent: Agent, prompt: User, text: String) {
+    async fn start_answer(&mut self, agent: Box<Agent>, prompt: User, text: String) {
         let (prompt, notices) = self.accept(prompt, Vec::new()).await;
         self.run_command(agent, Job::Answer { prompt, text }, notices);
     }
@@ -60,12 +60,18 @@ impl Session {
         (Box::new(prompt), Box::new(notices))
     }
 
-    fn run_command(&mut self, agent: Agent, job: Job, notices: Box<Notices>) {
+    fn run_command(&mut self, agent: Box<Agent>, job: Job, notices: Box<Notices>) {
         let first = self.first();
         self.run(agent, Work::Command { job, notices, first }, None);
     }
 
-    async fn start_file(&mut self, agent: Agent, file: Arc<CommandFile>, arguments: String, prompt: User) {
+    async fn start_file(
+        &mut self,
+        agent: Box<Agent>,
+        file: Arc<CommandFile>,
+        arguments: String,
+        prompt: User,
+    ) {
         let Recipe { head, body, flaw } = match file.read() {
             Ok(recipe) => recipe,
             Err(why) => return self.start_answer(agent, prompt, why).await,
@@ -91,7 +97,7 @@ impl Session {
         self.run_command(agent, Job::Expand(Box::new(expansion)), notices);
     }
 
-    async fn start_prompt(&mut self, agent: Agent, name: String, arguments: String, prompt: User) {
+    async fn start_prompt(&mut self, agent: Box<Agent>, name: String, arguments: String, prompt: User) {
         let (prompt, notices) = self.accept(prompt, Vec::new()).await;
         let supply = self.setup.supply.clone();
         let errand = server_prompt::Errand { name, arguments, prompt, supply };

@@ -103,7 +103,7 @@ impl Teller {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tasks::TaskKind;
+    use crate::tasks::{TaskEvent, TaskKind};
 
     fn facts() -> TaskFacts {
         TaskFacts {
@@ -112,6 +112,7 @@ mod tests {
             kind: TaskKind::Command,
             description: "log".into(),
             command: String::new(),
+            agent_type: None,
             output_file: std::path::PathBuf::new(),
         }
     }
@@ -124,11 +125,10 @@ mod tests {
         drop(lines);
         teller.tell(facts(), news, CancellationToken::new()).await;
         let mut texts = Vec::new();
-        while let Ok(event) = heard.try_recv() {
-            match *event {
-                TaskEvent::Printed { text, .. } => texts.push(text),
-                other => panic!("{other:?}"),
-            }
+        while let Ok(post) = heard.try_recv() {
+            let Post::Task(event) = post else { panic!("{post:?}") };
+            let TaskEvent::Printed { text, .. } = *event else { panic!("{event:?}") };
+            texts.push(text);
         }
         texts
     }
