@@ -29,7 +29,7 @@ fn add() -> Tool {
     })
 }
 
-fn call(tool: &str, input: Value) -> Value {
+fn call(tool: &str, input: &Value) -> Value {
     json!({"type": "tool_use", "name": tool, "input": input})
 }
 
@@ -63,7 +63,7 @@ async fn a_function_is_called_with_its_input_and_its_errors_are_told() {
     ];
     for (input, expected, failed) in rows {
         let server = ToolServer::new("calc").instructions("CALC-INSTRUCTIONS").tool(add());
-        let (agent, script) = agent(server, json!([[call("mcp__calc__add", input.clone())], "done"]));
+        let (agent, script) = agent(server, json!([[call("mcp__calc__add", &input)], "done"]));
         soon(query("go", &agent).result()).await.unwrap();
         let told = told(&script);
         assert!(told.contains(expected), "{input}: {told}");
@@ -84,7 +84,7 @@ async fn tools_that_only_read_run_side_by_side_and_values_are_shown_as_json() {
             Json(json!({"seen": true}))
         }
     });
-    let calls = json!([call("mcp__calc__look", json!({})), call("mcp__calc__look", json!({}))]);
+    let calls = json!([call("mcp__calc__look", &json!({})), call("mcp__calc__look", &json!({}))]);
     let (agent, script) = agent(ToolServer::new("calc").tool(look.read_only()), json!([calls, "done"]));
     soon(query("go", &agent).result()).await.unwrap();
     assert_eq!(told(&script).matches(r#"{\"seen\":true}"#).count(), 2, "{}", told(&script));
@@ -98,8 +98,8 @@ async fn a_subagent_calls_the_same_function() {
         counted.fetch_add(1, Ordering::Relaxed);
         async {}
     });
-    let errand = json!([call("Agent", json!({"description": "d", "prompt": "p"}))]);
-    let tick_call = json!([call("mcp__calc__tick", json!({}))]);
+    let errand = json!([call("Agent", &json!({"description": "d", "prompt": "p"}))]);
+    let tick_call = json!([call("mcp__calc__tick", &json!({}))]);
     let (agent, _) = agent(ToolServer::new("calc").tool(tick), json!([errand, tick_call, "ticked", "done"]));
     soon(query("go", &agent).result()).await.unwrap();
     assert_eq!(count.load(Ordering::Relaxed), 1);
@@ -113,7 +113,7 @@ async fn a_panic_fails_the_call_and_the_session_goes_on() {
         }
     });
     let server = ToolServer::new("calc").tool(broken);
-    let (agent, script) = agent(server, json!([[call("mcp__calc__broken", json!({}))], "done"]));
+    let (agent, script) = agent(server, json!([[call("mcp__calc__broken", &json!({}))], "done"]));
     let result = soon(query("go", &agent).result()).await.unwrap();
     assert_eq!(result.result.as_deref(), Some("done"));
     assert!(told(&script).contains("broke down"), "{}", told(&script));
@@ -160,7 +160,7 @@ async fn a_call_needs_a_permission_and_an_interrupt_drops_the_future() {
         }
     });
     let server = ToolServer::new("calc").tool(wait);
-    let reply = json!([[call("mcp__calc__wait", json!({}))], "done"]);
+    let reply = json!([[call("mcp__calc__wait", &json!({}))], "done"]);
     let (refusing, _) = agent(server.clone(), reply.clone());
     let refusing = refusing.allowed_tools(Vec::<String>::new());
     assert_eq!(soon(query("go", &refusing).result()).await.unwrap().permission_denials.len(), 1);

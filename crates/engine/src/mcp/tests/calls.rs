@@ -90,7 +90,7 @@ async fn a_call_tells_whose_it_is_and_how_far_it_has_come() {
         (told[0].progress, told[0].total, told[0].message.as_deref()),
         (1.0, Some(3.0), Some("at it"))
     );
-    assert_eq!((told[0].tool.as_str(), told[0].tool_use_id.as_str()), ("work", "toolu_1"));
+    assert_eq!((told[0].tool.as_str(), told[0].tool_use_id.as_str()), ("mcp__play__work", "toolu_1"));
 }
 
 #[tokio::test]
