@@ -61,7 +61,7 @@ impl Stage {
         let own = StoreKey::session(self.project(), session);
         let key = below.map_or_else(|| own.clone(), |below| own.below(below));
         let lines = self.store.load(&key).await.unwrap().unwrap_or_default();
-        lines.iter().map(|line| kind(line)).filter(|kind| kind != "brief").collect()
+        lines.iter().map(kind).filter(|kind| kind != "brief").collect()
     }
 }
 
@@ -271,7 +271,7 @@ async fn a_start_is_stored_before_the_call_and_its_end_before_the_model_hears_of
     let seen = seen.lock().unwrap();
     let note = |kind: &str| seen.iter().find(|(name, ..)| name == kind).cloned().unwrap();
     assert_eq!(note("user").2, 0, "the prompt is stored before the model is asked");
-    assert_eq!(note("tool-start").1, false, "the start before the call is made");
+    assert!(!note("tool-start").1, "the start before the call is made");
     assert_eq!(note("user tool_result"), ("user tool_result".into(), true, 1), "the end before it is told");
 }
 

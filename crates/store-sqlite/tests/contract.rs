@@ -1,5 +1,4 @@
 //! The database does what every store must do.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use whimbrel_store_sqlite::SqliteStore;
 use whimbrel_testkit::store_contract;

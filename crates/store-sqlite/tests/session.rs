@@ -1,0 +1,25 @@
+//! A session that lives in a database, through the SDK.
+
+use serde_json::json;
+use whimbrel::store::SqliteStore;
+use whimbrel::{Agent, Scripted};
+
+#[tokio::test]
+async fn a_session_goes_on_from_a_database_that_was_closed_and_opened_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("sessions.db");
+    let agent = |replies: serde_json::Value| {
+        Agent::new()
+            .cwd(folder.path())
+            .session_store(SqliteStore::open(&database).unwrap())
+            .script(Scripted::replies(replies).unwrap())
+    };
+    let first = whimbrel::query("I am Ann.", &agent(json!(["Hello, Ann."]))).result().await.unwrap();
+    let knows = json!([{"expect": "I am Ann", "content": ["You are Ann."]}]);
+    let again = agent(knows).with(|options| options.continue_conversation = true);
+    let second = whimbrel::query("Who am I?", &again).result().await.unwrap();
+    assert_eq!(second.result.as_deref(), Some("You are Ann."));
+    assert_eq!(second.session_id, first.session_id);
+    let listed = again.sessions().unwrap().list().await.unwrap();
+    assert_eq!((listed.len(), listed[0].summary.as_str()), (1, "I am Ann."));
+}
