@@ -3,10 +3,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use whimbrel_wire::hook::{CwdChanged, HookEvent};
 
 use super::{Call, DealsWith, Done, Example, Output, Tool, Touches, Trouble};
-use crate::hooks::Scene;
+
 use crate::on_demand::Offer;
 use crate::worktree::Worktrees;
 
@@ -58,9 +57,7 @@ impl Tool for EnterWorktree {
             None => trees.create(name).await,
         };
         let tree = tree.map_err(|fault| Trouble::Failed(format!("No work tree was entered: {fault}.")))?;
-        let before = call.workspace.cwd();
         call.workspace.enter(Some(tree.clone()));
-        tell(&call, &before).await;
         let path = tree.path.display().to_string();
         let branch =
             tree.branch.as_ref().map(|branch| format!(" on the branch {branch}")).unwrap_or_default();
@@ -106,11 +103,4 @@ pub(super) fn main_agent_only(call: &Call) -> Result<(), Trouble> {
             "Only the main agent can move the session. A subagent gets a work tree of its own with `isolation: worktree`.".into(),
         )),
     }
-}
-
-/// Tells the hooks that the session has moved.
-pub(super) async fn tell(call: &Call, before: &std::path::Path) {
-    let (old_cwd, new_cwd) = (before.display().to_string(), call.workspace.cwd().display().to_string());
-    let told = |scene: &Scene| scene.of(CwdChanged { old_cwd, new_cwd });
-    call.lookout.raise(HookEvent::CwdChanged, told, &call.cancel).await;
 }

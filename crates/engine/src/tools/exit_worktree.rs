@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::enter_worktree::{REPOSITORY, main_agent_only, tell};
+use super::enter_worktree::{REPOSITORY, main_agent_only};
 use super::{Call, DealsWith, Done, Example, Output, Tool, Touches, Trouble, lenient};
 use crate::on_demand::Offer;
 use crate::worktree::{Changes, Worktree, Worktrees};
@@ -53,9 +53,7 @@ impl Tool for ExitWorktree {
             Action::Keep => None,
             Action::Remove => Some(remove(&call, &tree, input.discard_changes).await?),
         };
-        let before = call.workspace.cwd();
         call.workspace.enter(None);
-        tell(&call, &before).await;
         Ok(report(&call, tree, lost))
     }
 
