@@ -4,10 +4,13 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use whimbrel_testkit::{Host, Reply, Script};
-use whimbrel_wire::Frame;
+use whimbrel_wire::control::Interrupt;
+use whimbrel_wire::options::Options;
+use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::SystemEvent;
+use whimbrel_wire::{Frame, StopReason};
 
 /// How often the model was asked, how many retries were announced, and the last text.
 async fn story(script: impl Into<Script>) -> (usize, usize, String) {
@@ -86,4 +89,108 @@ async fn a_reply_takes_the_time_it_is_given() {
     let began = tokio::time::Instant::now();
     host.run("Hello?").await.unwrap();
     assert!(began.elapsed() >= Duration::from_millis(30 + 11 * 5));
+}
+
+/// A call that leaves a trace each time it is made, in three events: its beginning, its input and its end.
+fn tracing() -> Reply {
+    Reply::tool("Bash", json!({"command": "echo made >> trace"})).chunk(1000)
+}
+
+/// Runs a script in which that call is made at most once; how often it was, and what the model was asked last.
+async fn traces(script: impl Into<Script>) -> (usize, String) {
+    let options = Options { permission_mode: Some(PermissionMode::BypassPermissions), ..Options::default() };
+    let mut host =
+        Host::with(script).options(options).env("CLAUDE_CODE_MAX_RETRIES", "2").start().await.unwrap();
+    assert!(!host.run("Go.").await.unwrap().is_error);
+    let files = host.stage().files().unwrap();
+    let made = files.get("trace").map_or(0, |trace| trace.iter().filter(|byte| **byte == b'\n').count());
+    (made, host.asked().last().unwrap().last_text())
+}
+
+#[tokio::test]
+async fn a_call_is_made_once_wherever_the_connection_breaks() {
+    let done = || Reply::text("Done.");
+    // What came is void, and the reply is given again.
+    for (name, events) in [("before the call", 1), ("A21 in the call", 2), ("A21 after its input", 3)] {
+        let (made, _) = traces([tracing().cut_after(events), done()]).await;
+        assert_eq!(made, 1, "{name}");
+    }
+    // The call stands, and its result is what the model sees next.
+    let rows = [
+        ("A22 after the call", tracing().cut_after(4)),
+        ("A23 after the reason to stop", tracing().cut_after(5)),
+        ("A19 an error after the call", tracing().error_event(4, "overloaded_error", "full")),
+    ];
+    for (name, reply) in rows {
+        let (made, _) = traces([reply.then_next(), done()]).await;
+        assert_eq!(made, 1, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_input_is_no_object_is_not_made_and_the_model_is_told() {
+    for input in ["[1]", "7", "\"echo\"", "null"] {
+        let (made, told) = traces([tracing().raw_tool_json(input), Reply::text("Sorry.")]).await;
+        assert_eq!(made, 0, "A26 {input}");
+        assert!(told.contains("JSON object") && told.contains(input), "A26 {input}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn why_the_model_stopped_is_told_word_for_word() {
+    let stopped = |reason: StopReason| Reply::text("So far.").stop(reason);
+    let rows = [
+        ("refusal", vec![stopped(StopReason::Refusal)], "refusal"),
+        ("a pause goes on", vec![stopped(StopReason::PauseTurn), Reply::text("Done.")], "end_turn"),
+        ("a reason that nobody knows", vec![stopped(StopReason::Other("tide_turned".into()))], "tide_turned"),
+    ];
+    for (name, script, expected) in rows {
+        let asked = script.len();
+        let mut host = Host::with(script).start().await.unwrap();
+        let result = serde_json::to_value(host.run("Go.").await.unwrap()).unwrap();
+        assert_eq!(result["stop_reason"], expected, "A38 {name}: {result}");
+        assert_eq!(host.asked().len(), asked, "A38 {name}");
+    }
+}
+
+/// The announcements that something is tried again.
+fn retries(host: &Host) -> Vec<&Value> {
+    let frames = host.heard().iter().map(|heard| &heard.json);
+    frames.filter(|frame| frame["subtype"] == "api_retry").collect()
+}
+
+#[tokio::test]
+async fn an_overload_is_ridden_out_however_often_it_takes_if_that_is_wanted() {
+    let overloaded = || Reply::text("At last.").status(529).header("retry-after-ms", "2").times(15);
+    for (patience, expected, text) in [("60", 15, "At last."), ("0", 10, "API Error: 529")] {
+        let mut builder = Host::with([overloaded()]);
+        if patience != "0" {
+            builder = builder.env("WHIMBREL_RIDE_OUT_MINUTES", patience);
+        }
+        let mut host = builder.start().await.unwrap();
+        let result = host.run("Hello?").await.unwrap().result.unwrap();
+        assert!(result.starts_with(text), "{patience}: {result}");
+        let told = retries(&host);
+        assert_eq!(told.len(), expected, "{patience}");
+        for (number, notice) in told.into_iter().enumerate() {
+            assert_eq!(notice["attempt"], json!(number + 1));
+            assert_eq!((&notice["error_status"], &notice["error"]), (&json!(529), &json!("overloaded")));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_parked_turn_says_until_when_and_can_be_interrupted() {
+    let mut host = Host::with([Reply::nothing().status(429).retry_after("1800").always()])
+        .env("WHIMBREL_RIDE_OUT_MINUTES", "120")
+        .start()
+        .await
+        .unwrap();
+    host.say("Hello?").await.unwrap();
+    let notice = host.next_like(&json!({"subtype": "api_retry", "error": "rate_limit"})).await.unwrap();
+    let delay = notice["retry_delay_ms"].as_u64().unwrap();
+    assert!((1_800_000..1_801_000).contains(&delay), "{delay}");
+    host.ask(Interrupt::default()).await.unwrap();
+    assert!(host.result().await.unwrap().is_error);
+    assert_eq!(host.asked().len(), 1);
 }

@@ -1,6 +1,6 @@
 //! What a host writes on stdin and reads on stdout.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 
@@ -196,4 +196,40 @@ fn what_means_nothing_is_a_warning_to_an_sdk() {
     let (code, _, stderr) = session.finish();
     assert_eq!(code, Some(0));
     assert!(stderr.contains("Nope") && stderr.contains("/no/such/folder"), "{stderr}");
+}
+
+#[test]
+fn a_line_of_an_unknown_kind_and_an_answer_to_nothing_change_nothing() {
+    let rig = Rig::new();
+    let mut session = rig.session(&json!(["one"]), &[]);
+    let answer =
+        |id: &str| json!({"type": "control_response", "response": {"subtype": "success", "request_id": id}});
+    for line in [
+        json!({"type": "brand_new", "x": 1}),
+        json!({"type": "keep_alive"}),
+        answer("nobody"),
+        answer("nobody"),
+    ] {
+        session.write(format!("{line}\n").as_bytes());
+    }
+    session.say("hi");
+    assert_eq!(session.next("result")["result"], "one");
+    let (code, frames, _) = session.finish();
+    assert_eq!((code, frames), (Some(0), vec![]));
+}
+
+#[test]
+fn few_descriptors_are_enough() {
+    let rig = Rig::new();
+    let mut replies: Vec<serde_json::Value> =
+        (0..40).map(|number| call("Bash", &json!({"command": format!("echo {number}")}))).collect();
+    replies.push(json!("done"));
+    let whole = rig.session_command(&json!(replies), &["--permission-mode", "bypassPermissions"]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", r#"ulimit -n 64; exec "$@""#, "sh"]).arg(whole.get_program()).args(whole.get_args());
+    limited.current_dir(rig.work()).env("IS_SANDBOX", "1");
+    let mut session = Session::start(limited);
+    session.say("go");
+    assert_eq!(session.next("result")["result"], "done");
+    assert_eq!(session.finish().0, Some(0));
 }

@@ -424,3 +424,23 @@ async fn a_call_that_waits_when_the_session_ends_is_released() {
     assert!(matches!(end, Err(StartFault::SessionEnded)));
     assert!(gone(session.pid("pid").await).await);
 }
+
+#[tokio::test]
+async fn a_command_that_asks_something_gets_no_answer_and_no_terminal() {
+    let session = session();
+    let asks = "read answer; echo \"code $?\"; tty; (: > /dev/tty) 2>/dev/null || echo nobody";
+    assert_eq!(session.said(asks).await, (Ending::Exited(0), "code 1\nnot a tty\nnobody".into()));
+}
+
+#[tokio::test]
+async fn a_command_with_hundreds_of_children_ends_with_all_of_them() {
+    let session = session();
+    let command = "for i in $(seq 300); do sleep 600 & echo $! >> pids; done; wait";
+    let finished = session.run_for(command, Duration::from_secs(5)).await;
+    assert_eq!(finished.ending, Ending::TimedOut);
+    let pids = std::fs::read_to_string(session.folder.path().join("pids")).unwrap();
+    assert_eq!(pids.lines().count(), 300);
+    for pid in pids.lines() {
+        assert!(gone(pid.parse().unwrap()).await, "{pid} is left");
+    }
+}

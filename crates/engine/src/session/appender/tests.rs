@@ -159,3 +159,32 @@ fn a_link_or_a_pipe_is_not_written_to() {
         assert!(Appender::new(path, Durability::System).append(line("{}")).is_err());
     }
 }
+
+#[test]
+fn whoever_reads_meanwhile_sees_only_whole_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.jsonl");
+    let mut appender = Appender::new(path.clone(), Durability::System);
+    let text = "x".repeat(9_000);
+    let writer = std::thread::spawn(move || {
+        for number in 0..100 {
+            let line = serde_json::json!({"number": number, "text": text}).to_string();
+            appender.append(format!("{line}\n").into_bytes()).unwrap();
+        }
+    });
+    let mut seen = 0;
+    while seen < 100 {
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let lines = bytes[..whole].split_inclusive(|byte| *byte == b'\n');
+        let numbers: Vec<u64> = lines
+            .map(|line| {
+                serde_json::from_slice::<serde_json::Value>(line).unwrap()["number"].as_u64().unwrap()
+            })
+            .collect();
+        assert!(numbers.iter().copied().eq(0..numbers.len() as u64));
+        assert!(numbers.len() >= seen, "what was there has gone");
+        seen = numbers.len();
+    }
+    writer.join().unwrap();
+}

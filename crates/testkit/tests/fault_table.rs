@@ -1,0 +1,67 @@
+//! The table of faults in `docs/faults.md` stays true: every row is there once, and every test that it names exists.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The rows of the table: the id, and the tests that show it.
+fn rows() -> Vec<(String, Vec<String>)> {
+    let text = std::fs::read_to_string(root().join("docs/faults.md")).unwrap();
+    let rows = text.lines().filter(|line| line.starts_with("| ")).filter_map(|line| {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let id = cells.first()?;
+        let is_id = id.starts_with(['A', 'P', 'D']) && id[1..].parse::<u32>().is_ok();
+        let shown = cells.last()?.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        is_id.then(|| ((*id).to_owned(), shown))
+    });
+    rows.collect()
+}
+
+/// Every name that is defined as a function or as a scenario in the sources.
+fn names(folder: &Path, found: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            names(&path, found);
+        } else if path.extension().is_some_and(|end| end == "rs" || end == "py") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            for line in text.lines().map(str::trim_start) {
+                let line = line.trim_start_matches("pub(crate) ").trim_start_matches("async ");
+                let function = line.strip_prefix("fn ").or(line.strip_prefix("def "));
+                let name = match (function, line.split_once(" => \"")) {
+                    (Some(rest), _) => rest.split(['(', '<']).next(),
+                    (None, Some((scenario, _))) => Some(scenario),
+                    (None, None) => None,
+                };
+                found.extend(name.map(str::to_owned));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_row_is_there_once() {
+    let ids: Vec<String> = rows().into_iter().map(|(id, _)| id).collect();
+    let numbered = |letter: char, count: usize| (1..=count).map(move |number| format!("{letter}{number}"));
+    let expected: Vec<String> = numbered('A', 40).chain(numbered('P', 33)).chain(numbered('D', 17)).collect();
+    assert_eq!(ids, expected);
+}
+
+#[test]
+fn every_test_that_is_named_exists_and_every_row_names_one() {
+    let mut known = BTreeSet::new();
+    for folder in ["crates", "tests/sdk"] {
+        names(&root().join(folder), &mut known);
+    }
+    for (id, shown) in rows() {
+        assert!(!shown.is_empty(), "{id} names no test");
+        for name in shown {
+            assert!(known.contains(&name), "{id} names {name}, which is not there");
+        }
+    }
+}
