@@ -68,6 +68,8 @@ def test_python_loads_a_plugin_and_hears_of_a_broken_one(stage, provider, plugin
     options = stage.options(
         plugins=[{"type": "local", "path": str(plugin)}, {"type": "local", "path": str(gone)}],
         settings=json.dumps({"outputStyle": "tools:Brief"}),
+        # Without a choice the SDK asks for no system prompt at all.
+        system_prompt={"type": "preset", "preset": "claude_code"},
         model="claude-haiku-4-5",
     )
 

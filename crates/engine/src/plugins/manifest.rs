@@ -93,7 +93,7 @@ impl Manifest {
         let text = text.trim_start_matches('\u{feff}');
         let value: Value = serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
         if !value.is_object() {
-            return Err("it must be an object".into());
+            return Err("it is not an object".into());
         }
         let manifest: Self = serde_path_to_error::deserialize(&value)
             .map_err(|error| format!("`{}`: {}", error.path(), error.inner()))?;
@@ -132,7 +132,7 @@ mod tests {
     fn what_is_wrong_with_a_manifest_is_named() {
         let rows = [
             ("{nope", "no JSON"),
-            ("[]", "must be an object"),
+            ("[]", "not an object"),
             ("{}", "`name` is missing"),
             (r#"{"name": "a b"}"#, "letters"),
             (r#"{"name": "a:b"}"#, "letters"),

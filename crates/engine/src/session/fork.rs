@@ -100,7 +100,8 @@ impl Fork<'_> {
             line.remove(field);
         }
         line.insert("sessionId".into(), self.new.into());
-        if let Some(uuid) = line.get("uuid").cloned() {
+        // What is no part of the chain, a brief say, must not become one.
+        if let Some(uuid) = line.get("uuid").filter(|_| line.contains_key("parentUuid")).cloned() {
             line.insert("parentUuid".into(), std::mem::replace(last, uuid.clone()));
             line.insert("forkedFrom".into(), json!({"sessionId": self.old, "messageUuid": uuid}));
         }
