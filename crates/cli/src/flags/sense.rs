@@ -9,11 +9,16 @@ use whimbrel_engine::tools;
 /// What becomes of a value that means nothing.
 type Sense = Result<Option<String>, String>;
 
+/// Tools that a session has if there is something for them.
+const SOMETIMES: [&str; 3] = [tools::SKILL, "ListMcpResourcesTool", "ReadMcpResourceTool"];
+
 /// Judges the names in `--tools`.
 pub(super) fn tools(names: &[String], caller: Caller) -> Sense {
-    let all = tools::all();
+    let all: Vec<_> = tools::all().into_iter().chain(tools::for_teams()).collect();
     let answers = |name: &str| all.iter().any(|tool| tool.name() == name || tool.aliases().contains(&name));
-    let known = |name: &&String| answers(name) || name.starts_with("mcp__") || *name == "*";
+    let known = |name: &&String| {
+        answers(name) || SOMETIMES.contains(&name.as_str()) || name.starts_with("mcp__") || *name == "*"
+    };
     let Some(name) = names.iter().find(|name| !known(name)) else { return Ok(None) };
     let tools: Vec<&str> = all.iter().map(|tool| tool.name()).collect();
     judge(caller, &format!("--tools: there is no tool {name}"), &nearest(name, &tools), "going on without it")
