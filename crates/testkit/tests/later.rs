@@ -1,7 +1,5 @@
 //! What comes to an agent by itself: lines of a watched command.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
-
 use serde_json::json;
 use whimbrel_testkit::{Host, Reply};
 use whimbrel_wire::permission::PermissionResult;

@@ -1,7 +1,5 @@
 //! Searching the web with the provider's own search.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
-
 use serde_json::json;
 use whimbrel_testkit::{Host, Reply};
 use whimbrel_wire::permission::PermissionResult;

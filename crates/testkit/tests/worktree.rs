@@ -1,7 +1,5 @@
 //! A session that moves into a work tree and back.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
-
 use serde_json::json;
 use whimbrel_testkit::{Answer, Host, Reply};
 use whimbrel_wire::control::Initialize;

@@ -376,9 +376,10 @@ fn prune(schema: &mut Value) {
         Value::Object(fields) => {
             let is_schema = fields.contains_key("type") || fields.contains_key("properties");
             if is_schema {
-                fields.retain(|key, value| {
-                    !matches!(key.as_str(), "title" | "format" | "minimum" | "default" | "$schema")
-                        && !(key == "description" && value == "")
+                fields.retain(|key, value| match key.as_str() {
+                    "title" | "format" | "minimum" | "default" | "$schema" => false,
+                    "description" => value != "",
+                    _ => true,
                 });
                 // An optional field reads `["string", "null"]`; that it may be left out is said by `required`.
                 if let Some(Value::Array(kinds)) = fields.get_mut("type") {

@@ -23,7 +23,7 @@ impl Tool for TodoWrite {
 
     const NAME: &'static str = TODO_WRITE;
 
-    const DESCRIPTION: &'static str = "Keeps your list of steps, which the user sees. For work of three steps or more; mark each as completed once it is done.";
+    const DESCRIPTION: &'static str = "Keeps your list of steps, which the user sees. For work of three steps or more. Mark each as completed once done.";
 
     fn touches(_: &Input) -> Touches {
         Touches::Nothing
