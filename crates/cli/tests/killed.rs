@@ -1,8 +1,6 @@
 //! The program is killed again and again, at any moment, and goes on each time with all that it had said and done.
 //! `cargo xtask bench killed` does the same more often.
 
-#![expect(clippy::unwrap_used, reason = "this is all tests")]
-
 use std::path::Path;
 use std::time::Duration;
 

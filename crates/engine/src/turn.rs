@@ -100,10 +100,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
                     Happened::Replied { .. } => agent.room.replied(),
                     // A call that was refused and is made again does not count.
                     Happened::Unavailable | Happened::TooLong => now.model_calls -= 1,
-                    Happened::Failed
-                    | Happened::Acted { .. }
-                    | Happened::SentBack
-                    | Happened::RoomMade { .. } => {}
+                    _ => {}
                 }
                 ending.absorb(heard);
             }

@@ -64,10 +64,11 @@ pub(super) fn readdress(event: HookEvent, output: &mut SyncOutput) -> Option<Str
             named = fields.get("hookEventName").is_some_and(serde_json::Value::is_string);
             output.specific = HookSpecific::legible(Some(event), fields).0;
         }
-        HookSpecific::PreToolUse(answer) if event == HookEvent::PermissionRequest => {
-            if answer.permission_decision == Some(HookPermissionDecision::Deny) {
-                refuse(output, answer.permission_decision_reason);
-            }
+        HookSpecific::PreToolUse(answer)
+            if event == HookEvent::PermissionRequest
+                && answer.permission_decision == Some(HookPermissionDecision::Deny) =>
+        {
+            refuse(output, answer.permission_decision_reason);
         }
         HookSpecific::PermissionRequest(answer) if event == HookEvent::PreToolUse => {
             if let PermissionResult::Deny { message, .. } = answer.decision {

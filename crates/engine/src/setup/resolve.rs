@@ -229,18 +229,10 @@ impl Setup {
         let mut warnings: Vec<String> = lost.into_iter().chain(warning).chain(not_copied).collect();
         warnings.extend(settings.warnings().iter().cloned());
         warnings.extend(absent::unheeded(&settings));
-        let (mut hooks, about_hooks) = configure::hooks(settings.effective())?;
-        warnings.extend(about_hooks);
         let known = settings.effective().known.clone();
         let ground = Arc::new(configure::ground(options, &settings, config, workspace.root()));
-        let servers = servers::servers(options, env, &settings, &ground);
-        warnings.extend(servers.problems.iter().cloned());
-        let found = extensions::find(options, &settings, &ground, workspace.root());
-        warnings.extend(found.warnings);
-        hooks.append(found.hooks);
-        let (mut kinds, about_kinds) = Kinds::find(&ground, &found.extensions.plugins.agent_folders());
-        warnings.extend(about_kinds);
-        warnings.extend(kinds.add_host(options.agents.clone()));
+        let Brought { hooks, servers, commands, extensions, kinds } =
+            brought(options, env, &settings, &ground, &mut warnings)?;
         let before = resume::mode(past.as_ref());
         let granted = grants::rights(options, env, settings, &workspace, before, &mut warnings)?;
         warnings.extend(granted.warnings);
@@ -251,8 +243,7 @@ impl Setup {
         let supply = Supply::new(rights.clone(), prompt_tool.clone());
         model::budget(engine, options, &known, &default_model)?;
         let small_model = model::small_model(engine, &default_model, env);
-        let person = grants::person(host_answers, rights.mode());
-        let toolbox = Toolbox::pick(&offered(engine, env), options.tools.as_ref(), &rights, person);
+        let toolbox = toolbox(engine, options, env, &rights);
         let window = engine.catalog().lookup(&default_model).map(|model| model.context_window);
         let (toolbox, on_demand) = tools::settle(&toolbox, options, env, window)?;
         let mut setup = Self {
@@ -276,9 +267,9 @@ impl Setup {
             hooks,
             announce: if options.include_hook_events { Announce::All } else { Announce::Beginning },
             ground,
-            commands: found.commands.with_servers(supply.clone()),
+            commands: commands.with_servers(supply.clone()),
             supply,
-            extensions: found.extensions,
+            extensions,
             system_prompt: system_prompt(options)?,
             append_system_prompt: appended(options),
             limits: limits(engine, options, env, &known)?,
@@ -332,6 +323,43 @@ impl Setup {
             Some(name) => engine.catalog().resolve_alias(name),
         }
     }
+}
+
+/// What files, plugins and the host bring to a session.
+struct Brought {
+    hooks: HookSet,
+    servers: Servers,
+    commands: Commands,
+    extensions: Extensions,
+    kinds: Kinds,
+}
+
+/// Finds it. What is wrong with any of it is added to the warnings.
+fn brought(
+    options: &Options,
+    env: &BTreeMap<String, String>,
+    settings: &Settings,
+    ground: &Ground,
+    warnings: &mut Vec<String>,
+) -> Result<Brought, SetupError> {
+    let (mut hooks, about_hooks) = configure::hooks(settings.effective())?;
+    warnings.extend(about_hooks);
+    let found = extensions::find(options, settings, ground, &ground.root);
+    warnings.extend(found.warnings);
+    hooks.append(found.hooks);
+    let plugins = &found.extensions.plugins;
+    let servers = servers::servers(options, env, settings, ground, plugins);
+    warnings.extend(servers.problems.iter().cloned());
+    let (mut kinds, about_kinds) = Kinds::find(ground, &plugins.agent_folders());
+    warnings.extend(about_kinds);
+    warnings.extend(kinds.add_host(options.agents.clone()));
+    Ok(Brought { hooks, servers, commands: found.commands, extensions: found.extensions, kinds })
+}
+
+/// The tools that were asked for.
+fn toolbox(engine: &Engine, options: &Options, env: &BTreeMap<String, String>, rights: &Rights) -> Toolbox {
+    let person = grants::person(grants::host_answers(options), rights.mode());
+    Toolbox::pick(&offered(engine, env), options.tools.as_ref(), rights, person)
 }
 
 pub(super) fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {

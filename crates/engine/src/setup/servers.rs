@@ -1,5 +1,5 @@
-//! Which MCP servers a session begins with: those of the person, of the project as far as somebody answers for them, and
-//! of the host. Later ones win. With `--strict-mcp-config` only the host's count, and no file is looked at.
+//! Which MCP servers a session begins with: those of the person, of the project as far as somebody answers for them, of
+//! plugins and of the host. Later ones win. With `--strict-mcp-config` only the host's count, and no file is looked at.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,6 +10,7 @@ use crate::files;
 use crate::ground::Ground;
 use crate::mcp::config::read;
 use crate::mcp::{Admission, Approval, Origin, Servers};
+use crate::plugins::Plugins;
 use crate::settings::{Settings, Trust, vouched};
 
 /// The file in which a project names its servers.
@@ -24,6 +25,7 @@ pub(super) fn servers(
     env: &BTreeMap<String, String>,
     settings: &Settings,
     ground: &Ground,
+    plugins: &Plugins,
 ) -> Servers {
     let variable = |name: &str| env.get(name).cloned();
     let mut servers =
@@ -42,6 +44,7 @@ pub(super) fn servers(
         if ground.asks(SettingSource::Local) {
             servers.add_map(Origin::Local, kept.here, &variable);
         }
+        servers.add(Origin::Dynamic, &plugins.mcp_entries(), &variable);
     }
     servers.add(Origin::Dynamic, &options.mcp_servers, &variable);
     for (name, problem) in &options.bad_mcp_servers {

@@ -89,6 +89,7 @@ fn an_answer_in_a_wrong_shape_names_the_field() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn of_an_answer_that_is_wrong_in_part_only_what_holds_something_up_counts() {
     use HookEvent::{PermissionRequest, PreToolUse, Stop};
     let pre = |mut fields: serde_json::Value| {
