@@ -1,14 +1,15 @@
 //! The home folder: what the environment says or, if that is no use, what the system knows about the user.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use nix::unistd::{Uid, User};
+use whimbrel_engine::settings::home_folder;
 
 use crate::session::Env;
 
 /// Sees to it that `HOME` names a folder if anything does. The text says that there is none.
 pub(crate) fn settle(env: &mut Env) -> Option<&'static str> {
-    if env.get("HOME").is_some_and(|home| Path::new(home).is_absolute()) {
+    if home_folder(env.get("HOME").map(String::as_str)).is_some() {
         return None;
     }
     let known = User::from_uid(Uid::current()).ok().flatten().map(|user| user.dir);

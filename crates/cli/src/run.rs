@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use whimbrel_engine::link::{HostEnd, pair};
+use whimbrel_engine::settings::home_folder;
 use whimbrel_engine::{Farewell, Start};
 use whimbrel_wire::message::User;
 
@@ -85,8 +86,8 @@ pub(crate) fn main() -> i32 {
 /// Looks at what the command line and the environment name: folders.
 fn check(args: &Args, caller: Caller, env: &mut Env) -> Result<(), String> {
     let homeless = home::settle(env).filter(|_| args.options.persist_session != Some(false));
-    let home = env.get("HOME").map(Path::new);
-    let is_folder = |name: &str| match (name.strip_prefix("~/"), home) {
+    let home = home_folder(env.get("HOME").map(String::as_str));
+    let is_folder = |name: &str| match (name.strip_prefix("~/"), &home) {
         (Some(rest), Some(home)) => home.join(rest).is_dir(),
         _ => Path::new(name).is_dir(),
     };

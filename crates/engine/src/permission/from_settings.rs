@@ -66,7 +66,7 @@ pub fn place(rule: &Rule) -> String {
 }
 
 /// A source as the policy names it.
-fn source(source: settings::Source) -> Source {
+pub fn source(source: settings::Source) -> Source {
     match source {
         settings::Source::User => Source::UserSettings,
         settings::Source::Project => Source::ProjectSettings,

@@ -10,9 +10,10 @@ use serde_json::Value;
 use tokio::sync::watch;
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::{
-    Call, Facts, HookVerdict, Judged, Layer, RuleSet, Source, Standing, ToolFacts, WorkDirs, judge,
+    Bounds, Call, Facts, HookVerdict, Judged, Layer, RuleSet, Source, Standing, ToolFacts, WorkDirs, apply,
+    judge,
 };
-use whimbrel_wire::permission::PermissionMode;
+use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 
 use crate::permission::narrower::narrower;
 use crate::permission::{Sight, from_settings};
@@ -27,6 +28,8 @@ pub struct Rights {
     before_plan: watch::Sender<PermissionMode>,
     /// The settings that they were made of. Never held while a file is written.
     settings: Arc<Mutex<Settings>>,
+    /// Changes for files that do not count by themselves, in order: they count for the session.
+    unkept: Arc<Mutex<Vec<PermissionUpdate>>>,
     /// Held by whoever writes to a settings file and reads the files again.
     writer: Arc<Mutex<()>>,
     workspace: Arc<Workspace>,
@@ -87,6 +90,7 @@ impl Rights {
             standing: watch::Sender::new(Arc::new(standing)),
             before_plan: watch::Sender::new(PermissionMode::Default),
             settings: Arc::new(Mutex::new(settings)),
+            unkept: Arc::default(),
             writer: Arc::default(),
             workspace,
             home: home.into(),
@@ -113,11 +117,23 @@ impl Rights {
     /// Takes rules and directories of these sources from the settings, in place of those that were taken before. Tells
     /// what rules do not do although they seem to; if one that should deny or ask cannot be read, nothing is changed.
     fn take(&self, effective: &Effective, sources: &[settings::Source]) -> Result<Vec<String>, String> {
+        let unkept = self.unkept().clone();
+        // A mode is never among them.
+        let bounds = Bounds { bypass_available: false, fs: &RealFs };
         let taken = self.revise(|standing| {
             if effective.managed_rules_only {
                 standing.rules.limit_to_managed();
             }
-            from_settings::replace(standing, effective, sources, &self.workspace)
+            let warnings = from_settings::replace(standing, effective, sources, &self.workspace)?;
+            let is_taken = |update: &&PermissionUpdate| {
+                let source = Source::of(update.destination());
+                sources.iter().any(|taken| from_settings::source(*taken) == source)
+            };
+            for update in unkept.iter().filter(is_taken) {
+                // What is wrong with it was told when it was made.
+                apply(standing, update, &bounds);
+            }
+            Ok(warnings)
         });
         self.tell_workspace();
         taken

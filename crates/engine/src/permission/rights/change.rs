@@ -6,13 +6,13 @@
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::{Bounds, UpdateProblem, apply};
 use whimbrel_wire::control::UpdateSettings;
-use whimbrel_wire::permission::{Destination, PermissionUpdate};
+use whimbrel_wire::permission::{Destination, PermissionBehavior, PermissionUpdate};
 
 use super::Rights;
 use crate::settings::{Counts, Draft, Effective, SettingsError, Updated, Written};
@@ -44,19 +44,34 @@ impl Rights {
 
     /// Writes a change to its file; tells what went wrong, and what does not count the next time.
     fn keep(&self, update: &PermissionUpdate) -> Vec<String> {
+        // Noted before the files are read again, so that it counts all the while.
+        let noted = for_session(update);
+        self.unkept().extend(noted.clone());
         let draft = self.settings().draft(update);
-        let (counts, mut told) = match draft.and_then(|draft| self.write(draft)) {
-            Ok(updated) => (updated.counts, later(&updated).into_iter().chain(updated.warnings).collect()),
-            Err(error) => {
-                (Counts::Unknown, vec![format!("{error} The change counts for this session only.")])
+        match draft.and_then(|draft| self.write(draft)) {
+            Ok(updated) => {
+                if updated.counts == Counts::ByItself {
+                    self.forget(noted.as_ref());
+                }
+                later(&updated).into_iter().chain(updated.warnings).collect()
             }
-        };
-        if let (Counts::NotRead | Counts::NotTrusted | Counts::Unknown, Some(update)) =
-            (counts, for_session(update))
-        {
-            told.extend(self.apply(&update).iter().filter(|told| is_refusal(told)).map(ToString::to_string));
+            Err(error) => vec![format!("{error} The change counts for this session only.")],
         }
-        told
+    }
+
+    /// Forgets a change that counts by itself, unless it takes back what was noted for the same file before.
+    fn forget(&self, noted: Option<&PermissionUpdate>) {
+        let Some(noted) = noted else { return };
+        let mut unkept = self.unkept();
+        let others = unkept.iter().filter(|other| other.destination() == noted.destination()).count();
+        if others <= 1 {
+            unkept.retain(|other| other != noted);
+        }
+    }
+
+    /// Changes whose file does not say so by itself.
+    pub(super) fn unkept(&self) -> MutexGuard<'_, Vec<PermissionUpdate>> {
+        self.unkept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes values to a file for the host. Touches the disk.
@@ -128,20 +143,23 @@ fn later(updated: &Updated) -> Option<String> {
     }
 }
 
-/// What a change adds, as a change for this session. None if it adds nothing that could be lost.
+/// What is to be done again for the session when the file of a change is read again and does not say so by itself. What
+/// forbids something is only ever added: somebody else may have put it into the file meanwhile.
 fn for_session(update: &PermissionUpdate) -> Option<PermissionUpdate> {
-    let destination = Destination::Session;
     match update {
-        PermissionUpdate::AddRules { rules, behavior, .. }
-        | PermissionUpdate::ReplaceRules { rules, behavior, .. } => {
-            Some(PermissionUpdate::AddRules { rules: rules.clone(), behavior: *behavior, destination })
+        PermissionUpdate::ReplaceRules { rules, behavior, destination }
+            if *behavior != PermissionBehavior::Allow =>
+        {
+            let (rules, behavior, destination) = (rules.clone(), *behavior, *destination);
+            Some(PermissionUpdate::AddRules { rules, behavior, destination })
         }
-        PermissionUpdate::AddDirectories { directories, .. } => {
-            Some(PermissionUpdate::AddDirectories { directories: directories.clone(), destination })
-        }
-        PermissionUpdate::RemoveRules { .. }
-        | PermissionUpdate::RemoveDirectories { .. }
-        | PermissionUpdate::SetMode { .. } => None,
+        PermissionUpdate::RemoveRules { behavior, .. } if *behavior != PermissionBehavior::Allow => None,
+        PermissionUpdate::SetMode { .. } => None,
+        PermissionUpdate::AddRules { .. }
+        | PermissionUpdate::ReplaceRules { .. }
+        | PermissionUpdate::RemoveRules { .. }
+        | PermissionUpdate::AddDirectories { .. }
+        | PermissionUpdate::RemoveDirectories { .. } => Some(update.clone()),
     }
 }
 

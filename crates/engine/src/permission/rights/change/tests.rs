@@ -121,6 +121,15 @@ fn what_does_not_count_the_next_time_is_told_and_counts_in_this_session() {
         assert_eq!((judged(&rights, "touch a"), judged(&rights, "mkdir a")), ("allow", "deny"), "{name}");
         let next = bench.untrusted();
         assert_eq!((judged(&next, "touch a"), judged(&next, "mkdir a")), ("ask", "deny"), "{name}");
+        // What was allowed can be taken back, for good.
+        let more = [
+            rules("addRules", "allow", destination, "cp *"),
+            rules("removeRules", "allow", destination, "cp *"),
+        ];
+        rights.change(&more);
+        rights.change(&[rules("addRules", "deny", destination, "ln *")]);
+        let judgements = ["touch a", "cp a b", "ln a b"].map(|command| judged(&rights, command));
+        assert_eq!(judgements, ["allow", "ask", "deny"], "{name}");
         let trusted = next.if_trusted().unwrap();
         assert_eq!((judged(&trusted, "touch a"), judged(&next, "touch a")), ("allow", "ask"), "{name}");
         let vouched_for =
