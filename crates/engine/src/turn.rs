@@ -64,8 +64,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
         understudy: false,
         room: false,
     };
-    let mut next = Next::Ask;
-    let mut objections = 0;
+    let (mut next, mut objections) = (Next::Ask, 0);
     let mut workshop = Workshop::new(agent.bench.clone());
     let started = clock::monotonic();
     hooked::after_reading(agent, cancel).await;

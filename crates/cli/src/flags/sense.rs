@@ -10,7 +10,7 @@ use whimbrel_engine::tools;
 type Sense = Result<Option<String>, String>;
 
 /// Tools that a session has if there is something for them.
-const SOMETIMES: [&str; 3] = [tools::SKILL, "ListMcpResourcesTool", "ReadMcpResourceTool"];
+const SOMETIMES: [&str; 4] = [tools::SKILL, "SlashCommand", "ListMcpResourcesTool", "ReadMcpResourceTool"];
 
 /// Judges the names in `--tools`.
 pub(super) fn tools(names: &[String], caller: Caller) -> Sense {

@@ -21,6 +21,7 @@ use crate::knobs::Knobs;
 use crate::life::AtEnd;
 use crate::mcp::{LocalServer, Servers, Supply};
 use crate::on_demand::OnDemand;
+use crate::permission::rights::Granted;
 use crate::permission::{Rights, paths};
 use crate::session::lock::Busy;
 use crate::session::store::SharedStore;
@@ -221,38 +222,31 @@ impl Setup {
         };
         let spill = spill(place.as_ref(), env, &session);
         let config = settings::config_folder(env);
-        let checkpoints =
-            history::checkpoints(options, config.as_deref().filter(|_| place.is_some()), &spill, &session);
+        let kept_in = config.as_deref().filter(|_| place.is_some());
+        let checkpoints = history::checkpoints(options, kept_in, &spill, &session);
         let not_copied = history::inherit(options, origin, checkpoints.as_ref(), config.as_deref());
-        let agenda = tools::agenda(config.as_deref().filter(|_| place.is_some()), env, &session);
+        let agenda = tools::agenda(kept_in, env, &session);
         let workspace = Arc::new(Workspace::new(root, spill, env.clone()).with_checkpoints(checkpoints));
         let mut warnings: Vec<String> = lost.into_iter().chain(warning).chain(not_copied).collect();
-        warnings.extend(settings.warnings().iter().cloned());
-        warnings.extend(absent::unheeded(&settings));
+        warnings.extend(settings.warnings().iter().cloned().chain(absent::unheeded(&settings)));
         let known = settings.effective().known.clone();
         let ground = Arc::new(configure::ground(options, &settings, config, workspace.root()));
         let Brought { hooks, servers, commands, extensions, kinds } =
             brought(options, env, &settings, &ground, &mut warnings)?;
         let before = resume::mode(past.as_ref());
-        let granted = grants::rights(options, env, settings, &workspace, before, &mut warnings)?;
-        warnings.extend(granted.warnings);
-        let rights = granted.rights;
+        let Granted { rights, warnings: about_rights, .. } =
+            grants::rights(options, env, settings, &workspace, before, &mut warnings)?;
+        warnings.extend(about_rights);
         let default_model = model::default_model(engine, options, env, &known);
-        let host_answers = grants::host_answers(options);
-        let prompt_tool = grants::prompt_tool(options);
+        let (host_answers, prompt_tool) = (grants::host_answers(options), grants::prompt_tool(options));
         let supply = Supply::new(rights.clone(), prompt_tool.clone());
         model::budget(engine, options, &known, &default_model)?;
         let small_model = model::small_model(engine, &default_model, env);
-        let toolbox = toolbox(engine, options, env, &rights);
         let window = engine.catalog().lookup(&default_model).map(|model| model.context_window);
-        let (toolbox, on_demand) = tools::settle(&toolbox, options, env, window)?;
+        let (toolbox, on_demand) =
+            tools::settle(&toolbox(engine, options, env, &rights), options, env, window)?;
         let mut setup = Self {
-            knobs: Knobs {
-                model: default_model.clone(),
-                thinking: model::thinking(options, &known),
-                effort: model::effort(options, &known),
-                plan_mode_instructions: options.plan_mode_instructions.as_deref().map(Into::into),
-            },
+            knobs: knobs(options, &known, &default_model),
             toolbox: Arc::new(toolbox.with_servers(supply.clone())),
             on_demand,
             agenda,
@@ -354,6 +348,16 @@ fn brought(
     warnings.extend(about_kinds);
     warnings.extend(kinds.add_host(options.agents.clone()));
     Ok(Brought { hooks, servers, commands: found.commands, extensions: found.extensions, kinds })
+}
+
+/// What can be turned, as it stands at first.
+fn knobs(options: &Options, known: &Known, model: &str) -> Knobs {
+    Knobs {
+        model: model.to_owned(),
+        thinking: model::thinking(options, known),
+        effort: model::effort(options, known),
+        plan_mode_instructions: options.plan_mode_instructions.as_deref().map(Into::into),
+    }
 }
 
 /// The tools that were asked for.

@@ -119,7 +119,7 @@ mod tests {
         let env = BTreeMap::from([("HOME".to_owned(), home.display().to_string())]);
         let settings = configure::read(options, &env, root).unwrap();
         let ground = configure::ground(options, &settings, None, root);
-        let servers = servers(options, &env, &settings, &ground);
+        let servers = servers(options, &env, &settings, &ground, &Plugins::default());
         let scope = |(name, entry): (String, crate::mcp::Entry)| match entry.config {
             Ok(_) => (name, entry.origin.scope()),
             Err(_) => (name, "bad"),
