@@ -212,8 +212,7 @@ impl Setup {
         let (options, env) = (&options, &env);
         let root = working_directory(options)?;
         let mut keeping = resume::keeping(options, env)?;
-        let (kept, lost) =
-            home::place(env, &root).map_or_else(|why| (None, Some(why)), |place| (place, None));
+        let (kept, lost) = home::place(env, &root).map_or_else(|why| (None, Some(why)), |it| (it, None));
         let lost = lost.filter(|_| options.persist_session != Some(false) && stored.is_none());
         let leaves_nothing = options.persist_session == Some(false) || stored.is_some();
         let resume::Beginning { session, place, past, origin, warning } = match stored {
