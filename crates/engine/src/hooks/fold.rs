@@ -7,7 +7,7 @@
 //! 4. What can be there only once is taken from the hook that was registered last: input, output, title.
 //! 5. One hook that wants to stop, or to hide something, is enough.
 //! 6. An allow counts for the input that its hook saw or wrote itself, never for one that another hook wrote
-//!    ([`covered`](super::covered)).
+//!    (`covered`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Skills: commands in files that the model may call itself, by the tool [`Skill`](tool::Skill). It is told their names
+//! Skills: commands in files that the model may call itself, by the tool [`Skill`]. It is told their names
 //! and what they are for; what one says is read when it is called.
 //!
 //! Rooms: [`listing`](mod@listing) (what the model is told), [`tool`] (how it calls one), [`desk`] (how what a skill says
