@@ -89,9 +89,9 @@ impl Agent {
     /// Tells the model where it is and what the person and the project want of it. What it was told before is forgotten
     /// with a compaction.
     pub fn orient(&mut self) {
-        let root = self.bench.call.workspace.root();
-        let branch = surroundings::git_branch(root);
-        let text = surroundings::describe(root, &self.knobs.borrow().model, branch.as_deref());
+        let folder = self.bench.call.workspace.base();
+        let branch = surroundings::git_branch(&folder);
+        let text = surroundings::describe(&folder, &self.knobs.borrow().model, branch.as_deref());
         self.conversation.remind(&text);
         self.planning = Planning::of(&self.conversation.history);
         self.bench.call.on_demand.forget_told();

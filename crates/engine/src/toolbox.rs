@@ -199,6 +199,14 @@ impl Toolbox {
         Self { tools, supply: self.supply.clone(), only: lists, except }
     }
 
+    /// The same tools, but of the MCP servers only those with these names.
+    #[must_use]
+    pub fn with_only_servers(&self, servers: &[&str]) -> Self {
+        let list: Vec<String> = servers.iter().map(|server| format!("mcp__{server}")).collect();
+        let only = self.only.iter().cloned().chain([Arc::from(list)]).collect();
+        Self { only, ..self.clone() }
+    }
+
     /// Every tool, as things stand: those of servers come last.
     fn all(&self) -> impl Iterator<Item = Arc<Offered>> {
         let brought = self.supply.as_ref().map(Supply::tools).unwrap_or_default();

@@ -15,14 +15,14 @@ use crate::worktree::Worktree;
 pub struct Workspace {
     root: PathBuf,
     /// Other folders that the session may use.
-    additional: Mutex<Vec<PathBuf>>,
+    additional: Arc<Mutex<Vec<PathBuf>>>,
     /// Where long tool output is put.
     spill: PathBuf,
     cwd: Mutex<PathBuf>,
     /// The work tree that the session has entered, if it has.
     entered: Mutex<Option<Worktree>>,
     seen: Mutex<HashMap<PathBuf, Seen>>,
-    env: Mutex<BTreeMap<String, String>>,
+    env: Arc<Mutex<BTreeMap<String, String>>>,
     /// Files as they were at each prompt, if the host wants that.
     checkpoints: Option<Arc<Checkpoints>>,
 }
@@ -46,9 +46,9 @@ impl Workspace {
         Self {
             cwd: Mutex::new(root.clone()),
             entered: Mutex::default(),
-            additional: Mutex::default(),
+            additional: Arc::default(),
             seen: Mutex::default(),
-            env: Mutex::new(env),
+            env: Arc::new(Mutex::new(env)),
             checkpoints: None,
             root,
             spill,
@@ -60,6 +60,22 @@ impl Workspace {
     pub fn with_checkpoints(mut self, checkpoints: Option<Checkpoints>) -> Self {
         self.checkpoints = checkpoints.map(Arc::new);
         self
+    }
+
+    /// The same session's place for an agent that works in a work tree of its own: folders, environment and checkpoints
+    /// are shared, but it stands in its tree and has seen no file yet.
+    #[must_use]
+    pub fn apart(&self, tree: Worktree) -> Self {
+        Self {
+            root: self.root.clone(),
+            additional: Arc::clone(&self.additional),
+            spill: self.spill.clone(),
+            cwd: Mutex::new(tree.path.clone()),
+            entered: Mutex::new(Some(tree)),
+            seen: Mutex::default(),
+            env: Arc::clone(&self.env),
+            checkpoints: self.checkpoints.clone(),
+        }
     }
 
     /// The checkpoints, if there are any.

@@ -42,7 +42,7 @@ pub struct Definition {
     pub memory: Option<String>,
     /// Where it works, if not where its parent does: `worktree`.
     pub isolation: Option<String>,
-    /// Skills that it begins with.
+    /// Skills that it begins with: it has read them when it hears of its errand.
     pub skills: Vec<String>,
     /// Its own MCP servers: names, or names with configurations.
     pub mcp_servers: Vec<Value>,
@@ -113,20 +113,21 @@ impl Definition {
 
     /// What this version cannot give it, in words. It runs without.
     pub fn lacks(&self) -> Vec<String> {
+        let inline = self.mcp_servers.iter().any(|server| !server.is_string());
         let rows = [
-            (!self.skills.is_empty(), "skills"),
-            (!self.mcp_servers.is_empty(), "mcpServers"),
-            (self.memory.is_some(), "memory"),
+            (
+                inline,
+                "mcpServers with a configuration are not started for a single agent; give the session the server and name it here",
+            ),
+            (self.memory.is_some(), "a memory of a single agent is not there yet; it runs without"),
         ];
         let asked = rows.iter().filter(|(asked, _)| *asked);
-        asked
-            .map(|(_, what)| {
-                format!(
-                    "The agent {}: {what} of a single agent are not there yet; it runs without.",
-                    self.name
-                )
-            })
-            .collect()
+        asked.map(|(_, what)| format!("The agent {}: {what}.", self.name)).collect()
+    }
+
+    /// The servers of the session whose tools it has, by name; none means all.
+    pub fn servers(&self) -> Vec<&str> {
+        self.mcp_servers.iter().filter_map(Value::as_str).collect()
     }
 
     /// The kinds that an agent of this kind may start: all, some, or none.

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use super::Definition;
 use super::home::Position;
 use crate::agent::Agent;
+use crate::worktree::Worktree;
 
 /// How many agents that have ended are kept.
 const MOST_KEPT: usize = 50;
@@ -41,6 +42,8 @@ pub struct Rested {
     pub definition: Definition,
     /// What it was sent for, in a few words.
     pub description: String,
+    /// The work tree of its own that it worked in, which may be gone.
+    pub(super) tree: Option<Worktree>,
 }
 
 /// What became of a message.

@@ -2,15 +2,17 @@
 //!
 //! Rooms: [`home`] (what they have in common, and the main one), [`definition`] (a kind of subagent), [`kinds`] (all of
 //! them; `file` and [`find`] for those in files), [`spawn`] (sending one on an errand), [`places`] (how many at once),
-//! `raise` (making one), `run` (its errand), `sidecar` (what stands beside its transcript), [`progress`], [`report`] and `notices` (what is told of it), [`desk`] (who can
+//! `raise` (making one), `learned` (what it has read before), `apart` (a work tree of its own), `run` (its errand), `sidecar` (what stands beside its transcript), [`progress`], [`report`] and `notices` (what is told of it), [`desk`] (who can
 //! be reached), [`team`] (agents that live on between errands).
 
+mod apart;
 pub mod definition;
 pub mod desk;
 mod file;
 pub mod find;
 pub mod home;
 pub mod kinds;
+mod learned;
 pub(crate) mod notices;
 pub mod places;
 pub mod progress;

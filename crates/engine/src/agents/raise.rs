@@ -57,9 +57,12 @@ impl Agents {
         let ledger = home.ledger.branch(format!("{} ({agent_id})", definition.name));
         let log = Log::sidechain(home.identity.clone(), agent_id, transcripts.as_deref(), &home.keeping);
         let journal = log.journal().clone();
+        let rights = parent.gate.rights.within(definition.permission_mode).within(errand.mode);
+        let rights = rights.standing_in(&call.workspace);
+        let lookout = parent.gate.lookout.of_subagent(agent_id, &definition.name);
         let gate = Gate {
-            lookout: parent.gate.lookout.of_subagent(agent_id, &definition.name),
-            rights: parent.gate.rights.within(definition.permission_mode).within(errand.mode),
+            lookout: lookout.standing_in(&call.workspace, rights.clone()),
+            rights,
             ..parent.gate.clone()
         };
         let knobs = self.knobs(definition, errand);
@@ -146,14 +149,22 @@ fn tools(parent: &Toolbox, definition: &Definition, role: &Role) -> Toolbox {
             }
         }
     }
-    parent.narrowed(only.as_deref(), &without.iter().map(String::as_str).collect::<Vec<_>>())
+    let narrowed = parent.narrowed(only.as_deref(), &without.iter().map(String::as_str).collect::<Vec<_>>());
+    match definition.servers() {
+        servers if servers.is_empty() => narrowed,
+        servers => narrowed.with_only_servers(&servers),
+    }
 }
 
 /// The tools of a session that is of a kind itself.
 pub(crate) fn session_tools(all: &Toolbox, definition: &Definition) -> Toolbox {
     let only = definition.tools.as_deref().map(|tools| named(all, tools));
     let without = named(all, &definition.disallowed_tools);
-    all.limited(only.as_deref(), &without.iter().map(String::as_str).collect::<Vec<_>>())
+    let limited = all.limited(only.as_deref(), &without.iter().map(String::as_str).collect::<Vec<_>>());
+    match definition.servers() {
+        servers if servers.is_empty() => limited,
+        servers => limited.with_only_servers(&servers),
+    }
 }
 
 /// Tools by their own names, however a definition calls them.

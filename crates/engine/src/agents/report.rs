@@ -8,6 +8,7 @@ use whimbrel_wire::system::TaskUsage;
 use crate::tasks::TaskStatus;
 use crate::turn::Ending;
 use crate::verdict::End;
+use crate::worktree::Worktree;
 
 /// What came of an errand.
 #[derive(Debug, Clone)]
@@ -32,6 +33,8 @@ pub struct Report {
     pub background: bool,
     /// Whether somebody told it to stop.
     pub stopped: bool,
+    /// The work tree that it worked in, if there is something in it that would be lost.
+    pub kept: Option<Worktree>,
 }
 
 impl Report {
@@ -69,8 +72,19 @@ impl Report {
         Some(reason)
     }
 
-    /// The report for the agent that gave the errand.
+    /// The report for the agent that gave the errand, and where its work is if that was done apart.
     pub fn text(&self) -> String {
+        let said = self.said();
+        let Some(tree) = &self.kept else { return said };
+        let branch =
+            tree.branch.as_ref().map(|branch| format!(" on the branch {branch}")).unwrap_or_default();
+        format!(
+            "{said}\n\nIts changes are not in the session's folder but in {}{branch}.",
+            tree.path.display()
+        )
+    }
+
+    fn said(&self) -> String {
         match self.trouble() {
             None if self.ending.text.is_empty() => "The agent said nothing.".into(),
             None => self.ending.text.clone(),
@@ -101,6 +115,7 @@ mod tests {
             took: Duration::ZERO,
             background: false,
             stopped: false,
+            kept: None,
         };
         let rows: [(&str, Report, &[&str]); 4] = [
             ("well", report(End::Done, "Found it.", "Found it."), &["Found it."]),

@@ -1,6 +1,7 @@
 //! An agent on its errand, from its place in the queue to its report. It is a task of its own, so that the turn can go on
 //! beside it at any time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -11,7 +12,7 @@ use super::desk::Rested;
 use super::places::Ticket;
 use super::progress::Progress;
 use super::raise::Role;
-use super::{Agents, Definition, Errand, Report, notices, sidecar};
+use super::{Agents, Definition, Errand, Report, apart, notices, sidecar};
 use crate::agent::Agent;
 use crate::clock;
 use crate::hooks::Scene;
@@ -20,6 +21,7 @@ use crate::tasks::{Capture, Entry};
 use crate::tools::Call;
 use crate::turn::{self, Ending};
 use crate::verdict::End;
+use crate::worktree::Worktree;
 
 /// How long an agent that is told to stop may take to leave its conversation in order.
 const WIND_UP: Duration = Duration::from_millis(1000);
@@ -33,6 +35,8 @@ pub(super) struct Run {
     pub(super) entry: Entry,
     pub(super) ticket: Ticket,
     pub(super) mailbox: mpsc::UnboundedReceiver<String>,
+    /// The work tree that was made for it.
+    pub(super) tree: Option<Worktree>,
 }
 
 /// Who goes.
@@ -52,9 +56,12 @@ struct Ended {
 impl Run {
     /// Does the errand and tells everybody.
     pub(super) async fn go(self, done: oneshot::Sender<Report>) {
-        let Self { agents, who, errand, call, entry, ticket, mut mailbox } = self;
+        let Self { agents, who, errand, mut call, entry, ticket, mut mailbox, tree } = self;
+        if let Some(tree) = &tree {
+            call.workspace = Arc::new(call.workspace.apart(tree.clone()));
+        }
         let place = entry.stop.run_until_cancelled(ticket.take()).await.flatten();
-        let Ended { mut report, rested } = match place {
+        let Ended { mut report, mut rested } = match place {
             Some(_place) => {
                 let (agent, definition) = begin(&agents, who, &errand, &call, &entry).await;
                 work(&agents, agent, definition, &errand, &entry, &mut mailbox).await
@@ -62,6 +69,10 @@ impl Run {
             None => Ended { report: never_began(&entry), rested: None },
         };
         let home = &agents.home;
+        if let Some(tree) = tree {
+            rested.iter_mut().for_each(|rested| rested.tree = Some(tree.clone()));
+            report.kept = apart::leave(tree, &call).await;
+        }
         report.background = entry.seal();
         if report.background {
             write_output(&entry, &report.text());
@@ -96,6 +107,7 @@ async fn begin(
             let told = |scene: &Scene| scene.subagent_start(entry.id(), &definition.name);
             let lookout = agent.bench.gate.lookout.clone();
             let said = lookout.raise(HookEvent::SubagentStart, told, &entry.stop).await;
+            agents.load_skills(&mut agent, &definition).await;
             agent.conversation.hear_errand(&Content::from(errand.prompt.as_str())).await;
             let above = &agents.position;
             sidecar::write(&agents.home, &entry.facts, above.depth + 1, above.agent_id.as_deref());
@@ -106,7 +118,10 @@ async fn begin(
             (agent, *definition)
         }
         Who::Again(rested) => {
-            let Rested { mut agent, definition, position, .. } = *rested;
+            let Rested { mut agent, definition, position, tree, .. } = *rested;
+            if tree.is_some() {
+                agent.bench.call.workspace.enter(call.workspace.entered());
+            }
             agent.bench.call.agents = position.map(|position| agents.at(position));
             agent.bench.call.cancel = entry.stop.clone();
             agent.progress = Progress::of_task(entry.facts.clone());
@@ -147,10 +162,11 @@ async fn work(
         took: clock::monotonic() - began,
         background: false,
         stopped: entry.stop.is_cancelled(),
+        kept: None,
         ending,
     };
     let position = agent.bench.call.agents.take().map(|agents| agents.position);
-    let rested = Rested { agent, position, definition, description: errand.description.clone() };
+    let rested = Rested { agent, position, definition, description: errand.description.clone(), tree: None };
     Ended { report, rested: Some(rested) }
 }
 
@@ -180,6 +196,7 @@ fn never_began(entry: &Entry) -> Report {
         took: Duration::ZERO,
         background: false,
         stopped: true,
+        kept: None,
     }
 }
 

@@ -10,7 +10,7 @@ use whimbrel_wire::permission::PermissionMode;
 use super::desk::{Delivery, Rested};
 use super::notices::{self, Standing};
 use super::run::{Run, Who};
-use super::{Agents, Definition, Report};
+use super::{Agents, Definition, Report, apart};
 use crate::ids;
 use crate::tasks::{TaskFacts, TaskKind};
 use crate::tools::{Call, Trouble};
@@ -90,12 +90,6 @@ impl Agents {
     /// turn was to go on beside it.
     pub async fn send(&self, errand: Errand, call: &Call) -> Result<Sent, Trouble> {
         let definition = self.kind(&errand.kind)?.clone();
-        if let Some(place) = errand.isolation.as_ref().or(definition.isolation.as_ref()) {
-            // Work that was to be kept apart must not be done in the person's own tree.
-            return Err(Trouble::Refused(format!(
-                "isolation \"{place}\" is not available here. Leave it out, or do without an agent."
-            )));
-        }
         let background = errand.background.unwrap_or(definition.background);
         self.go(ids::task('a'), Who::New(Box::new(definition)), errand, background, call).await
     }
@@ -155,6 +149,7 @@ impl Agents {
         let depth = self.position.depth + 1;
         let background = background && depth == 1;
         let ticket = self.home.places.claim(depth).map_err(|none| Trouble::Refused(none.to_string()))?;
+        let tree = apart::tree(&who, &errand, &id, call).await?;
         let output_file = self.home.workspace.spill().join("tasks").join(format!("{id}.output"));
         let launched = Launched { agent_id: id.clone(), output_file: output_file.clone() };
         let facts = TaskFacts {
@@ -174,7 +169,7 @@ impl Agents {
         let leash = Leash(Some(entry.stop.clone()));
         let beside = entry.background();
         let (done, report) = oneshot::channel();
-        let run = Run { agents: self.clone(), who, errand, call: call.clone(), entry, ticket, mailbox };
+        let run = Run { agents: self.clone(), who, errand, call: call.clone(), entry, ticket, mailbox, tree };
         tokio::spawn(run.go(done));
         self.wait(report, beside, leash, launched).await
     }

@@ -49,6 +49,12 @@ impl Lookout {
         Self { base, brake: self.brake.below(), ..self.clone() }
     }
 
+    /// The same for an agent that stands in this place, with these rights.
+    #[must_use]
+    pub fn standing_in(&self, workspace: &Arc<Workspace>, rights: Rights) -> Self {
+        Self { workspace: Arc::clone(workspace), rights, ..self.clone() }
+    }
+
     /// A new turn begins: nobody has ended it yet.
     pub fn begin_turn(&self) {
         self.brake.release();

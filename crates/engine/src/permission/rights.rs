@@ -176,6 +176,12 @@ impl Rights {
         Self { cap, ..self.clone() }
     }
 
+    /// The same rights for an agent that stands in this place: relative paths mean what they mean there.
+    #[must_use]
+    pub fn standing_in(&self, workspace: &Arc<Workspace>) -> Self {
+        Self { workspace: Arc::clone(workspace), ..self.clone() }
+    }
+
     /// Switches the mode. False if the session may not be switched to it.
     pub fn set_mode(&self, mode: PermissionMode) -> bool {
         if mode == PermissionMode::BypassPermissions && !self.may_bypass() {

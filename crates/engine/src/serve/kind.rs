@@ -20,9 +20,13 @@ impl Session {
             return;
         }
         let flaws = self.setup.kinds.add_host(given);
-        let warnings = self.setup.warning.take().into_iter().chain(flaws);
-        self.setup.warning = warnings.reduce(|one, other| format!("{one}\n{other}"));
+        self.add_warnings(flaws);
         self.setup.kinds = self.setup.kinds.permitted(&self.setup.rights);
+    }
+
+    fn add_warnings(&mut self, more: Vec<String>) {
+        let warnings = self.setup.warning.take().into_iter().chain(more);
+        self.setup.warning = warnings.reduce(|one, other| format!("{one}\n{other}"));
     }
 
     /// Makes the session one of the kind that was asked for, once everything is known and before anything has begun.
@@ -37,6 +41,11 @@ impl Session {
             return;
         };
         self.take_over(&kind);
+        if !kind.skills.is_empty() {
+            self.add_warnings(vec![format!(
+                "The agent {name}: its skills are read at the start only when it is a subagent; a session calls them as it needs them."
+            )]);
+        }
         if let Some(text) = &kind.initial_prompt {
             self.queue.push_first(Due::Prompt(Box::new(User::prompt(text.as_str()))));
         }

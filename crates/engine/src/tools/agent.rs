@@ -126,7 +126,7 @@ fn answer(report: &Report, errand: &Errand) -> Output {
         | End::HookStopped
         | End::Deferred => return Err(Trouble::Failed(text)),
     }
-    let meta = json!({
+    let mut meta = json!({
         "status": "completed",
         "prompt": errand.prompt,
         "agentId": report.agent_id,
@@ -139,6 +139,10 @@ fn answer(report: &Report, errand: &Errand) -> Output {
         "usage": report.usage,
         "costUsd": report.dollars,
     });
+    if let Some(tree) = &report.kept {
+        meta["worktreePath"] = tree.path.display().to_string().into();
+        meta["worktreeBranch"] = tree.branch.clone().into();
+    }
     let whom = format!("agentId: {} (to go on with it, pass it as `resume`)", report.agent_id);
     Ok(Done { content: ResultContent::Blocks(vec![Block::text(text), Block::text(whom)]), meta })
 }

@@ -148,3 +148,24 @@ async fn the_session_itself_can_be_of_a_kind() {
     let said = host.run("Go.").await.unwrap().errors.unwrap().join(" ");
     assert!(said.contains("\"nobody\"") && said.contains("Explore"), "{said}");
 }
+
+#[tokio::test]
+async fn a_kind_has_read_its_skills_before_it_hears_of_its_errand() {
+    let skills = Some(vec!["knots".into(), "nothing".into()]);
+    let kind = AgentDefinition { skills, ..reviewer() };
+    let options =
+        Options { setting_sources: Some(vec![SettingSource::Project]), ..with_agents([("rev", kind)]) };
+    let script =
+        [send("Tie it.", json!({"subagent_type": "rev"})), Reply::text("Tied."), Reply::text("Done.")];
+    let skill = "---\nname: knots\ndescription: Ties\n---\nOVER AND UNDER";
+    let host = Host::with(script).options(options).file(".claude/skills/knots/SKILL.md", skill);
+    let mut host = host.start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let asked = host.asked();
+    assert!(!asked[0].says("OVER AND UNDER"), "the main agent has not called it");
+    let heard = asked[1].last_text();
+    let (skill, errand) = (heard.find("OVER AND UNDER").unwrap(), heard.find("Tie it.").unwrap());
+    assert!(skill < errand, "{heard}");
+    let mut heard = host.heard().iter().map(|heard| heard.json.to_string());
+    assert!(heard.any(|json| json.contains("without the skill nothing")), "what is not there is told");
+}

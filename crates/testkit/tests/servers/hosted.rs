@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use whimbrel_testkit::{Answer, Host, HostBuilder, Reply, Script};
 use whimbrel_wire::control::Request;
-use whimbrel_wire::options::{McpServerConfig, Options, SdkServer};
+use whimbrel_wire::options::{AgentDefinition, McpServerConfig, Options, SdkServer};
 
 use crate::rig::{init, servers};
 
@@ -86,4 +86,46 @@ async fn what_a_server_says_by_itself_changes_the_tools_of_the_next_call() {
     let stranger = json!({"subtype": "mcp_message", "server_name": "nobody", "message": message});
     let refused = host.ask_raw(stranger).await.unwrap();
     assert!(serde_json::to_string(&refused).unwrap().contains("Server not found: nobody"));
+}
+
+#[tokio::test]
+async fn a_subagent_has_the_servers_that_its_kind_names() {
+    let kind = |servers: Value| AgentDefinition {
+        description: "Reckons".into(),
+        prompt: "YOU RECKON".into(),
+        mcp_servers: servers.as_array().cloned(),
+        ..AgentDefinition::default()
+    };
+    let both = ["mcp__calc__add", "mcp__other__add"];
+    let rows = [
+        ("some", json!(["calc"]), vec!["mcp__calc__add"]),
+        ("none", json!([]), both.to_vec()),
+        ("its own", json!([{"mine": {"command": "x"}}]), both.to_vec()),
+    ];
+    for (name, named, expected) in rows {
+        let errand = json!({"description": "add", "prompt": "Add.", "subagent_type": "abacus"});
+        let script = [Reply::tool("Agent", errand), Reply::text("Added."), Reply::text("Done.")];
+        let (host, _) = host(script, &["calc", "other"]);
+        let kind = kind(named);
+        let host = host.change(|options| drop(options.agents.insert("abacus".into(), kind)));
+        let mut host = host.start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        let of_servers = |at: usize| -> Vec<String> {
+            let asked = &host.asked()[at];
+            asked
+                .tools()
+                .iter()
+                .filter(|tool| tool.starts_with("mcp__"))
+                .map(|tool| (*tool).to_owned())
+                .collect()
+        };
+        assert_eq!(
+            (of_servers(0), of_servers(1)),
+            (both.map(String::from).to_vec(), expected.iter().map(|tool| (*tool).to_owned()).collect()),
+            "{name}"
+        );
+        let warned =
+            host.heard().iter().any(|heard| heard.json.to_string().contains("give the session the server"));
+        assert_eq!(warned, name == "its own", "{name}");
+    }
 }

@@ -48,6 +48,10 @@ impl Agents {
         let definition = self.kind(&errand.kind)?.clone();
         let teams = &self.home.teams;
         let refused = |why: String| Trouble::Refused(why);
+        if errand.isolation.as_ref().or(definition.isolation.as_ref()).is_some() {
+            // Work that was to be kept apart must not be done in the person's own tree.
+            return Err(refused("A teammate works where the session does. Leave isolation out, or send a subagent without a name.".into()));
+        }
         let team =
             teams.name().ok_or_else(|| refused("There is no team. Found one with TeamCreate.".into()))?;
         let task_id = ids::task('t');
@@ -77,7 +81,8 @@ impl Agents {
         notices::begun(&self.home.outbox, &call.tasks, &entry.facts, standing).await;
         let definition =
             Definition { prompt: instructed(&definition.prompt, &facts.name, &team), ..definition };
-        let agent = self.raise(&definition, errand, call, &entry, &Role::Mate(facts.name.clone()));
+        let mut agent = self.raise(&definition, errand, call, &entry, &Role::Mate(facts.name.clone()));
+        self.load_skills(&mut agent, &definition).await;
         let first = Letter::new(LEAD, errand.prompt.clone(), Some(errand.description.clone()));
         teams.send(&facts.name, first).map_err(refused)?;
         let mate = Mate { agents: self.clone(), agent, entry, name: facts.name.clone(), team: team.clone() };
@@ -162,6 +167,7 @@ impl Mate {
             took: std::time::Duration::from_millis(usage.duration_ms),
             task_usage: usage,
             background: true,
+            kept: None,
             stopped: self.entry.stop.is_cancelled(),
             ending,
         }

@@ -1,0 +1,45 @@
+//! A leader, two researchers and a writer at work, shown as a tree while it happens: `cargo run -p whimbrel --example swarm`
+//! The models are scripted, so it needs neither a key nor a network. What the agents do with their tools is real: they
+//! search and read notes in a temporary folder, and the writer leaves a text there. Piped, it prints plain lines.
+#![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]
+
+mod cast;
+mod crew;
+mod screen;
+
+use std::io::IsTerminal;
+
+use whimbrel::{Agent, Environment, PermissionMode, query};
+
+use crew::Crew;
+use screen::Screen;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    cast::lay_out_notes(folder.path())?;
+    // Every role has a model of its own here, and the engine is told who plays it. Without these two lines, and with a
+    // key in the environment, real models would answer.
+    let engine = Environment::of_process().engine();
+    cast::play(&engine)?;
+    let agent = Agent::new()
+        .engine(engine)
+        .model(cast::LEADER)
+        .cwd(folder.path())
+        .permission_mode(PermissionMode::AcceptEdits)
+        .persist_session(false)
+        .with(|options| options.agents = cast::roles());
+
+    let mut crew = Crew::default();
+    let mut screen = if std::io::stdout().is_terminal() { Screen::tree() } else { Screen::lines() };
+    let mut frames = query("Write a paragraph on the whimbrel, from our notes.", &agent);
+    while let Some(frame) = frames.next().await {
+        let news = crew.hear(&frame?);
+        screen.show(&crew, news.as_ref())?;
+    }
+    println!("\n{}\n", std::fs::read_to_string(folder.path().join("whimbrel.md"))?.trim_end());
+    for (who, dollars) in crew.costs() {
+        println!("{who:<20} ${dollars:.4}");
+    }
+    Ok(())
+}

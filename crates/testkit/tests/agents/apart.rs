@@ -1,0 +1,139 @@
+//! Agents that work in a work tree of their own.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{Host, Reply, Script, Stage};
+use whimbrel_wire::options::{Options, SettingSource};
+use whimbrel_wire::permission::PermissionMode;
+
+use super::{errand, meta, notices, send};
+
+/// A stage whose workspace is a repository with one commit, in which `a.txt` says `one`.
+fn repository() -> Stage {
+    let stage = Stage::new().unwrap();
+    let make = "git init -q -b main . && echo one > a.txt && git add a.txt && git -c user.name=a -c user.email=a@b.c commit -q -m one";
+    let made = Command::new("sh").args(["-c", make]).current_dir(stage.workspace()).status().unwrap();
+    assert!(made.success());
+    stage
+}
+
+fn accept_edits() -> Options {
+    Options { permission_mode: Some(PermissionMode::AcceptEdits), ..Options::default() }
+}
+
+fn apart() -> Value {
+    json!({"isolation": "worktree"})
+}
+
+fn write(path: &str) -> Reply {
+    Reply::tool("Write", json!({"file_path": path, "content": "two\n"}))
+}
+
+fn branches(workspace: &Path) -> String {
+    let listed = Command::new("git").args(["branch", "--list"]).current_dir(workspace).output().unwrap();
+    String::from_utf8(listed.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn what_it_changes_is_kept_apart_and_named() {
+    let script = [
+        send("Write.", apart()),
+        write("b.txt"),
+        Reply::text("Written."),
+        write("c.txt"),
+        Reply::text("Done."),
+    ];
+    let mut host = Host::with(script).stage(repository()).options(accept_edits()).start().await.unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().permission_denials.len(), 0);
+    let (meta, workspace) = (meta(&host, 0), host.stage().workspace());
+    let tree = Path::new(meta["worktreePath"].as_str().unwrap());
+    let branch = meta["worktreeBranch"].as_str().unwrap();
+    assert!(tree.starts_with(workspace.canonicalize().unwrap().join(".claude/worktrees")), "{tree:?}");
+    assert_eq!(std::fs::read_to_string(tree.join("b.txt")).unwrap(), "two\n");
+    assert!(!workspace.join("b.txt").exists() && !tree.join("c.txt").exists());
+    assert!(workspace.join("c.txt").exists(), "the session itself has not moved");
+    let asked = host.asked();
+    assert!(asked[1].says(&format!("Working directory: {}", tree.display())), "{:?}", asked[1].messages());
+    let told = asked[3].last_text() + &asked[3].messages().last().unwrap().to_string();
+    assert!(told.contains(&tree.display().to_string()) && told.contains(branch), "{told}");
+}
+
+#[tokio::test]
+async fn a_tree_without_changes_is_gone_with_its_branch() {
+    let script = Script::by(|asked| match asked.last_text() {
+        text if text.contains("Look.") => Reply::tool("Read", json!({"file_path": "a.txt"})),
+        text if text.contains("one") && asked.messages().len() == 3 && asked.says("Look.") => {
+            Reply::text("It is there.")
+        }
+        text if text.contains("Go.") => send("Look.", apart()).and_tool("Agent", errand("Look.", apart())),
+        _ => Reply::text("Done."),
+    });
+    let mut host = Host::with(script).stage(repository()).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert_eq!(notices(&host, "task_notification").len(), 2);
+    let workspace = host.stage().workspace();
+    let left = std::fs::read_dir(workspace.join(".claude/worktrees")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, [".gitignore"]);
+    assert_eq!(branches(&workspace), "* main\n");
+    assert!(meta(&host, 0)["worktreePath"].is_null());
+}
+
+#[tokio::test]
+async fn who_goes_on_has_its_tree_again() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        let id = text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
+        if text.contains("Look.") {
+            Reply::text("Looked.")
+        } else if text.contains("Write.") {
+            write("b.txt")
+        } else if text.contains("b.txt") {
+            Reply::text("Written.")
+        } else if let Some(id) = id.filter(|_| text.contains("Looked.") || !asked.says("Write.")) {
+            send("Write.", json!({"resume": id}))
+        } else if text.contains("Go.") {
+            send("Look.", apart())
+        } else {
+            Reply::text("Done.")
+        }
+    });
+    let mut host = Host::with(script).stage(repository()).options(accept_edits()).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let (first, second) = (meta(&host, 0), meta(&host, 1));
+    assert!(first["worktreePath"].is_null(), "nothing was in it: {first}");
+    let tree = Path::new(second["worktreePath"].as_str().unwrap());
+    assert!(tree.join("b.txt").exists() && !host.stage().workspace().join("b.txt").exists());
+}
+
+#[tokio::test]
+async fn a_kind_can_ask_for_it() {
+    let kind = "---\nname: smith\ndescription: Makes things\nisolation: worktree\n---\nYOU MAKE";
+    let script = [
+        send("Write.", json!({"subagent_type": "smith"})),
+        write("b.txt"),
+        Reply::text("Written."),
+        Reply::text("Done."),
+    ];
+    let options = Options { setting_sources: Some(vec![SettingSource::Project]), ..accept_edits() };
+    let host = Host::with(script).stage(repository()).file(".claude/agents/smith.md", kind);
+    let mut host = host.options(options).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert!(meta(&host, 0)["worktreePath"].is_string(), "{}", meta(&host, 0));
+    assert!(!host.stage().workspace().join("b.txt").exists());
+}
+
+#[tokio::test]
+async fn without_a_tree_the_errand_is_not_done_at_all() {
+    let rows = [("worktree", "not in a git repository"), ("moon", "There is no isolation \"moon\"")];
+    for (isolation, reason) in rows {
+        let script = [send("Write.", json!({"isolation": isolation})), Reply::text("Not done.")];
+        let mut host = Host::with(script).start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        let told = host.asked()[1].last_text();
+        assert!(told.contains(reason), "{told}");
+        assert!(notices(&host, "task_started").is_empty());
+    }
+}
