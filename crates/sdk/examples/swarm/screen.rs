@@ -28,7 +28,7 @@ impl Screen {
         let mut out = io::stdout().lock();
         match self {
             Self::Lines => {
-                for News { who, what } in news {
+                if let Some(News { who, what }) = news {
                     writeln!(out, "{who:<20} {what}")?;
                 }
             }

@@ -92,7 +92,7 @@ async fn who_goes_on_has_its_tree_again() {
             write("b.txt")
         } else if text.contains("b.txt") {
             Reply::text("Written.")
-        } else if let Some(id) = id.filter(|_| text.contains("Looked.") || !asked.says("Write.")) {
+        } else if let Some(id) = id.filter(|_| text.contains("Looked.")) {
             send("Write.", json!({"resume": id}))
         } else if text.contains("Go.") {
             send("Look.", apart())
