@@ -13,7 +13,7 @@ impl Agents {
                 files::aside(move || skills.body(&wanted).map_err(|missing| missing.to_string())).await;
             match body.unwrap_or_else(|error| Err(error.to_string())) {
                 Ok(body) => {
-                    agent.conversation.brief(&format!("The skill {name}, for your errand:\n\n{body}"))
+                    agent.conversation.brief(&format!("The skill {name}, for your errand:\n\n{body}"));
                 }
                 Err(why) => {
                     let told =
