@@ -24,6 +24,8 @@ pub(super) struct Start<'a> {
     pub(super) partial: Partial,
     /// Who decides about tool calls.
     pub(super) consent: Consent,
+    /// The session to go on with.
+    pub(super) resume: Option<&'a str>,
     /// Where it works; the common workspace, if none is given.
     pub(super) folder: Option<&'a Path>,
 }
@@ -59,12 +61,15 @@ pub(super) fn all(wish: &Wish, lab: &Lab) -> Result<Vec<Engine>> {
     Ok(engines)
 }
 
-impl Start<'_> {
+impl<'a> Start<'a> {
     /// The flags.
-    pub(super) fn flags(self) -> Vec<&'static str> {
+    pub(super) fn flags(self) -> Vec<&'a str> {
         let mut flags =
             vec!["-p", "--output-format", "stream-json", "--verbose", "--input-format", "stream-json"];
         flags.extend(["--model", "claude-sonnet-4-5"]);
+        if let Some(session) = self.resume {
+            flags.extend(["--resume", session]);
+        }
         if self.partial == Partial::Wanted {
             flags.push("--include-partial-messages");
         }

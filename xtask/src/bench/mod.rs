@@ -3,7 +3,9 @@
 //! The rooms:
 //! - [`wish`]: what was asked for on the command line; [`prepare`]: builds what is needed and enters a network of our own
 //! - [`lab`]: what all runs share; [`engine`]: who is measured; [`run`](mod@run): one engine process that is talked to
-//! - [`meter`]: a process that starts an engine and counts what it and its children used; [`memory`]: what a process holds now
+//! - [`killed`]: no measurement, but a drill: an engine is killed again and again
+//! - [`meter`]: a process that starts an engine and counts what it and its children used; [`memory`], [`vitals`]: what a process holds
+//!   and has used by now; [`grown`]: long transcripts
 //! - [`server`], [`script`]: the model; [`http`]: what the server reads
 //! - [`scenarios`]: what is measured, one file each; [`tree`]: the files that the tools search
 //! - [`figures`], [`report`]: what comes out
@@ -12,8 +14,10 @@
 mod clock;
 mod engine;
 mod figures;
+mod grown;
 mod http;
 mod instructions;
+mod killed;
 mod lab;
 mod memory;
 pub(crate) mod meter;
@@ -24,21 +28,23 @@ mod scenarios;
 mod script;
 mod server;
 mod tree;
+mod vitals;
 mod wish;
 
 use anyhow::Result;
 
 use lab::Lab;
 use report::Report;
-use wish::{Place, Wish};
+use wish::{Kind, Place, Wish};
 
 /// Does what the words ask for.
 pub(crate) fn run(words: &[String]) -> Result<()> {
     let wish = Wish::read(words)?;
-    match (&wish.place, wish.instructions) {
-        (_, true) => instructions::run(),
-        (Place::Outside, false) => prepare::enter(&wish),
-        (Place::Inside { swarm }, false) => measure(&wish, swarm.clone()),
+    match (&wish.place, wish.kind) {
+        (_, Kind::Instructions) => instructions::run(),
+        (_, Kind::Killed) => killed::run(&wish),
+        (Place::Outside, Kind::Scenarios) => prepare::enter(&wish),
+        (Place::Inside { swarm }, Kind::Scenarios) => measure(&wish, swarm.clone()),
     }
 }
 

@@ -28,13 +28,7 @@ pub(super) fn enter(wish: &Wish) -> Result<()> {
 
 /// The command line of the release build of this program.
 fn inside(wish: &Wish) -> Result<Vec<String>> {
-    let engine = match &wish.engine {
-        Some(engine) => engine.clone(),
-        None => {
-            command::run("cargo build --release --locked --package whimbrel-cli")?;
-            built("whimbrel")
-        }
-    };
+    let engine = engine(wish)?;
     command::run("cargo build --release --locked --package xtask")?;
     let mut words = vec![shown(&built("xtask")), "bench".into(), "--inside".into()];
     words.extend(["--engine".into(), shown(&engine), "--runs".into(), wish.runs.to_string()]);
@@ -55,11 +49,21 @@ fn inside(wish: &Wish) -> Result<Vec<String>> {
     Ok(words)
 }
 
-fn built(name: &str) -> PathBuf {
+/// The engine that is meant; built, if none is given.
+pub(super) fn engine(wish: &Wish) -> Result<PathBuf> {
+    if let Some(engine) = &wish.engine {
+        return Ok(engine.clone());
+    }
+    command::run("cargo build --release --locked --package whimbrel-cli")?;
+    Ok(built("whimbrel"))
+}
+
+/// A program of the release build.
+pub(super) fn built(name: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     target.join("release").join(name)
 }
 
-fn shown(path: &Path) -> String {
+pub(super) fn shown(path: &Path) -> String {
     path.display().to_string()
 }

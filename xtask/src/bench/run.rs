@@ -197,6 +197,14 @@ pub(super) fn alone_in(lab: &Lab, engine: &Engine, arguments: &[&str]) -> Result
     to_its_end(lab, &engine.program, arguments, command)
 }
 
+/// The same as a person would do it: an engine that an SDK starts knows no commands.
+pub(super) fn by_hand(lab: &Lab, engine: &Engine, arguments: &[&str]) -> Result<Used> {
+    let mut command = command(lab);
+    command.env_clear().envs(engine.environment(lab)).env_remove("CLAUDE_CODE_ENTRYPOINT");
+    command.current_dir(lab.workspace());
+    to_its_end(lab, &engine.program, arguments, command)
+}
+
 fn to_its_end(lab: &Lab, program: &Path, arguments: &[&str], mut command: Command) -> Result<Used> {
     let used = lab.root().join(format!("used-{}", NUMBER.fetch_add(1, Ordering::Relaxed)));
     command.arg("bench-meter").arg(&used).arg(program).args(arguments);

@@ -17,10 +17,22 @@ pub(super) struct Wish {
     pub(super) out: Option<PathBuf>,
     /// The scenarios; all, if none is named.
     pub(super) scenarios: Vec<String>,
-    /// Whether instructions are counted instead.
-    pub(super) instructions: bool,
+    /// What is done.
+    pub(super) kind: Kind,
     /// Where we are.
     pub(super) place: Place,
+}
+
+/// What is done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Scenarios are played.
+    #[default]
+    Scenarios,
+    /// Instructions are counted.
+    Instructions,
+    /// The engine is killed as often as there are runs.
+    Killed,
 }
 
 /// Whether we are in a network of our own yet.
@@ -39,6 +51,7 @@ pub(super) enum Place {
 const USAGE: &str = "\
 cargo xtask bench [--engine PATH] [--peer PATH]... [--runs N] [--out FILE] [SCENARIO]...
 cargo xtask bench --instructions
+cargo xtask bench killed [--engine PATH] [--runs KILLS]
 
 Scenarios: ";
 
@@ -54,7 +67,8 @@ impl Wish {
                 "--peer" => wish.peers.push(absolute(value()?)?),
                 "--runs" => wish.runs = value()?.parse().context("--runs needs a number")?,
                 "--out" => wish.out = Some(absolute(value()?)?),
-                "--instructions" => wish.instructions = true,
+                "--instructions" => wish.kind = Kind::Instructions,
+                "killed" => wish.kind = Kind::Killed,
                 "--inside" => wish.place = Place::Inside { swarm: None },
                 "--swarm" => wish.place = Place::Inside { swarm: Some(absolute(value()?)?) },
                 name if !name.starts_with('-') => wish.scenarios.push(name.to_owned()),

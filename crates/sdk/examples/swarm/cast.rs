@@ -98,29 +98,29 @@ fn leads() -> Value {
 
 fn counts() -> Value {
     json!([
-        {"delay_ms": 500, "content": [call("Grep", json!({"pattern": "whimbrel", "path": "notes", "output_mode": "content"}))]},
-        {"delay_ms": 900, "content": [call("Read", json!({"file_path": "notes/may.txt"}))]},
-        {"delay_ms": 800, "content": [call("Read", json!({"file_path": "notes/june.txt"}))]},
+        {"delay_ms": 500, "content": [call("Grep", &json!({"pattern": "whimbrel", "path": "notes", "output_mode": "content"}))]},
+        {"delay_ms": 900, "content": [call("Read", &json!({"file_path": "notes/may.txt"}))]},
+        {"delay_ms": 800, "content": [call("Read", &json!({"file_path": "notes/june.txt"}))]},
         {"delay_ms": 600, "content": ["41 on the mudflat on 9 May (notes/may.txt:2); gone by 2 June (notes/june.txt:1)."]},
     ])
 }
 
 fn looks_up() -> Value {
     json!([
-        {"delay_ms": 900, "content": [call("Glob", json!({"pattern": "books/*"}))]},
-        {"delay_ms": 1000, "content": [call("Read", json!({"file_path": "books/birds-1889.txt"}))]},
+        {"delay_ms": 900, "content": [call("Glob", &json!({"pattern": "books/*"}))]},
+        {"delay_ms": 1000, "content": [call("Read", &json!({"file_path": "books/birds-1889.txt"}))]},
         {"delay_ms": 500, "content": ["Seven whistler, for its call of seven notes (books/birds-1889.txt:1)."]},
     ])
 }
 
 fn writes() -> Value {
     json!([
-        {"delay_ms": 1200, "content": [call("Write", json!({"file_path": "whimbrel.md", "content": TEXT}))]},
+        {"delay_ms": 1200, "content": [call("Write", &json!({"file_path": "whimbrel.md", "content": TEXT}))]},
         {"delay_ms": 700, "content": ["Written to whimbrel.md."]},
     ])
 }
 
-fn call(tool: &str, input: Value) -> Value {
+fn call(tool: &str, input: &Value) -> Value {
     json!({"type": "tool_use", "name": tool, "input": input})
 }
 

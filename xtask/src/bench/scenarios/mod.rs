@@ -8,7 +8,9 @@ mod loops;
 mod mcp;
 mod pace;
 mod parallel;
+mod resume;
 mod session;
+mod soak;
 mod stream;
 mod swarm;
 mod tools;
@@ -98,12 +100,30 @@ const ALL: [Scenario; 14] = [
     },
 ];
 
+/// What is only measured if it is named: it takes long, or much room on the disk.
+const NAMED: [Scenario; 4] = [
+    Scenario {
+        name: "resume",
+        about: "a session of 5,000 messages goes on",
+        play: resume::long,
+        beside: nothing,
+    },
+    Scenario {
+        name: "resume-huge",
+        about: "a session of 2 GB goes on, most of it summarised",
+        play: resume::huge,
+        beside: nothing,
+    },
+    Scenario { name: "list", about: "10,000 sessions are listed", play: resume::list, beside: nothing },
+    Scenario { name: "soak", about: "one turn of 2,000 Bash calls", play: soak::play, beside: nothing },
+];
+
 /// The names of all scenarios.
 pub(super) fn names() -> Vec<&'static str> {
-    ALL.iter().map(|scenario| scenario.name).collect()
+    ALL.iter().chain(&NAMED).map(|scenario| scenario.name).collect()
 }
 
-/// The scenarios with these names, in our order; all, if there are none. `parallel` means both.
+/// The scenarios with these names, in our order; if there are none, all but those that must be named. `parallel` means both.
 pub(super) fn chosen(wanted: &[String]) -> Result<Vec<Scenario>> {
     let meant = |name: &str, wanted: &str| {
         name == wanted || name.strip_suffix("-8").or(name.strip_suffix("-32")) == Some(wanted)
@@ -111,10 +131,11 @@ pub(super) fn chosen(wanted: &[String]) -> Result<Vec<Scenario>> {
     if let Some(unknown) = wanted.iter().find(|word| !names().iter().any(|name| meant(name, word))) {
         bail!("there is no scenario {unknown:?}; there are: {}", names().join(", "));
     }
-    Ok(ALL
-        .into_iter()
-        .filter(|one| wanted.is_empty() || wanted.iter().any(|word| meant(one.name, word)))
-        .collect())
+    if wanted.is_empty() {
+        return Ok(ALL.into());
+    }
+    let all = ALL.into_iter().chain(NAMED);
+    Ok(all.filter(|one| wanted.iter().any(|word| meant(one.name, word))).collect())
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "others beside the engines can fail")]
