@@ -1,5 +1,11 @@
 //! Agents that work in a work tree of their own.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "this is all tests, and git makes the repository"
+)]
+
 use std::path::Path;
 use std::process::Command;
 
