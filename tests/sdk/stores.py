@@ -18,9 +18,10 @@ class RemoteStore:
 
     async def stop(self):
         self.process.stdin.close()
-        assert await self.process.wait() == 0
-        # The loop is told that the pipes are closed before it is gone itself.
-        self.process._transport.close()
+        await self.process.stdin.wait_closed()
+        # Reads its output to the end and sees it off.
+        await self.process.communicate()
+        assert self.process.returncode == 0
 
     async def ask(self, what, **more):
         self.process.stdin.write(json.dumps({"do": what, **more}).encode() + b"\n")

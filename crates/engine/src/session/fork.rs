@@ -81,7 +81,6 @@ impl Fork<'_> {
         for call in &loaded.unfinished {
             put(json!({
                 "type": TOOL_START,
-                "uuid": ids::uuid(),
                 "toolUseID": call,
                 "sessionId": self.new,
                 "timestamp": clock::timestamp(),

@@ -16,7 +16,7 @@ use super::health::Health;
 pub use super::health::News;
 use super::line::TOOL_START;
 use super::store::StoreKey;
-use crate::{clock, ids};
+use crate::clock;
 
 /// How transcripts are kept.
 #[derive(Debug, Clone, Default)]
@@ -120,7 +120,6 @@ impl Journal {
     pub async fn begin(&self, call: &str, tool: &str) -> Result<(), String> {
         let line = json!({
             "type": TOOL_START,
-            "uuid": ids::uuid(),
             "toolUseID": call,
             "tool": tool,
             "sessionId": &*self.session,

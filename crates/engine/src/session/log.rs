@@ -13,7 +13,7 @@ use super::line::BRIEF;
 use super::lock::{self, Lock};
 use super::medium;
 use super::place::SUBAGENTS;
-use crate::{clock, ids};
+use crate::clock;
 
 /// What every line of a session shares.
 #[derive(Debug, Clone)]
@@ -133,7 +133,6 @@ impl Log {
         for text in std::mem::take(&mut self.briefs) {
             let line = json!({
                 "type": BRIEF,
-                "uuid": ids::uuid(),
                 "beforeUuid": entry.uuid,
                 "text": text,
                 "sessionId": self.identity.session,

@@ -1,5 +1,6 @@
 //! A session that is gone on with: finding it, making it ours, reading it back.
 
+use std::collections::HashSet;
 use std::io::{self, Cursor};
 use std::path::PathBuf;
 
@@ -7,6 +8,7 @@ use whimbrel_wire::RawJson;
 
 use super::fork::Fork;
 use super::journal::Mirror;
+use super::line::{BRIEF, Line};
 use super::load::{self, LoadError, Loaded, Until};
 use super::lock::{self, Busy, Lock};
 use super::store::{SessionStore, StoreError, StoreKey, one_line};
@@ -115,12 +117,37 @@ impl StoredPast {
     }
 }
 
-/// Lines as a file has them.
+/// Lines as a file has them. What the model was told has no id: if it was delivered twice, it stands there twice, to the
+/// letter, and counts once.
 fn joined(lines: &[RawJson]) -> Vec<u8> {
     let mut text = Vec::with_capacity(lines.iter().map(|line| line.as_str().len() + 1).sum());
+    let mut told = HashSet::new();
+    let is_brief =
+        |line: &RawJson| Line::read(line.as_str().as_bytes()).is_some_and(|(line, _)| line.kind_is(BRIEF));
     for line in lines {
+        if is_brief(line) && !told.insert(line.as_str()) {
+            continue;
+        }
         text.extend_from_slice(one_line(line).as_bytes());
         text.push(b'\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_delivered_twice_is_told_once_and_a_title_that_came_back_counts() {
+        let line = |value: serde_json::Value| RawJson::of(&value).unwrap();
+        let brief = line(json!({"type": "brief", "beforeUuid": "a", "text": "x", "timestamp": "t"}));
+        let title = |name: &str| line(json!({"type": "custom-title", "customTitle": name}));
+        let lines = [brief.clone(), title("A"), title("B"), brief, title("A")];
+        let text = String::from_utf8(joined(&lines)).unwrap();
+        assert_eq!(text.matches("brief").count(), 1);
+        assert!(text.trim_end().ends_with(title("A").as_str()) && text.lines().count() == 4, "{text}");
+    }
 }
