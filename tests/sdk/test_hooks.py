@@ -124,9 +124,10 @@ def test_a_command_that_must_agree_and_fails_blocks(stage):
 
 def test_what_a_command_says_late_reaches_the_model_with_its_next_call(stage):
     answer = json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": "LATER"}})
-    later = f"echo '{{\"async\": true}}'; echo '{answer}'; touch said"
+    later = f"echo $$ > pid; echo '{{\"async\": true}}'; echo '{answer}'; mv pid said"
     settings(stage, hooks={"PreToolUse": command(later)})
-    wait = call("Bash", command="until [ -e said ]; do sleep 0.01; done; sleep 0.3")
+    # A process that is gone was seen to end; what it said is taken in at once.
+    wait = call("Bash", command="until [ -s said ] && ! kill -0 $(cat said); do sleep 0.01; done 2>/dev/null; sleep 0.3")
     options = stage.options(wait, {"expect": "LATER", "content": ["Done."]}, allowed_tools=["Bash"])
     assert the_result(ask("go", options)).result == "Done."
 
