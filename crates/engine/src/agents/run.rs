@@ -61,8 +61,8 @@ impl Run {
             call.workspace = Arc::new(call.workspace.apart(tree.clone()));
         }
         let place = entry.stop.run_until_cancelled(ticket.take()).await.flatten();
-        let Ended { mut report, mut rested } = match place {
-            Some(_place) => {
+        let Ended { mut report, mut rested } = match &place {
+            Some(_) => {
                 let (agent, definition) = begin(&agents, who, &errand, &call, &entry).await;
                 work(&agents, agent, definition, &errand, &entry, &mut mailbox).await
             }
@@ -78,6 +78,8 @@ impl Run {
             write_output(&entry, &report.text());
         }
         notices::ended(&home.outbox, &call.tasks, &entry.facts, &report).await;
+        // Only now: to the host, too, no more than may are ever at work.
+        drop(place);
         if let Some(rested) = rested {
             home.desk.keep(entry.id(), rested);
         }
