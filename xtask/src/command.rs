@@ -29,6 +29,17 @@ pub(crate) fn run_words(words: &[&str], env: &[(&str, &str)]) -> Result<()> {
     Ok(())
 }
 
+/// What a command writes to its standard output.
+pub(crate) fn output(words: &[&str]) -> Result<String> {
+    let [program, args @ ..] = words else { bail!("an empty command") };
+    let run = new(program).args(args).output();
+    let run = run.with_context(|| format!("{program} cannot be started; is it installed?"))?;
+    if !run.status.success() {
+        bail!("`{}` failed: {}", words.join(" "), String::from_utf8_lossy(&run.stderr));
+    }
+    String::from_utf8(run.stdout).with_context(|| format!("{program} wrote what is no text"))
+}
+
 /// Whether a command line succeeds; nothing is shown.
 pub(crate) fn succeeds(program: &str, args: &[&str]) -> bool {
     new(program).args(args).output().is_ok_and(|output| output.status.success())

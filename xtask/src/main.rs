@@ -1,7 +1,8 @@
 //! Chores of the project, in one place for people and CI:
 //! `cargo xtask test` runs everything that must be green, `cargo xtask sdk` only the suite with the official SDKs, and
-//! `cargo xtask bench` measures (see docs/performance.md).
+//! `cargo xtask bench` measures (see docs/performance.md), `cargo xtask awake` tells the linker what a session wakes.
 
+mod awake;
 mod bench;
 mod command;
 mod sdk_suite;
@@ -14,8 +15,9 @@ fn main() -> Result<()> {
     match args.next().as_deref() {
         Some("test") => test::all(),
         Some("sdk") => sdk_suite::run(&args.collect::<Vec<_>>()),
+        Some("awake") => awake::run(),
         Some("bench") => bench::run(&args.collect::<Vec<_>>()),
         Some("bench-meter") => bench::meter::run(&args.collect::<Vec<_>>()),
-        other => bail!("unknown chore {other:?}: there are `test`, `sdk` and `bench`"),
+        other => bail!("unknown chore {other:?}: there are `test`, `sdk`, `bench` and `awake`"),
     }
 }

@@ -34,6 +34,7 @@ mod wish;
 use anyhow::Result;
 
 use lab::Lab;
+pub(crate) use prepare::built;
 use report::Report;
 use wish::{Kind, Place, Wish};
 

@@ -59,7 +59,7 @@ pub(super) fn engine(wish: &Wish) -> Result<PathBuf> {
 }
 
 /// A program of the release build.
-pub(super) fn built(name: &str) -> PathBuf {
+pub(crate) fn built(name: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     target.join("release").join(name)
 }
