@@ -13,7 +13,7 @@ pub enum Post {
     /// A command in the background began or ended.
     Task(Box<TaskEvent>),
     /// The model is to hear of something, in a turn of its own if none runs.
-    News(News),
+    News(Box<News>),
     /// Something has ended and there is nothing to tell: the session may have nothing left to wait for.
     Quiet,
 }

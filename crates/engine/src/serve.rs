@@ -398,8 +398,8 @@ impl Session {
     /// Takes in what was posted from within.
     async fn take_in(&mut self, post: Post) {
         match post {
-            Post::News(news) if news.wakes => self.queue.push(Due::News(news)),
-            Post::News(news) => self.asides.push(news),
+            Post::News(news) if news.wakes => self.queue.push(Due::News(*news)),
+            Post::News(news) => self.asides.push(*news),
             Post::Quiet => {}
             Post::Task(event) => {
                 for notice in task_news::notices(&event) {

@@ -2,6 +2,7 @@
 //! the project's, those before the person's, those before a plugin's, and those before the engine's own.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::json;
 use whimbrel_policy::{Decision, ToolFacts};
@@ -19,13 +20,15 @@ const LONGEST_DESCRIPTION: usize = 400;
 /// The kinds of subagent of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Kinds {
-    list: Vec<Definition>,
+    list: Vec<Arc<Definition>>,
 }
 
 impl Kinds {
-    /// The engine's own kinds.
+    /// The engine's own kinds. Every session of the process shares them.
     pub fn built_in() -> Self {
-        Self { list: definition::built_in() }
+        static OWN: LazyLock<Kinds> =
+            LazyLock::new(|| Kinds { list: definition::built_in().into_iter().map(Arc::new).collect() });
+        OWN.clone()
     }
 
     /// The engine's own kinds and those in files, and what the host should know about the files. Touches the disk.
@@ -57,8 +60,8 @@ impl Kinds {
     /// Puts a kind in, in place of one with its name.
     fn lay_over(&mut self, definition: Definition) {
         match self.list.iter_mut().find(|other| other.name == definition.name) {
-            Some(other) => *other = definition,
-            None => self.list.push(definition),
+            Some(other) => *other = Arc::new(definition),
+            None => self.list.push(Arc::new(definition)),
         }
     }
 
@@ -75,12 +78,12 @@ impl Kinds {
 
     /// The kind with this name.
     pub fn named(&self, name: &str) -> Option<&Definition> {
-        self.list.iter().find(|definition| definition.name == name)
+        self.iter().find(|definition| definition.name == name)
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Definition> {
-        self.list.iter()
+        self.list.iter().map(Arc::as_ref)
     }
 
     /// Their names.

@@ -85,7 +85,7 @@ impl Run {
         }
         // Who was stopped on purpose need not be told of.
         let post = match report.background && !report.stopped {
-            true => Post::News(News::of_task(notices::for_model(&entry.facts, &report))),
+            true => Post::News(Box::new(News::of_task(notices::for_model(&entry.facts, &report)))),
             false => Post::Quiet,
         };
         // Nobody may be listening any more.

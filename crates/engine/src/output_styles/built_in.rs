@@ -1,14 +1,23 @@
 //! The output styles of the engine.
 
+use std::sync::{Arc, LazyLock};
+
 use super::{Coding, DEFAULT, Style};
 
-/// All of them, the default first.
-pub(super) fn all() -> Vec<Style> {
-    let style = |name: &str, description: &str, text: &str| Style {
-        name: name.into(),
-        description: description.into(),
-        coding: Coding::Kept,
-        text: text.trim().into(),
+/// All of them, the default first. Every session of the process shares them.
+pub(super) fn all() -> Vec<Arc<Style>> {
+    static ALL: LazyLock<Vec<Arc<Style>>> = LazyLock::new(made);
+    ALL.clone()
+}
+
+fn made() -> Vec<Arc<Style>> {
+    let style = |name: &str, description: &str, text: &str| {
+        Arc::new(Style {
+            name: name.into(),
+            description: description.into(),
+            coding: Coding::Kept,
+            text: text.trim().into(),
+        })
     };
     vec![
         style(DEFAULT, "Short and to the point", ""),

@@ -44,7 +44,7 @@ pub struct Styles(Vec<Arc<Style>>);
 impl Styles {
     /// The styles that there are, and what is wrong with their files. Touches the disk.
     pub fn find(ground: &Ground, plugins: &Plugins) -> (Self, Vec<String>) {
-        let mut styles: Vec<Arc<Style>> = built_in::all().into_iter().map(Arc::new).collect();
+        let mut styles = built_in::all();
         let (found, warnings) = find::find(ground, plugins);
         for style in found {
             // A file may take the place of a style of the engine, but not of the default.

@@ -1,8 +1,7 @@
 //! An agent's desk: what the skills say that it has called, laid before it after the results of its calls.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::system::{InformationLevel, Informational};
 
@@ -18,10 +17,26 @@ use crate::tools::SKILL;
 /// The desk of one agent.
 pub struct Desk {
     skills: Skills,
-    arrivals: mpsc::UnboundedReceiver<Loaded>,
+    arrivals: Arrivals,
     tool: Arc<Skill>,
     /// What the model has been told of skills.
     told: Option<String>,
+}
+
+/// The skills that were called and have not yet been laid before the model. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Arrivals(Arc<Mutex<Vec<Loaded>>>);
+
+impl Arrivals {
+    /// Puts one there.
+    pub(super) fn put(&self, loaded: Loaded) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(loaded);
+    }
+
+    /// Takes all of them, in the order in which they came.
+    fn take(&self) -> Vec<Loaded> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// A skill that was called.
@@ -35,8 +50,8 @@ pub(super) struct Loaded {
 impl Desk {
     /// A desk for an agent of a session with these skills.
     pub fn new(skills: &Skills) -> Self {
-        let (sender, arrivals) = mpsc::unbounded_channel();
-        let tool = Arc::new(Skill::new(skills.clone(), sender));
+        let arrivals = Arrivals::default();
+        let tool = Arc::new(Skill::new(skills.clone(), arrivals.clone()));
         Self { skills: skills.clone(), arrivals, tool, told: None }
     }
 
@@ -80,7 +95,7 @@ pub fn update(agent: &mut Agent) {
 
 /// Lays before the model what the skills say that it has called. The rules of a skill count until the turn ends.
 pub async fn lay_open(agent: &mut Agent, cancel: &CancellationToken) {
-    while let Ok(loaded) = agent.skills.arrivals.try_recv() {
+    for loaded in agent.skills.arrivals.take() {
         let Loaded { file, recipe, arguments } = loaded;
         let terms =
             Terms { allow: recipe.head.allowed_tools.each(), deny: recipe.head.disallowed_tools.each() };

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 
-use super::desk::Loaded;
+use super::desk::{Arrivals, Loaded};
 use super::{Missing, Skills};
 use crate::tools::{Call, Done, Example, Output, SKILL, Tool, Touches, Trouble};
 
@@ -15,19 +14,19 @@ use crate::tools::{Call, Done, Example, Output, SKILL, Tool, Touches, Trouble};
 #[derive(Clone)]
 pub struct Skill {
     skills: Skills,
-    /// Where what a skill says is put before the model.
-    desk: mpsc::UnboundedSender<Loaded>,
+    /// Where what a skill says is put before the model; none is for a tool that only shows itself.
+    desk: Option<Arrivals>,
 }
 
 impl Skill {
     /// A tool that calls these skills and puts what they say on a desk.
-    pub(super) fn new(skills: Skills, desk: mpsc::UnboundedSender<Loaded>) -> Self {
-        Self { skills, desk }
+    pub(super) fn new(skills: Skills, desk: Arrivals) -> Self {
+        Self { skills, desk: Some(desk) }
     }
 
     /// A tool that shows what the model would be offered, without an agent whose tool it is.
     pub fn to_offer(skills: Skills) -> Arc<Self> {
-        Arc::new(Self::new(skills, mpsc::unbounded_channel().0))
+        Arc::new(Self { skills, desk: None })
     }
 }
 
@@ -82,10 +81,9 @@ impl Tool for Skill {
             meta["allowedTools"] = Value::from(rules);
         }
         let text = format!("Launching skill: {}", file.name);
-        // Nobody sits at the desk of a tool that only shows itself.
-        self.desk
-            .send(Loaded { file, recipe, arguments })
-            .map_err(|_| Trouble::Failed("Skills cannot be loaded here.".into()))?;
+        let desk =
+            self.desk.as_ref().ok_or_else(|| Trouble::Failed("Skills cannot be loaded here.".into()))?;
+        desk.put(Loaded { file, recipe, arguments });
         Ok(Done::text(text, meta))
     }
 

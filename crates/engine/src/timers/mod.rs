@@ -110,7 +110,7 @@ async fn ring(shared: Weak<Shared>, job: Job, mut now: Zoned, mut due: Zoned) {
         tokio::time::sleep(between(&now, &due)).await;
         let Some(shared) = shared.upgrade() else { return };
         // Nobody may be listening any more.
-        let _ = shared.news.send(Post::News(News::of_task(posted(&job))));
+        let _ = shared.news.send(Post::News(Box::new(News::of_task(posted(&job)))));
         // A clock that was set back must not ring the same time again.
         now = clock::local_now().max(due);
         let mut rows = shared.open();

@@ -351,7 +351,7 @@ impl Team {
         self.record(LEAD, letter);
         let news = News { wakes, ..News::of("peer", letter.shown()) };
         // Nobody may be listening any more.
-        let _ = inbox.send(Post::News(news));
+        let _ = inbox.send(Post::News(Box::new(news)));
     }
 
     /// The record on disk is for others: that it cannot be written stops nobody.
