@@ -78,14 +78,20 @@ pub struct Farewell {
 ///
 /// Thousands of sessions may be at rest in one process, so this future holds what a resting session needs: whatever takes
 /// more room than that is on the heap while it lasts.
-pub async fn serve(engine: Engine, mut link: Link, start: Start) -> Farewell {
-    let setup = match link.stop.run_until_cancelled(Box::pin(resume::resolve(&engine, start))).await {
+pub fn serve(engine: Engine, link: Link, start: Start) -> impl Future<Output = Farewell> + Send {
+    // A future has room for its arguments to the end.
+    attend(engine, link, Box::new(start))
+}
+
+async fn attend(engine: Engine, mut link: Link, start: Box<Start>) -> Farewell {
+    let setup = Box::pin(async { resume::resolve(&engine, *start).await.map(Box::new) });
+    let setup = match link.stop.run_until_cancelled(setup).await {
         Some(Ok(setup)) => setup,
         Some(Err(error)) => return Box::pin(refuse(&mut link, error, ids::uuid())).await,
         None => return Farewell::default(),
     };
     let (inbox, mut posts) = inbox();
-    let mut session = Session::new(engine, setup, &link, inbox);
+    let mut session = Box::new(Session::new(engine, setup, &link, inbox));
     // Whoever drops this run drops everything that it has started.
     let _guard = session.tasks.guard();
     let mut input = Input::Open;
@@ -233,7 +239,7 @@ enum Wake {
 /// A session that is being served.
 pub(crate) struct Session {
     pub(crate) engine: Engine,
-    pub(crate) setup: Setup,
+    pub(crate) setup: Box<Setup>,
     pub(crate) outbox: Outbox,
     pub(crate) ask: Ask,
     pub(crate) knobs: KnobsWriter,
@@ -313,7 +319,7 @@ async fn refuse(link: &mut Link, error: SetupError, session: String) -> Farewell
 }
 
 impl Session {
-    fn new(engine: Engine, mut setup: Setup, link: &Link, inbox: Inbox) -> Self {
+    fn new(engine: Engine, mut setup: Box<Setup>, link: &Link, inbox: Inbox) -> Self {
         let outbox = Outbox::new(setup.session.as_str().into(), link.outgoing.clone(), link.stop.clone());
         let (ask, tasks) = (Ask::new(outbox.clone()), Tasks::new(inbox.clone()));
         let lookout = lookout(&setup, &ask, &tasks, &outbox);
@@ -503,7 +509,7 @@ impl Session {
                             notices.tell(&agent.outbox).await;
                             Ending::new(End::HookStopped)
                         }
-                        false => commands::run(&mut agent, job, *notices, &token).await,
+                        false => Box::pin(commands::run(&mut agent, job, *notices, &token)).await,
                     }
                 }
             };

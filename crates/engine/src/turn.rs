@@ -128,7 +128,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
             }
             Next::End(end) => {
                 ending.end = end;
-                wind_up(agent, workshop, &mut ending).await;
+                Box::pin(wind_up(agent, workshop, &mut ending)).await;
                 return ending;
             }
         }

@@ -121,13 +121,13 @@ pub async fn make_if_scarce(agent: &mut Agent, cancel: &CancellationToken) {
     let scarce = threshold(agent).is_some_and(|threshold| agent.conversation.tokens() >= threshold);
     if scarce && may_be_made(agent) {
         // If it fails, the request is made as it is: it may still fit, and if not, the provider says so.
-        let _ = make(agent, Source::Whole, cancel).await;
+        let _ = Box::pin(make(agent, Source::Whole, cancel)).await;
     }
 }
 
 /// Makes room because the provider has refused the conversation as too long. Whether it was made.
 pub async fn make_after_refusal(agent: &mut Agent, cancel: &CancellationToken) -> bool {
-    make(agent, Source::Retold, cancel).await
+    Box::pin(make(agent, Source::Retold, cancel)).await
 }
 
 async fn make(agent: &mut Agent, source: Source, cancel: &CancellationToken) -> bool {

@@ -9,7 +9,8 @@ use crate::transport::{Connection, Incoming};
 /// Starts a session of an engine.
 pub(crate) fn connect(engine: Engine, start: Start) -> Connection {
     let (engine_end, host_end) = link::pair();
-    let serving = tokio::spawn(async { drop(serve(engine, engine_end, start).await) });
+    let served = serve(engine, engine_end, start);
+    let serving = tokio::spawn(async { drop(served.await) });
     Connection {
         sender: host_end.sender,
         incoming: Incoming::Frames(host_end.receiver, Some(serving)),
