@@ -590,13 +590,13 @@ impl Session {
     }
 
     fn system(&self) -> Vec<String> {
-        let Setup { system_prompt, append_system_prompt, extensions, .. } = &self.setup;
+        let Setup { system_prompt, append_system_prompt, extensions, .. } = &*self.setup;
         prompt::system(system_prompt.as_ref(), extensions.style.as_deref(), append_system_prompt.as_deref())
     }
 
     /// What makes the session's agents.
     fn agents(&self) -> Agents {
-        let Setup { workspace, place, session, toolbox, limits, small_model, kinds, shape, .. } = &self.setup;
+        let Setup { workspace, place, session, toolbox, limits, small_model, kinds, shape, .. } = &*self.setup;
         Agents::new(Home {
             engine: self.engine.clone(),
             outbox: self.outbox.clone(),
