@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 use whimbrel_models::History;
+use whimbrel_models::Thinking;
 use whimbrel_models::fault::Fault;
 use whimbrel_wire::content::{Block, Content, ResultContent, Role};
 use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
@@ -146,6 +147,7 @@ impl Conversation {
         self.history = loaded.history;
         self.calls = loaded.calls;
         self.told = loaded.told;
+        self.thinker = loaded.facts.model;
         self.gauge.note_size(self.history.size());
         self.added = self.history.size() as u64 / 4;
         self.note_usage(&Usage { input_tokens: loaded.counted, ..Usage::default() });
@@ -348,11 +350,25 @@ impl Conversation {
 
     /// The next request goes to this model. Thoughts are signed for the model that had them; another one refuses them.
     pub fn address(&mut self, model: &str) {
-        if self.thinker.as_deref().is_some_and(|thinker| thinker != model) {
-            self.history
-                .retain(|block| !matches!(block, Block::Thinking { .. } | Block::RedactedThinking { .. }));
+        // A provider tells more of a name than people do: `claude-x` is `claude-x-20260101`.
+        let same = |thinker: &str| thinker.starts_with(model) || model.starts_with(thinker);
+        if self.thinker.as_deref().is_some_and(|thinker| !same(thinker)) {
+            self.history.forget_thinking();
         }
         self.thinker = Some(model.to_owned());
+    }
+
+    /// How the model can think in the next request, if it is to think like this. What begins with results goes on as its
+    /// calls began, with thinking or without: providers refuse anything else.
+    pub fn thinking(&mut self, wanted: Thinking) -> Thinking {
+        match (wanted, self.history.loop_thinks()) {
+            (Thinking::Enabled { .. }, Some(false)) => Thinking::Disabled,
+            (Thinking::Disabled, Some(true)) => {
+                self.history.forget_thinking();
+                Thinking::Disabled
+            }
+            _ => wanted,
+        }
     }
 
     /// The words of the last prompt, shortened if they are many.

@@ -596,7 +596,8 @@ impl Session {
 
     /// What makes the session's agents.
     fn agents(&self) -> Agents {
-        let Setup { workspace, place, session, toolbox, limits, small_model, kinds, shape, .. } = &*self.setup;
+        let Setup { workspace, place, session, toolbox, limits, small_model, kinds, shape, .. } =
+            &*self.setup;
         Agents::new(Home {
             engine: self.engine.clone(),
             outbox: self.outbox.clone(),

@@ -26,6 +26,10 @@ pub struct History {
     last: Option<Role>,
     /// Whether the model has ever spoken.
     answered: bool,
+    /// Whether the model's last message began with thinking.
+    thought: bool,
+    /// Whether the last message is one of results, so that the model's message before it is still going on.
+    in_loop: bool,
     /// Where in `tail` the last request ended, so that its cache mark can be set again.
     asked_at: Option<usize>,
 }
@@ -91,6 +95,10 @@ impl History {
             self.tail.push(b',');
         } else {
             self.open_message(role);
+            match role {
+                Role::Assistant => self.thought = is_thinking(block),
+                Role::User => self.in_loop = matches!(block, Block::ToolResult { .. }),
+            }
         }
         // Writing to a vector cannot fail, and a block has only string keys.
         let _ = serde_json::to_writer(&mut self.tail, block);
@@ -122,6 +130,17 @@ impl History {
     /// Whether the model has said anything yet.
     pub fn has_reply(&self) -> bool {
         self.answered
+    }
+
+    /// Whether the message of the model that now gets the results of its calls began with thinking; none if no results
+    /// are the last that was said.
+    pub fn loop_thinks(&self) -> Option<bool> {
+        (self.last == Some(Role::User) && self.in_loop).then_some(self.thought)
+    }
+
+    /// Drops all thinking.
+    pub fn forget_thinking(&mut self) {
+        self.retain(|block| !is_thinking(block));
     }
 
     /// Whether nothing has been said yet.
@@ -200,6 +219,10 @@ impl History {
     }
 }
 
+fn is_thinking(block: &Block) -> bool {
+    matches!(block, Block::Thinking { .. } | Block::RedactedThinking { .. })
+}
+
 impl Snapshot {
     /// The messages as JSON, comma-separated, in pieces to be sent one after the other.
     pub fn parts(&self) -> &[Bytes] {
@@ -262,6 +285,28 @@ mod tests {
         history.push(Role::User, &Block::text("four"));
         let roles: Vec<_> = history.messages().iter().map(|m| (m.role, m.content.len())).collect();
         assert_eq!(roles, [(Role::User, 2), (Role::Assistant, 1), (Role::User, 1)]);
+    }
+
+    #[test]
+    fn whether_a_loop_thinks_is_known_until_it_ends() {
+        let result = || Block::ToolResult { tool_use_id: "c".into(), content: None, is_error: None };
+        let call = || Block::ToolUse { id: "c".into(), name: "Read".into(), input: serde_json::json!({}) };
+        let thought = Block::Thinking { thinking: "hm".into(), signature: "s".into() };
+        let mut history = History::new();
+        history.push(Role::User, &Block::text("go"));
+        assert_eq!(history.loop_thinks(), None);
+        history.push(Role::Assistant, &thought);
+        history.push(Role::Assistant, &call());
+        assert_eq!(history.loop_thinks(), None, "no results yet");
+        history.push(Role::User, &result());
+        history.push(Role::User, &Block::text("by the way"));
+        assert_eq!(history.loop_thinks(), Some(true));
+        history.forget_thinking();
+        assert_eq!(history.loop_thinks(), Some(false));
+        assert!(!json(&history.ask()).to_string().contains("hm"));
+        history.push(Role::Assistant, &Block::text("done"));
+        history.push(Role::User, &Block::text("next"));
+        assert_eq!(history.loop_thinks(), None);
     }
 
     #[test]

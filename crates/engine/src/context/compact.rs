@@ -147,6 +147,10 @@ async fn ask(agent: &mut Agent, keep: &str, source: Source) -> Result<String, Fa
     let question = format!("{QUESTION}{open}{wish}");
     if source == Source::Whole {
         let mut history = agent.conversation.history.clone();
+        if history.loop_thinks() == Some(true) {
+            // A summary is written without thinking.
+            history.forget_thinking();
+        }
         history.push(Role::User, &Block::text(question.clone()));
         match reply(agent, agent.preamble.clone(), history).await {
             Err(fault) if matches!(fault.kind, FaultKind::PromptTooLong | FaultKind::TooLarge) => {}

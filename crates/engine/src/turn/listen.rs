@@ -166,8 +166,9 @@ fn request(agent: &mut Agent, model: String) -> Request {
     let knobs = agent.knobs.borrow().clone();
     let catalog = agent.engine.catalog();
     let max_tokens = agent.limits.max_output_tokens.unwrap_or_else(|| catalog.max_output_tokens(&model));
+    let thinking = knobs.thinking.unwrap_or_else(|| catalog.default_thinking(&model, max_tokens));
     Request {
-        thinking: knobs.thinking.unwrap_or_else(|| catalog.default_thinking(&model, max_tokens)),
+        thinking: agent.conversation.thinking(thinking),
         effort: knobs.effort,
         task_budget: agent.limits.task_budget,
         max_tokens,

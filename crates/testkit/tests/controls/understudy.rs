@@ -124,6 +124,18 @@ async fn thoughts_are_not_shown_to_another_model() {
     assert_eq!(host.run("Read.").await.unwrap().result.as_deref(), Some("Here."));
     let thinks = |asked: &Asked| asked.body["messages"].to_string().contains("Let me see.");
     assert_eq!(host.asked().iter().map(thinks).collect::<Vec<_>>(), [false, true, true, true, false]);
+    // Calls that no thought precedes any more cannot go on with thinking: the provider would refuse them.
+    let mode = |asked: &Asked| asked.body["thinking"]["type"].as_str().unwrap_or("none").to_owned();
+    assert_eq!(
+        host.asked().iter().map(mode).collect::<Vec<_>>(),
+        ["enabled", "enabled", "enabled", "enabled", "none"]
+    );
+    assert_eq!(host.run("And now?").await.unwrap().result.as_deref(), Some("Here."));
+    assert_eq!(
+        host.asked().last().map(mode).as_deref(),
+        Some("enabled"),
+        "with the next prompt it thinks again"
+    );
 }
 
 #[tokio::test]
