@@ -43,7 +43,7 @@ impl<M: Model> Model for Crowd<M> {
 }
 
 fn last_message(request: &Request) -> String {
-    request.history.messages().last().and_then(|said| serde_json::to_string(said).ok()).unwrap_or_default()
+    request.history.messages().last().map(|said| format!("{said:?}")).unwrap_or_default()
 }
 
 /// The first reply sends everybody; each of them says a few words; then it is done.
@@ -80,7 +80,7 @@ async fn main() -> Result<()> {
         .permission_mode(PermissionMode::BypassPermissions)
         .engine(engine);
     let (before, began) = (peak_mb()?, Instant::now());
-    let frames: Vec<Frame> = query("Send everybody.", &agent)?.try_collect().await?;
+    let frames: Vec<Frame> = query("Send everybody.", &agent).try_collect().await?;
     let took = began.elapsed().as_millis();
     let reports = frames
         .iter()

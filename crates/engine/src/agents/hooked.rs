@@ -34,10 +34,10 @@ fn with_its_own_end(given: &Value) -> Value {
     if let Value::Object(events) = &mut given
         && let Some(Value::Array(stop)) = events.remove("Stop")
     {
-        match events.entry("SubagentStop").or_insert_with(|| Value::Array(Vec::new())) {
-            Value::Array(groups) => groups.extend(stop),
-            // What is wrong with it is told by whoever reads it.
-            _ => {}
+        // What is wrong with the other one is told by whoever reads it.
+        let end = events.entry("SubagentStop").or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(groups) = end {
+            groups.extend(stop);
         }
     }
     given

@@ -23,7 +23,7 @@ pub enum Ran {
 /// How far a command has got.
 enum Progress {
     Finished(Finished),
-    Underway(Process, Capture),
+    Underway(Box<(Process, Capture)>),
 }
 
 impl Tasks {
@@ -38,7 +38,7 @@ impl Tasks {
         match self.run_until(order, spill, limit, std::future::pending()).await? {
             Progress::Finished(finished) => Ok(finished),
             // Nobody can have let it go.
-            Progress::Underway(..) => Err(StartFault::SessionEnded),
+            Progress::Underway(_) => Err(StartFault::SessionEnded),
         }
     }
 
@@ -70,7 +70,8 @@ impl Tasks {
         };
         match self.run_until(order, spill, limit, let_go).await? {
             Progress::Finished(finished) => Ok(Ran::Finished(finished)),
-            Progress::Underway(process, mut capture) => {
+            Progress::Underway(underway) => {
+                let (process, mut capture) = *underway;
                 drop(seat);
                 facts.output_file = capture.go_on_in(facts.output_file);
                 self.table.watch(facts.clone(), process, capture, None);
@@ -94,7 +95,7 @@ impl Tasks {
         let finish = tokio::select! {
             biased;
             finish = closed.run_until_cancelled(finish) => finish.ok_or(StartFault::SessionEnded)?,
-            () = let_go => return Ok(Progress::Underway(process, capture)),
+            () = let_go => return Ok(Progress::Underway(Box::new((process, capture)))),
         };
         let (ending, leftover) = finish.unwrap_or((Ending::TimedOut, Leftover::Nothing));
         match (ending, leftover) {
