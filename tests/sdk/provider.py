@@ -6,10 +6,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Provider:
-    """The server. A reply is a text, a list of blocks, or a pair of a status and what is wrong."""
+    """The server. A reply is a text, a list of blocks, or a pair of a status and what is wrong.
+
+    Replies come in their order or, where the order cannot be known, from `answer`: a function of the request, which may
+    take its time."""
 
     def __init__(self):
-        self.replies, self.requests = [], []
+        self.replies, self.requests, self.answer = [], [], None
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"provider": self}))
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
@@ -33,9 +36,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
-        provider = self.provider
-        provider.requests.append(json.loads(body))
-        reply = provider.replies[len(provider.requests) - 1]
+        provider, request = self.provider, json.loads(body)
+        provider.requests.append(request)
+        reply = (
+            provider.answer(request) if provider.answer else provider.replies[len(provider.requests) - 1]
+        )
         if isinstance(reply, tuple):
             status, message = reply
             self._answer(
@@ -44,7 +49,7 @@ class _Handler(BaseHTTPRequestHandler):
                 json.dumps({"type": "error", "error": {"type": "api_error", "message": message}}),
             )
         else:
-            events = _events(provider.requests[-1]["model"], [reply] if isinstance(reply, str) else reply)
+            events = _events(request["model"], [reply] if isinstance(reply, str) else reply)
             self._answer(
                 200,
                 "text/event-stream",

@@ -1,7 +1,15 @@
 //! Front matter: the YAML between two lines of dashes at the head of a Markdown file. This is the only place that knows
 //! the YAML library.
 
+use std::io;
+use std::path::Path;
+
 use serde::de::DeserializeOwned;
+
+use crate::files::{self, Kind};
+
+/// How large a file with front matter may be.
+const LARGEST: u64 = 256 * 1024;
 
 /// A file taken apart.
 #[derive(Debug, PartialEq)]
@@ -21,6 +29,20 @@ pub struct Flaw {
     pub line: u64,
     /// What is wrong there.
     pub cause: String,
+}
+
+/// The text of such a file, or why it cannot be had. Touches the disk.
+pub fn text_of(path: &Path) -> Result<String, String> {
+    match files::kind(path).map_err(|error| error.to_string())? {
+        Kind::File(_) => {}
+        Kind::Missing => return Err("it does not exist any more".into()),
+        _ => return Err("it is not a regular file".into()),
+    }
+    let (bytes, _) = files::read(path, LARGEST).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => format!("it has more than {LARGEST} bytes"),
+        _ => error.to_string(),
+    })?;
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".into())
 }
 
 /// Takes a file apart. People write the values of the `plain` keys as they would say them, with brackets and colons that

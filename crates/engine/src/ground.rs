@@ -1,6 +1,9 @@
 //! Where a session finds the files that the person and the project wrote for it (instructions, commands), which of them
 //! were asked for, and how far the project is trusted.
 
+#[cfg(test)]
+pub(crate) mod site;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

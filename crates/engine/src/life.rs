@@ -35,6 +35,8 @@ pub enum AtEnd {
     Wait,
     /// It is stopped.
     Stop,
+    /// Agents are waited for, for they cannot live without their engine; commands are let go.
+    Detach,
 }
 
 /// How a run stands.
@@ -83,9 +85,9 @@ impl Moment {
             return Course::On;
         }
         match (at_end, self.agents, self.commands) {
-            (_, 0, 0) | (AtEnd::Stop, ..) => Course::Over,
+            (_, 0, 0) | (AtEnd::Stop, ..) | (AtEnd::Detach, 0, _) => Course::Over,
             (AtEnd::Customary, 0, _) => Course::Until(Some(GRACE)),
-            (AtEnd::Customary | AtEnd::Wait, ..) => Course::Until(ceiling),
+            (AtEnd::Customary | AtEnd::Wait | AtEnd::Detach, ..) => Course::Until(ceiling),
         }
     }
 }
@@ -140,6 +142,8 @@ mod tests {
             ("a command beside an agent", both, AtEnd::Customary, Until(limit)),
             ("a command is waited for", command, AtEnd::Wait, Until(limit)),
             ("nothing is waited for", both, AtEnd::Stop, Over),
+            ("a command is let go", command, AtEnd::Detach, Over),
+            ("a command is let go once no agent works", both, AtEnd::Detach, Until(limit)),
         ];
         for (name, moment, at_end, expected) in table {
             assert_eq!(moment.course(at_end, limit), expected, "{name}");

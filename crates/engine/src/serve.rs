@@ -160,12 +160,15 @@ async fn attend(engine: Engine, mut link: Link, start: Box<Start>) -> Farewell {
         Box::pin(say_goodbye(&session.lookout.clone(), &link.stop)).await;
     }
     session.crew.close(&link.stop).await;
+    // Whoever stops a session stops everything; one that ends by itself lets go what may outlive it.
+    let outlived = if link.stop.is_cancelled() { 0 } else { session.tasks.let_outlive().await };
     session.tasks.shutdown().await;
     while let Ok(post) = posts.try_recv() {
         session.take_in(post).await;
     }
+    session.teams.settle().await;
     bulletin::close(&session.setup.keeping, WIND_UP, &session.outbox).await;
-    if session.setup.leaves_nothing {
+    if session.setup.leaves_nothing && outlived == 0 {
         // What cannot be removed is the temporary folder's business.
         let _ = files::remove_folder(session.setup.workspace.spill());
     }
@@ -191,13 +194,7 @@ async fn say_goodbye(lookout: &Lookout, stop: &CancellationToken) {
 /// The way to the session's hooks.
 fn lookout(setup: &Setup, ask: &Ask, tasks: &Tasks, outbox: &Outbox) -> Lookout {
     let transcript = setup.place.as_ref().map(|place| place.transcript(&setup.session));
-    let desk = hooks::Desk {
-        ask: ask.clone(),
-        outbox: outbox.clone(),
-        tasks: tasks.clone(),
-        workspace: Arc::clone(&setup.workspace),
-        announce: setup.announce,
-    };
+    let desk = hook_desk(setup, ask, tasks, outbox);
     let base = HookBase {
         session_id: setup.session.clone(),
         transcript_path: transcript.map(|path| path.display().to_string()).unwrap_or_default(),
@@ -205,6 +202,17 @@ fn lookout(setup: &Setup, ask: &Ask, tasks: &Tasks, outbox: &Outbox) -> Lookout 
     };
     let hooks = Hooks::new(setup.hooks.clone(), desk);
     Lookout::new(hooks, setup.rights.clone(), Arc::clone(&setup.workspace), outbox.clone(), base)
+}
+
+/// What hooks are run with.
+fn hook_desk(setup: &Setup, ask: &Ask, tasks: &Tasks, outbox: &Outbox) -> hooks::Desk {
+    hooks::Desk {
+        ask: ask.clone(),
+        outbox: outbox.clone(),
+        tasks: tasks.clone(),
+        workspace: Arc::clone(&setup.workspace),
+        announce: setup.announce,
+    }
 }
 
 /// What started a turn that no prompt did.
@@ -321,7 +329,7 @@ async fn refuse(link: &mut Link, error: SetupError, session: String) -> Farewell
 impl Session {
     fn new(engine: Engine, mut setup: Box<Setup>, link: &Link, inbox: Inbox) -> Self {
         let outbox = Outbox::new(setup.session.as_str().into(), link.outgoing.clone(), link.stop.clone());
-        let (ask, tasks) = (Ask::new(outbox.clone()), Tasks::new(inbox.clone()));
+        let (ask, tasks) = (Ask::new(outbox.clone()), Tasks::of_session(inbox.clone(), setup.at_end));
         let lookout = lookout(&setup, &ask, &tasks, &outbox);
         let state = StateSign::new(outbox.clone(), setup.state_wanted);
         let engine = engine.with_key_source(KeyHelper::of(&setup, &tasks));
@@ -547,6 +555,7 @@ impl Session {
         // What a skill has allowed counts for its turn.
         self.setup.rights.take_back();
         rewind::tell_losses(&self.setup.workspace, &self.outbox).await;
+        self.teams.settle().await;
         self.agent = Some(agent);
         self.last_result = Some(result.clone());
         // The result is sent even if everything is to stop meanwhile; `stop` limits how long that may take.
@@ -629,6 +638,9 @@ impl Session {
             aloud: self.setup.forward_subagent_text,
             memory: Memory::new(Arc::clone(&self.setup.ground), workspace.home().as_deref()),
             skills: self.setup.extensions.skills.clone(),
+            ground: Arc::clone(&self.setup.ground),
+            hook_desk: (self.setup.extensions.run_hooks())
+                .then(|| hook_desk(&self.setup, &self.ask, &self.tasks, &self.outbox)),
         })
     }
 

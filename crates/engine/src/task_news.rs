@@ -1,7 +1,10 @@
 //! What is said when background work begins or ends: to the host as notices, to the model as a message.
 
 use whimbrel_wire::system::TaskStatus as WireStatus;
-use whimbrel_wire::system::{SystemEvent, TaskEnd, TaskNotification, TaskPatch, TaskStarted, TaskUpdated};
+use whimbrel_wire::system::{
+    InformationLevel, Informational, SystemEvent, TaskEnd, TaskNotification, TaskPatch, TaskStarted,
+    TaskUpdated,
+};
 
 use crate::tasks::{TaskEvent, TaskStatus};
 
@@ -39,6 +42,25 @@ pub(crate) fn notices(event: &TaskEvent) -> Vec<SystemEvent> {
                 .into(),
             ]
         }
+        // The words of the wire know no better status; the reason tells.
+        TaskEvent::LetGo { task_id, tool_use_id, output_file, summary } => vec![
+            TaskNotification {
+                task_id: task_id.clone(),
+                tool_use_id: Some(tool_use_id.clone()),
+                status: TaskEnd::Stopped,
+                reason: Some("detached".into()),
+                output_file: output_file.display().to_string(),
+                summary: summary.clone(),
+                ..TaskNotification::default()
+            }
+            .into(),
+            Informational {
+                content: format!("{summary}."),
+                level: InformationLevel::Warning,
+                ..Informational::default()
+            }
+            .into(),
+        ],
         // The model's business alone.
         TaskEvent::Printed { .. } => Vec::new(),
     }
@@ -57,6 +79,6 @@ pub(crate) fn for_model(event: &TaskEvent) -> Option<String> {
         TaskEvent::Printed { task_id, description, text } => Some(format!(
             "<task-notification>\n<task-id>{task_id}</task-id>\n<summary>\"{description}\" printed:</summary>\n<event>\n{text}\n</event>\n</task-notification>"
         )),
-        TaskEvent::Ended { .. } | TaskEvent::Started { .. } => None,
+        TaskEvent::Ended { .. } | TaskEvent::Started { .. } | TaskEvent::LetGo { .. } => None,
     }
 }

@@ -18,8 +18,8 @@ use whimbrel_engine::{Engine, Start};
 use whimbrel_models::{providers::Providers, scripted::Scripted};
 use whimbrel_wire::control::{Elicitation, ElicitationReply};
 use whimbrel_wire::options::{
-    Effort, McpServerConfig, Options, OutputFormat, PermissionPromptTool, SdkServer, SettingSource,
-    SystemPrompt, Thinking, ToolSet,
+    BackgroundAtEnd, Effort, McpServerConfig, Options, OutputFormat, PermissionPromptTool, SdkServer,
+    SettingSource, SystemPrompt, Thinking, ToolSet,
 };
 use whimbrel_wire::permission::PermissionMode;
 
@@ -152,6 +152,8 @@ setters! {
     /// How long a permission question waits before the answer is no; as long as it takes, if nothing is said.
     permission_timeout(limit: Duration) => permission_timeout_ms =
         Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+    /// What becomes of background work when nothing else is due and no input can come.
+    background_at_end(end: BackgroundAtEnd) => background_at_end = Some(end);
     /// Go on with this session.
     resume(session: impl Into<String>) => resume = Some(session.into());
     /// The id of the new session.

@@ -1,7 +1,7 @@
 //! The command line: what was typed, and what it means.
 //!
 //! Every flag is one row of [`table`]; reading, `--help` and the suggestions for a misspelt name are made from it.
-//! The rooms: [`flag`] (what a row is), [`apply`] (what rows do with values), [`token`] (one argument of the command line), [`read`] (arguments to
+//! The rooms: [`flag`] (what a row is), [`apply`] (what rows do with values), [`agents`] (kinds of agents), [`token`] (one argument of the command line), [`read`] (arguments to
 //! [`Typed`]), [`list`] (comma lists), [`stranger`] (flags that are not in the table), [`sense`]
 //! (values that mean nothing), [`settle`] (from what was typed to
 //! [`Args`]), [`help`] (the page for a person).
@@ -16,6 +16,7 @@
 //!   for MCP configurations, JSON and names that end in `.json`. So `-p --allowedTools Bash Read "prompt"` works.
 //! - `--` ends the flags. An argument that begins with a dash but has a blank in its name is no flag but text.
 
+mod agents;
 mod apply;
 mod flag;
 mod help;

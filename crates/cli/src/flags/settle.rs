@@ -135,9 +135,14 @@ fn mcp_servers(configs: &[String], read_file: ReadFile<'_>, options: &mut Option
     Ok(())
 }
 
+/// The kinds of agents of all that was given; a later one wins.
 fn agents(texts: &[String], read_file: ReadFile<'_>) -> Result<BTreeMap<String, AgentDefinition>, String> {
-    let kinds = texts.iter().map(|text| text_or_file::<BTreeMap<_, _>>("--agents", text, read_file));
-    Ok(kinds.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    let mut kinds = BTreeMap::new();
+    for text in texts {
+        let given = text_or_file::<Value>("--agents", text, read_file)?;
+        kinds.extend(super::agents::read(given).map_err(|why| format!("--agents: {why}."))?);
+    }
+    Ok(kinds)
 }
 
 /// Settings may be given more than once: JSON is merged, key by key. Beside a file only a sandbox can be given, because it

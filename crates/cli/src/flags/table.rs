@@ -208,6 +208,12 @@ pub(super) const FLAGS: &[Flag] = &[
         "How long a permission question waits before the answer is no. Not given: as long as it takes.",
     ),
     Flag::new(
+        "background-at-end",
+        Session,
+        One("WHAT", |typed, value| set_parsed(&mut typed.options.background_at_end, value)),
+        "What becomes of background work at the end: wait, stop, or detach (commands outlive the run).",
+    ),
+    Flag::new(
         "continue",
         Session,
         Switch(|typed| typed.options.continue_conversation = true),

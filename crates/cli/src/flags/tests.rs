@@ -4,8 +4,8 @@ use std::io;
 
 use serde_json::json;
 use whimbrel_wire::options::{
-    Effort, McpServerConfig, OutputFormat as AnswerShape, PermissionPromptTool, PluginConfig, SettingSource,
-    SystemPrompt, Thinking, ThinkingDisplay, ToolSet,
+    BackgroundAtEnd, Effort, McpServerConfig, OutputFormat as AnswerShape, PermissionPromptTool,
+    PluginConfig, SettingSource, SystemPrompt, Thinking, ThinkingDisplay, ToolSet,
 };
 use whimbrel_wire::permission::PermissionMode;
 
@@ -78,6 +78,11 @@ fn a_value_means_the_same_as_two_arguments_and_as_one() {
             },
         ),
         ("permission-timeout-ms", "1500", Options { permission_timeout_ms: Some(1500), ..none() }),
+        (
+            "background-at-end",
+            "detach",
+            Options { background_at_end: Some(BackgroundAtEnd::Detach), ..none() },
+        ),
         ("permission-prompts", "none", Options { permission_prompts: Some("none".into()), ..none() }),
         ("system-prompt", "", Options { system_prompt: Some("".into()), ..none() }),
         ("system-prompt", "be brief", Options { system_prompt: Some("be brief".into()), ..none() }),

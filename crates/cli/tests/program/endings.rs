@@ -124,6 +124,49 @@ fn a_pipe_that_nobody_reads_ends_a_prompt_whose_answer_is_awaited() {
     assert_eq!(ended(&mut child).code(), Some(1));
 }
 
+/// A session that may be outlived by a command in the background, which prints again once it finds a file; its number.
+fn with_a_command_to_be_let_go(rig: &Rig) -> (Session, i32) {
+    let command =
+        "echo $$ > pid.txt; echo before; until [ -e gate ]; do sleep 0.05; done; echo after; rm gate";
+    let replies = json!([call("Bash", &json!({"command": command, "run_in_background": true})), "It runs."]);
+    let more = ["--permission-mode", "bypassPermissions", "--background-at-end", "detach"];
+    let mut start = rig.session_command(&replies, &more);
+    start.env("IS_SANDBOX", "1");
+    let mut session = Session::start(start);
+    session.say("go");
+    assert_eq!(session.next("result")["result"], "It runs.");
+    (session, number_in(&rig.work().join("pid.txt")))
+}
+
+#[test]
+fn a_command_outlives_a_run_that_lets_it_go_and_says_where_it_is() {
+    let rig = Rig::new();
+    let (session, pid) = with_a_command_to_be_let_go(&rig);
+    let (code, frames, _) = session.finish();
+    assert_eq!(code, Some(0));
+    let last = frames.iter().rev().find(|frame| frame["subtype"] == "task_notification").unwrap();
+    assert_eq!((&last["status"], &last["reason"]), (&json!("stopped"), &json!("detached")));
+    assert!(last["summary"].as_str().unwrap().contains(&format!("process {pid};")), "{last}");
+    assert!(!is_gone(pid), "it goes on");
+    let gate = rig.work().join("gate");
+    std::fs::write(&gate, "").unwrap();
+    wait_until("the end of the command", || is_gone(pid).then_some(()));
+    assert!(!gate.exists(), "it has come to its own end");
+    let printed = std::fs::read_to_string(last["output_file"].as_str().unwrap()).unwrap();
+    assert_eq!(printed, "before\nafter\n");
+}
+
+#[test]
+fn a_command_that_could_be_let_go_still_ends_with_a_run_that_is_stopped_or_killed() {
+    for sent in [Signal::TERM, Signal::KILL] {
+        let rig = Rig::new();
+        let (mut session, pid) = with_a_command_to_be_let_go(&rig);
+        signal(&session, sent);
+        ended(&mut session.child);
+        wait_until("the end of the command", || is_gone(pid).then_some(()));
+    }
+}
+
 /// A command that leaves a daemon behind which has left its group and its environment.
 const DAEMON: &str = "env -i setsid sh -c 'trap \"\" TERM HUP; echo $$ > pid.txt; exec sleep 600' >/dev/null 2>&1 & while [ ! -s pid.txt ]; do sleep 0.01; done";
 

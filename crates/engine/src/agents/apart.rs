@@ -22,6 +22,7 @@ pub(super) async fn tree(
     let wanted = match who {
         Who::New(kind) => errand.isolation.as_deref().or(kind.isolation.as_deref()),
         Who::Again(rested) => rested.tree.as_ref().map(|_| WORKTREE),
+        Who::Back(back) => errand.isolation.as_deref().or(back.definition.isolation.as_deref()),
     };
     match wanted.map(str::trim) {
         None | Some("") => Ok(None),

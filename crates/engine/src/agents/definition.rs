@@ -5,6 +5,8 @@ use whimbrel_models::Effort;
 use whimbrel_wire::options::AgentDefinition;
 use whimbrel_wire::permission::PermissionMode;
 
+use super::hooked;
+use super::notes::Keeper;
 use crate::setup::model::effort_of;
 
 /// A kind of subagent.
@@ -46,6 +48,8 @@ pub struct Definition {
     pub skills: Vec<String>,
     /// Its own MCP servers: names, or names with configurations.
     pub mcp_servers: Vec<Value>,
+    /// Hooks that run while an agent of this kind works, as settings write them.
+    pub hooks: Option<Value>,
     /// Who wrote it.
     pub origin: Origin,
 }
@@ -88,6 +92,7 @@ impl Definition {
             isolation: None,
             skills: given.skills.unwrap_or_default(),
             mcp_servers: given.mcp_servers.unwrap_or_default(),
+            hooks: None,
             origin: Origin::Host,
         };
         definition.checked()
@@ -119,10 +124,14 @@ impl Definition {
                 inline,
                 "mcpServers with a configuration are not started for a single agent; give the session the server and name it here",
             ),
-            (self.memory.is_some(), "a memory of a single agent is not there yet; it runs without"),
+            (
+                self.memory.as_deref().is_some_and(|name| Keeper::named(name).is_none()),
+                "its memory must be \"user\", \"project\" or \"local\"; it runs without",
+            ),
         ];
         let asked = rows.iter().filter(|(asked, _)| *asked);
-        asked.map(|(_, what)| format!("The agent {}: {what}.", self.name)).collect()
+        let lacks = asked.map(|(_, what)| format!("The agent {}: {what}.", self.name));
+        lacks.chain(hooked::hooks(self).1).collect()
     }
 
     /// The servers of the session whose tools it has, by name; none means all.

@@ -16,7 +16,11 @@ const MOST_KEPT: usize = 50;
 
 /// The agents that can be reached.
 #[derive(Default)]
-pub struct Desk(Mutex<Book>);
+pub struct Desk {
+    book: Mutex<Book>,
+    /// Held while an agent of an earlier run is brought back, so that nobody comes back twice.
+    pub(super) return_door: tokio::sync::Mutex<()>,
+}
 
 #[derive(Default)]
 struct Book {
@@ -114,7 +118,7 @@ impl Desk {
 
     /// A whole entry is put in or taken out at once; a panic elsewhere cannot leave it half changed.
     fn book(&self) -> MutexGuard<'_, Book> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

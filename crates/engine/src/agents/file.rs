@@ -1,7 +1,6 @@
 //! A kind of subagent that a person, a project or a plugin wrote: a Markdown file whose head says what it is, and whose
 //! body is its prompt.
 
-use std::io;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -9,12 +8,8 @@ use serde_json::Value;
 
 use super::definition::{Definition, Origin, own_model};
 use crate::commands::file::Rules;
-use crate::files::{self, Kind};
 use crate::front_matter::{self, Parted};
 use crate::setup::model::effort_named;
-
-/// How large such a file may be.
-const LARGEST: u64 = 256 * 1024;
 
 /// What the head of a file can say.
 #[derive(Debug, Default, Deserialize)]
@@ -50,16 +45,7 @@ pub(super) struct Written {
 /// Reads such a file. The error names it and says what is wrong.
 pub(super) fn read(path: &Path, origin: Origin) -> Result<Written, String> {
     let wrong = |why: &str| format!("The agent in {} is not used: {why}.", path.display());
-    match files::kind(path) {
-        Ok(Kind::File(_)) => {}
-        Ok(_) => return Err(wrong("it is not a regular file")),
-        Err(error) => return Err(wrong(&error.to_string())),
-    }
-    let (bytes, _) = files::read(path, LARGEST).map_err(|error| match error.kind() {
-        io::ErrorKind::FileTooLarge => wrong(&format!("it has more than {LARGEST} bytes")),
-        _ => wrong(&error.to_string()),
-    })?;
-    let text = String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8 text"))?;
+    let text = front_matter::text_of(path).map_err(|why| wrong(&why))?;
     let Parted { head, body, flaw } = front_matter::part::<Head>(&text, &["description"]);
     if let Some(flaw) = flaw {
         return Err(wrong(&format!("line {}: {}", flaw.line, flaw.cause)));
@@ -75,9 +61,6 @@ pub(super) fn read(path: &Path, origin: Origin) -> Result<Written, String> {
 /// The kind that a file describes.
 fn written(head: Head, body: &str, origin: Origin) -> Result<Written, String> {
     let mut warnings = Vec::new();
-    if head.hooks.is_some() {
-        warnings.push("hooks of a single agent are not there yet and do not run.".to_owned());
-    }
     let effort = head.effort.as_deref().and_then(|name| {
         let known = effort_named(name);
         if known.is_none() {
@@ -112,6 +95,7 @@ fn written(head: Head, body: &str, origin: Origin) -> Result<Written, String> {
             Some(Value::Array(servers)) => servers,
             Some(other) => vec![other],
         },
+        hooks: head.hooks,
         origin,
     };
     Ok(Written { definition: definition.checked()?, warnings })
@@ -173,7 +157,8 @@ mod tests {
     #[test]
     fn what_does_not_count_is_told() {
         let text = "---\nname: x\ndescription: d\neffort: enormous\nhooks: {Stop: []}\n---\nPrompt.";
-        let warnings = read_text(text).unwrap().warnings.join("\n");
-        assert!(warnings.contains("enormous") && warnings.contains("hooks"), "{warnings}");
+        let Written { definition, warnings } = read_text(text).unwrap();
+        assert!(warnings.len() == 1 && warnings[0].contains("enormous"), "{warnings:?}");
+        assert_eq!(definition.hooks, Some(serde_json::json!({"Stop": []})));
     }
 }

@@ -48,18 +48,8 @@ pub(super) fn find(ground: &Ground, plugins: &[PluginAgents]) -> (Vec<Definition
 
 /// Where files are looked for, the nearest first.
 fn folders(ground: &Ground) -> Vec<(SettingSource, PathBuf)> {
-    let mut folders = Vec::new();
-    if ground.asks(SettingSource::Project) {
-        let top = ground.top();
-        let above = ground.root.ancestors().take_while(|folder| folder.starts_with(top));
-        let mut project: Vec<PathBuf> = std::iter::once(ground.project.as_path())
-            .chain(above)
-            .map(|folder| folder.join(".claude/agents"))
-            .filter(|folder| !ground.is_configuration(folder))
-            .collect();
-        project.dedup();
-        folders.extend(project.into_iter().map(|folder| (SettingSource::Project, folder)));
-    }
+    let project = ground.project_folders(".claude/agents").into_iter();
+    let mut folders: Vec<_> = project.map(|folder| (SettingSource::Project, folder)).collect();
     if let (Some(config), true) = (&ground.config, ground.asks(SettingSource::User)) {
         folders.push((SettingSource::User, config.join("agents")));
     }
@@ -133,9 +123,13 @@ impl Search<'_> {
         self.warnings.extend(warnings);
         let untrusted = definition.origin == Origin::Project && self.ground.trust != Trust::Full;
         let foreign = definition.origin == Origin::Plugin || untrusted;
-        if foreign && let Some(mode) = definition.permission_mode.take() {
+        let taken = [
+            definition.permission_mode.take_if(|_| foreign).map(|mode| format!("permissionMode {mode} does")),
+            definition.hooks.take_if(|_| foreign).map(|_| "hooks do".to_owned()),
+        ];
+        for what in taken.into_iter().flatten() {
             self.warnings.push(format!(
-                "{}: its permissionMode {mode} does not count, because its author is not trusted with that.",
+                "{}: its {what} not count, because its author is not trusted with that.",
                 path.display()
             ));
         }
@@ -166,38 +160,13 @@ impl Search<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::os::unix::fs::symlink;
 
     use super::*;
-
-    struct Site {
-        top: PathBuf,
-        ground: Ground,
-        _folder: tempfile::TempDir,
-    }
+    use crate::ground::site::site;
 
     fn agent(name: &str, more: &str) -> String {
         format!("---\nname: {name}\ndescription: d\n{more}---\nPrompt of {name}.")
-    }
-
-    fn site(files: &[(&str, String)]) -> Site {
-        let folder = tempfile::tempdir().unwrap();
-        let top = folder.path().canonicalize().unwrap();
-        let always = ["home/.claude/x", "code/.git/HEAD", "code/app/x"].map(|path| (path, String::new()));
-        for (path, text) in always.iter().chain(files) {
-            let path = top.join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        let ground = Ground {
-            config: Some(top.join("home/.claude")),
-            root: top.join("code/app"),
-            project: top.join("code/app"),
-            sources: [SettingSource::User, SettingSource::Project].into(),
-            trust: Trust::Unknown,
-        };
-        Site { top, ground, _folder: folder }
     }
 
     #[test]

@@ -21,6 +21,8 @@ use crate::cost::Ledger;
 use crate::denials::Denials;
 use crate::engine::Engine;
 use crate::gate::Gate;
+use crate::ground::Ground;
+use crate::hooks;
 use crate::inbox::Inbox;
 use crate::knobs::KnobsReader;
 use crate::on_demand::OnDemand;
@@ -45,6 +47,7 @@ pub struct Agents {
 }
 
 /// Where in the tree an agent stands, and what those that it starts have from it.
+#[derive(Clone)]
 pub struct Position {
     /// How many agents are above it.
     pub(super) depth: usize,
@@ -114,6 +117,10 @@ pub struct Home {
     pub memory: Memory,
     /// What agents may call themselves.
     pub skills: Skills,
+    /// Where the person's and the project's files are.
+    pub ground: Arc<Ground>,
+    /// What the hooks of a kind are run with; none if hooks do not run.
+    pub hook_desk: Option<hooks::Desk>,
 }
 
 /// What is an agent's own.
@@ -149,6 +156,16 @@ impl Agents {
     /// The same for an agent that stands elsewhere.
     pub(super) fn at(&self, position: impl Into<Arc<Position>>) -> Self {
         Self { home: Arc::clone(&self.home), position: position.into() }
+    }
+
+    /// The same for whoever starts an agent that has stood at a depth before: it does not rise.
+    pub(super) fn no_higher_than(&self, depth: usize) -> Self {
+        match depth.checked_sub(1) {
+            Some(above) if above > self.position.depth => {
+                self.at(Position { depth: above, ..(*self.position).clone() })
+            }
+            _ => self.clone(),
+        }
     }
 
     /// The team of the session, if it has one.

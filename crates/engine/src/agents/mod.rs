@@ -1,9 +1,15 @@
-//! Agents: the main one, and subagents: the same turn with another branch of the log, a prompt of its own and no more rights than its parent.
+//! Agents: the main one, and subagents: the same turn with another branch of the log, a prompt of its own and no more
+//! rights than its parent.
 //!
-//! Rooms: [`home`] (what they have in common, and the main one), [`definition`] (a kind of subagent), [`kinds`] (all of
-//! them; `file` and [`find`] for those in files), [`spawn`] (sending one on an errand), [`places`] (how many at once),
-//! `raise` (making one), `learned` (what it has read before), `apart` (a work tree of its own), `run` (its errand), `sidecar` (what stands beside its transcript), [`progress`], [`report`] and `notices` (what is told of it), [`desk`] (who can
-//! be reached), [`team`] (agents that live on between errands).
+//! Rooms:
+//! - [`home`] (what they have in common, and the main one), [`definition`] (a kind of subagent), [`kinds`] (all of them;
+//!   `file` and [`find`] for those in files);
+//! - [`spawn`] (sending one on an errand), [`places`] (how many at once), `raise` (making one), `learned` (what it has read
+//!   before), `notes` (what it has written down for itself), `hooked` (its own hooks), `apart` (a work tree of its own),
+//!   `run` (its errand);
+//! - [`progress`], [`report`] and `notices` (what is told of it), [`desk`] (who can be reached), `sidecar` (what stands
+//!   beside its transcript) and `recover` (going on with it in a later run);
+//! - [`team`] (agents that live on between errands).
 
 mod apart;
 pub mod definition;
@@ -11,12 +17,15 @@ pub mod desk;
 mod file;
 pub mod find;
 pub mod home;
+mod hooked;
 pub mod kinds;
 mod learned;
+mod notes;
 pub(crate) mod notices;
 pub mod places;
 pub mod progress;
 pub(crate) mod raise;
+mod recover;
 pub mod report;
 pub(crate) mod run;
 mod sidecar;

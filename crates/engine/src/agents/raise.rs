@@ -7,7 +7,7 @@ use whimbrel_models::Thinking;
 use super::definition::{Starts, tool_and_content};
 use super::home::{Own, Position};
 use super::progress::Progress;
-use super::{Agents, Definition, Errand};
+use super::{Agents, Definition, Errand, hooked, notes};
 use crate::agenda::Todos;
 use crate::agent::{Agent, Limits};
 use crate::context::memory::Memory;
@@ -16,7 +16,7 @@ use crate::conversation::Speaker;
 use crate::gate::Gate;
 use crate::ground::Ground;
 use crate::knobs::{Knobs, KnobsReader};
-use crate::session::Log;
+use crate::session::{Log, Past};
 use crate::shape::{self, Owed};
 use crate::tasks::Entry;
 use crate::toolbox::Toolbox;
@@ -41,7 +41,7 @@ impl Role {
 }
 
 impl Agents {
-    /// Makes the agent for an errand that a call gives.
+    /// Makes the agent for an errand that a call gives; it goes on from a past if there is one.
     pub(super) fn raise(
         &self,
         definition: &Definition,
@@ -49,6 +49,7 @@ impl Agents {
         call: &Call,
         entry: &Entry,
         role: &Role,
+        past: Option<Past>,
     ) -> Agent {
         let (home, parent) = (&self.home, &self.position);
         let agent_id = &entry.facts.task_id;
@@ -60,6 +61,10 @@ impl Agents {
         let rights = parent.gate.rights.within(definition.permission_mode).within(errand.mode);
         let rights = rights.standing_in(&call.workspace);
         let lookout = parent.gate.lookout.of_subagent(agent_id, &definition.name);
+        let lookout = match &home.hook_desk {
+            Some(desk) => lookout.with_hooks(hooked::hooks(definition).0, desk),
+            None => lookout,
+        };
         let gate = Gate {
             lookout: lookout.standing_in(&call.workspace, rights.clone()),
             rights,
@@ -82,7 +87,7 @@ impl Agents {
         let agents = reaches_others.then(|| self.at(below));
         home.agent(Own {
             log,
-            past: None,
+            past,
             speaker: Speaker::subagent(&call.id, agent_id, &definition.name, &errand.description)
                 .aloud(home.aloud),
             system: vec![definition.prompt.clone()],
@@ -135,6 +140,9 @@ impl Agents {
 /// The parent's tools, as far as the kind has them. Only the main agent founds teams, and only teammates write letters.
 fn tools(parent: &Toolbox, definition: &Definition, role: &Role) -> Toolbox {
     let mut only = definition.tools.as_deref().map(|tools| named(parent, tools));
+    if definition.memory.is_some() {
+        only.iter_mut().for_each(|only| only.extend(notes::TOOLS.map(String::from)));
+    }
     let mut without = named(parent, &definition.disallowed_tools);
     without.extend([shape::NAME, TEAM_CREATE, TEAM_DELETE].map(String::from));
     match role {

@@ -12,7 +12,9 @@ use super::desk::Rested;
 use super::places::Ticket;
 use super::progress::Progress;
 use super::raise::Role;
-use super::{Agents, Definition, Errand, Report, apart, notices, sidecar};
+use super::recover::Recovered;
+use super::sidecar::Sidecar;
+use super::{Agents, Definition, Errand, Report, apart, notices};
 use crate::agent::Agent;
 use crate::clock;
 use crate::hooks::Scene;
@@ -45,6 +47,8 @@ pub(super) enum Who {
     New(Box<Definition>),
     /// One that has been there before.
     Again(Box<Rested>),
+    /// One that was there in an earlier run.
+    Back(Box<Recovered>),
 }
 
 /// What is left when an agent has ended.
@@ -105,14 +109,16 @@ async fn begin(
 ) -> (Agent, Definition) {
     match who {
         Who::New(definition) => {
-            let mut agent = agents.raise(&definition, errand, call, entry, &Role::Subagent);
+            let mut agent = agents.raise(&definition, errand, call, entry, &Role::Subagent, None);
             let told = |scene: &Scene| scene.subagent_start(entry.id(), &definition.name);
             let lookout = agent.bench.gate.lookout.clone();
             let said = lookout.raise(HookEvent::SubagentStart, told, &entry.stop).await;
             agents.load_skills(&mut agent, &definition).await;
+            agents.open_notes(&mut agent, &definition).await;
             agent.conversation.hear_errand(&Content::from(errand.prompt.as_str())).await;
             let above = &agents.position;
-            sidecar::write(&agents.home, &entry.facts, above.depth + 1, above.agent_id.as_deref());
+            let about = Sidecar::of(&entry.facts, errand, above.depth + 1, above.agent_id.as_deref());
+            about.write(&agents.home, entry.id());
             if let Some(text) = &definition.reminder {
                 agent.conversation.brief(&format!("<system-reminder>\n{text}\n</system-reminder>"));
             }
@@ -128,6 +134,13 @@ async fn begin(
             agent.bench.call.cancel = entry.stop.clone();
             agent.progress = Progress::of_task(entry.facts.clone());
             agent.conversation.answer_to(&call.id);
+            agent.conversation.hear_errand(&Content::from(errand.prompt.as_str())).await;
+            (agent, definition)
+        }
+        Who::Back(back) => {
+            let Recovered { definition, past, about, .. } = *back;
+            let agents = agents.no_higher_than(about.spawn_depth);
+            let mut agent = agents.raise(&definition, errand, call, entry, &Role::Subagent, Some(past));
             agent.conversation.hear_errand(&Content::from(errand.prompt.as_str())).await;
             (agent, definition)
         }

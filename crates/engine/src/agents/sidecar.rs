@@ -1,22 +1,191 @@
-//! What a subagent's transcript does not say about it, in a small file beside it: its kind, and who sent it for what.
+//! What a subagent's transcript does not say about it, in a small file beside it: its kind, who sent it for what, and on
+//! what terms. It is for readers of transcripts, and for going on with the agent in a later run.
 
-use serde_json::json;
+use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+use whimbrel_wire::permission::PermissionMode;
+
+use super::Errand;
 use super::home::Home;
-use crate::files;
+use crate::files::{self, Kind};
+use crate::setup::model::effort_named;
 use crate::tasks::TaskFacts;
 
-/// Writes the file, if transcripts are kept. Readers go on without it, so it is no matter if it cannot be written.
-pub(super) fn write(home: &Home, facts: &TaskFacts, depth: usize, parent: Option<&str>) {
-    let Some(place) = &home.place else { return };
-    let folder = place.subagents(&home.identity.session);
-    let about = json!({
-        "agentType": facts.agent_type,
-        "description": facts.description,
-        "toolUseId": facts.tool_use_id,
-        "spawnDepth": depth,
-        "parentAgentId": parent,
-    });
-    let path = folder.join(format!("agent-{}.meta.json", facts.task_id));
-    let _ = files::create_with_mode(&path, about.to_string().as_bytes(), 0o600);
+/// How large such a file may be.
+const LARGEST: u64 = 64 * 1024;
+
+/// How many files are looked at to find a name.
+const MOST: usize = 10_000;
+
+/// What the file says.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Sidecar {
+    /// The kind of agent.
+    pub(super) agent_type: String,
+    /// Its errand in a few words.
+    pub(super) description: String,
+    /// The call that sent it.
+    pub(super) tool_use_id: String,
+    /// How many agents are above it.
+    pub(super) spawn_depth: usize,
+    /// The agent that sent it, if not the main one.
+    pub(super) parent_agent_id: Option<String>,
+    #[serde(flatten)]
+    terms: Terms,
+}
+
+/// What the call that sent it wanted other than its kind has it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Terms {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_turns: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    isolation: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<PermissionMode>,
+}
+
+impl Sidecar {
+    /// What is to be known of an agent that goes on an errand.
+    pub(super) fn of(facts: &TaskFacts, errand: &Errand, depth: usize, parent: Option<&str>) -> Self {
+        let effort = errand.effort.and_then(|effort| serde_json::to_value(effort).ok());
+        Self {
+            agent_type: facts.agent_type.clone().unwrap_or_default(),
+            description: facts.description.clone(),
+            tool_use_id: facts.tool_use_id.clone(),
+            spawn_depth: depth,
+            parent_agent_id: parent.map(Into::into),
+            terms: Terms {
+                name: errand.name.clone(),
+                model: errand.model.clone(),
+                effort: effort.and_then(|effort| effort.as_str().map(Into::into)),
+                max_turns: errand.max_turns,
+                isolation: errand.isolation.clone(),
+                mode: errand.mode,
+            },
+        }
+    }
+
+    /// Writes the file, if transcripts are kept. The agent does its errand without it, so it is no matter if it cannot be
+    /// written; but it cannot be gone on with in a later run.
+    pub(super) fn write(&self, home: &Home, id: &str) {
+        let Some(path) = place(home).map(|folder| beside(&folder, id)) else { return };
+        let _ = serde_json::to_vec(self).map(|bytes| files::create_with_mode(&path, &bytes, 0o600));
+    }
+
+    /// Reads the file of an agent. Touches the disk.
+    pub(super) fn read(folder: &Path, id: &str) -> Result<Self, String> {
+        let path = beside(folder, id);
+        let wrong = |why: &str| {
+            format!("{}, which says what it was, {why}. Start a new agent instead.", path.display())
+        };
+        let (bytes, _) = match files::kind(&path) {
+            Ok(Kind::File(_)) => {
+                files::read(&path, LARGEST).map_err(|error| wrong(&format!("cannot be read ({error})")))?
+            }
+            Ok(Kind::Missing) => return Err(wrong("is not there")),
+            Ok(_) => return Err(wrong("is not a regular file")),
+            Err(error) => return Err(wrong(&format!("cannot be read ({error})"))),
+        };
+        let read: Self =
+            serde_json::from_slice(&bytes).map_err(|error| wrong(&format!("is spoilt ({error})")))?;
+        if read.agent_type.is_empty() { Err(wrong("does not name its kind")) } else { Ok(read) }
+    }
+
+    /// The last agent that was called by this name. Touches the disk.
+    pub(super) fn id_named(folder: &Path, name: &str) -> Option<String> {
+        let names = files::names(folder, MOST);
+        let ids = names.iter().filter_map(|file| file.strip_prefix("agent-")?.strip_suffix(".meta.json"));
+        let called = ids.filter_map(|id| {
+            let is_called = Self::read(folder, id).ok()?.terms.name.as_deref() == Some(name);
+            let Ok(Kind::File(stamp)) = files::kind(&beside(folder, id)) else { return None };
+            is_called.then(|| (stamp.modified, id.to_owned()))
+        });
+        called.max().map(|(_, id)| id)
+    }
+
+    /// The errand on which it goes on.
+    pub(super) fn errand(&self, prompt: &str) -> Errand {
+        let terms = self.terms.clone();
+        Errand {
+            kind: self.agent_type.clone(),
+            description: self.description.clone(),
+            prompt: prompt.to_owned(),
+            model: terms.model,
+            effort: terms.effort.as_deref().and_then(effort_named),
+            max_turns: terms.max_turns,
+            name: terms.name,
+            background: None,
+            isolation: terms.isolation,
+            mode: terms.mode,
+        }
+    }
+}
+
+/// Where the transcripts of a session's subagents lie; none if they are not kept in files.
+pub(super) fn place(home: &Home) -> Option<PathBuf> {
+    home.place.as_ref().map(|place| place.subagents(&home.identity.session))
+}
+
+fn beside(folder: &Path, id: &str) -> PathBuf {
+    folder.join(format!("agent-{id}.meta.json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_terms_of_an_errand_are_kept_and_a_bad_file_says_what_is_wrong_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let facts = TaskFacts {
+            task_id: "a1".into(),
+            tool_use_id: "call".into(),
+            kind: crate::tasks::TaskKind::Agent,
+            description: "looks".into(),
+            command: String::new(),
+            agent_type: Some("Explore".into()),
+            output_file: PathBuf::new(),
+        };
+        let errand = Errand {
+            kind: "Explore".into(),
+            description: "looks".into(),
+            prompt: "Go on.".into(),
+            effort: Some(whimbrel_models::Effort::Low),
+            max_turns: Some(3),
+            name: Some("scout".into()),
+            isolation: Some("worktree".into()),
+            mode: Some(PermissionMode::Plan),
+            ..Errand::default()
+        };
+        let kept = Sidecar::of(&facts, &errand, 2, Some("a0"));
+        std::fs::write(beside(folder.path(), "a1"), serde_json::to_vec(&kept).unwrap()).unwrap();
+        let read = Sidecar::read(folder.path(), "a1").unwrap();
+        assert_eq!(read, kept);
+        assert_eq!(format!("{:?}", read.errand("Go on.")), format!("{errand:?}"));
+        assert_eq!(Sidecar::id_named(folder.path(), "scout").as_deref(), Some("a1"));
+        assert_eq!(Sidecar::id_named(folder.path(), "nobody"), None);
+        std::fs::create_dir(beside(folder.path(), "folder")).unwrap();
+        for (id, text, part) in [
+            ("none", None, "is not there"),
+            ("folder", None, "regular"),
+            ("torn", Some("{\"agentType\": \"Exp"), "spoilt"),
+            ("bare", Some("{}"), "kind"),
+        ] {
+            if let Some(text) = text {
+                std::fs::write(beside(folder.path(), id), text).unwrap();
+            }
+            let error = Sidecar::read(folder.path(), id).unwrap_err();
+            assert!(error.contains(part) && error.contains(id), "{error}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::Effort;
 use whimbrel_wire::permission::PermissionMode;
@@ -58,6 +58,22 @@ pub struct Launched {
     pub output_file: PathBuf,
 }
 
+/// An agent that was sent off.
+struct Underway {
+    report: oneshot::Receiver<Report>,
+    beside: watch::Receiver<bool>,
+    leash: Leash,
+    launched: Launched,
+}
+
+/// How an agent of an earlier run was met.
+enum Met {
+    /// It goes on.
+    Back(Underway),
+    /// Somebody has brought it back already; it takes the message up next.
+    AtWork(String),
+}
+
 /// Stops an agent when whoever waits for it no longer does.
 struct Leash(Option<CancellationToken>);
 
@@ -91,31 +107,39 @@ impl Agents {
     pub async fn send(&self, errand: Errand, call: &Call) -> Result<Sent, Trouble> {
         let definition = self.kind(&errand.kind)?.clone();
         let background = errand.background.unwrap_or(definition.background);
-        self.go(ids::task('a'), Who::New(Box::new(definition)), errand, background, call).await
+        let who = Who::New(Box::new(definition));
+        self.launch(ids::task('a'), who, errand, background, call).await?.wait().await
     }
 
     /// Sends a message to an agent: one at work takes it up next, one that has ended goes on with it beside the turn.
     pub async fn tell(&self, to: &str, message: &str, call: &Call) -> Result<Sent, Trouble> {
         match self.home.desk.deliver(to, message) {
-            Delivery::Waits(agent_id) => {
-                let output_file = call.tasks.output_file(&agent_id).unwrap_or_default();
-                Ok(Sent::Away(Launched { agent_id, output_file }))
-            }
-            Delivery::Rested(id, rested) => self.wake(id, *rested, message, true, call).await,
-            Delivery::Unknown(known) => Err(unknown(to, &known)),
+            Delivery::Waits(agent_id) => Ok(waits(agent_id, call)),
+            Delivery::Rested(id, rested) => self.wake(id, *rested, message, true, call).await?.wait().await,
+            Delivery::Unknown(_) => match self.bring_back(to, message, true, call).await? {
+                Met::Back(underway) => underway.wait().await,
+                Met::AtWork(agent_id) => Ok(waits(agent_id, call)),
+            },
         }
     }
 
     /// Lets an agent that has ended go on with a further errand.
     pub async fn resume(&self, id: &str, errand: &Errand, call: &Call) -> Result<Sent, Trouble> {
-        match self.home.desk.deliver(id, &errand.prompt) {
-            Delivery::Waits(id) => Err(Trouble::Refused(format!(
+        let busy = |id: String| {
+            Trouble::Refused(format!(
                 "The agent {id} is still at work; it takes the message up when it is done."
-            ))),
+            ))
+        };
+        let background = errand.background.unwrap_or(false);
+        match self.home.desk.deliver(id, &errand.prompt) {
+            Delivery::Waits(id) => Err(busy(id)),
             Delivery::Rested(id, rested) => {
-                self.wake(id, *rested, &errand.prompt, errand.background.unwrap_or(false), call).await
+                self.wake(id, *rested, &errand.prompt, background, call).await?.wait().await
             }
-            Delivery::Unknown(known) => Err(unknown(id, &known)),
+            Delivery::Unknown(_) => match self.bring_back(id, &errand.prompt, background, call).await? {
+                Met::Back(underway) => underway.wait().await,
+                Met::AtWork(id) => Err(busy(id)),
+            },
         }
     }
 
@@ -126,26 +150,48 @@ impl Agents {
         message: &str,
         background: bool,
         call: &Call,
-    ) -> Result<Sent, Trouble> {
+    ) -> Result<Underway, Trouble> {
         let errand = Errand {
             kind: rested.definition.name.clone(),
             description: rested.description.clone(),
             prompt: message.to_owned(),
             ..Errand::default()
         };
-        self.go(id, Who::Again(Box::new(rested)), errand, background, call).await
+        self.launch(id, Who::Again(Box::new(rested)), errand, background, call).await
     }
 
-    /// Sends somebody off and waits, unless the turn goes on beside it. What an agent itself starts is always waited for:
-    /// its report is the agent's business, not the session's.
-    async fn go(
+    /// Lets an agent of an earlier run go on with a message, unless somebody else has brought it back meanwhile.
+    async fn bring_back(
+        &self,
+        to: &str,
+        message: &str,
+        background: bool,
+        call: &Call,
+    ) -> Result<Met, Trouble> {
+        let _one_at_a_time = self.home.desk.return_door.lock().await;
+        let known = match self.home.desk.deliver(to, message) {
+            Delivery::Waits(id) => return Ok(Met::AtWork(id)),
+            Delivery::Rested(id, rested) => {
+                return self.wake(id, *rested, message, background, call).await.map(Met::Back);
+            }
+            Delivery::Unknown(known) => known,
+        };
+        let back = self.recover(to).await?.ok_or_else(|| unknown(to, &known))?;
+        let errand = back.about.errand(message);
+        let id = back.id.clone();
+        self.launch(id, Who::Back(Box::new(back)), errand, background, call).await.map(Met::Back)
+    }
+
+    /// Sends somebody off. What an agent itself starts is always waited for: its report is the agent's business, not the
+    /// session's.
+    async fn launch(
         &self,
         id: String,
         who: Who,
         errand: Errand,
         background: bool,
         call: &Call,
-    ) -> Result<Sent, Trouble> {
+    ) -> Result<Underway, Trouble> {
         let depth = self.position.depth + 1;
         let background = background && depth == 1;
         let ticket = self.home.places.claim(depth).map_err(|none| Trouble::Refused(none.to_string()))?;
@@ -171,16 +217,14 @@ impl Agents {
         let (done, report) = oneshot::channel();
         let run = Run { agents: self.clone(), who, errand, call: call.clone(), entry, ticket, mailbox, tree };
         tokio::spawn(run.go(done));
-        self.wait(report, beside, leash, launched).await
+        Ok(Underway { report, beside, leash, launched })
     }
+}
 
-    async fn wait(
-        &self,
-        report: oneshot::Receiver<Report>,
-        mut beside: tokio::sync::watch::Receiver<bool>,
-        leash: Leash,
-        launched: Launched,
-    ) -> Result<Sent, Trouble> {
+impl Underway {
+    /// Waits for the report, unless the turn goes on beside the agent.
+    async fn wait(self) -> Result<Sent, Trouble> {
+        let Self { report, mut beside, leash, launched } = self;
         let report = tokio::select! {
             biased;
             report = report => report,
@@ -196,6 +240,12 @@ impl Agents {
             Err(_) => Err(Trouble::Failed("The agent broke down. Try another way.".into())),
         }
     }
+}
+
+/// An agent at work takes a message up next.
+fn waits(agent_id: String, call: &Call) -> Sent {
+    let output_file = call.tasks.output_file(&agent_id).unwrap_or_default();
+    Sent::Away(Launched { agent_id, output_file })
 }
 
 fn unknown(name: &str, known: &[String]) -> Trouble {

@@ -1,20 +1,15 @@
 //! A command that a person, a project or a plugin wrote: a Markdown file whose head says how it is used, and whose body
 //! is a prompt. A skill is one that has a folder of its own, with files that its body can point to.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::files::{self, Kind};
 use crate::front_matter::{self, Parted};
 use crate::plugins::Plugin;
 use crate::settings::{Scope, Trust};
-
-/// How large such a file may be.
-const LARGEST: u64 = 256 * 1024;
 
 /// How long a description may be that is taken from the body.
 const LONGEST_DESCRIPTION: usize = 100;
@@ -258,18 +253,8 @@ const PLAIN: &[&str] = &["name", "description", "when_to_use", "when-to-use", "a
 
 /// Reads a command file. The error names it.
 pub(super) fn read(path: &Path) -> Result<Recipe, String> {
-    let wrong = |why: &str| format!("The command file {} cannot be read: {why}.", path.display());
-    match files::kind(path) {
-        Ok(Kind::File(_)) => {}
-        Ok(Kind::Missing) => return Err(wrong("it does not exist any more")),
-        Ok(_) => return Err(wrong("it is not a regular file")),
-        Err(error) => return Err(wrong(&error.to_string())),
-    }
-    let (bytes, _) = files::read(path, LARGEST).map_err(|error| match error.kind() {
-        io::ErrorKind::FileTooLarge => wrong(&format!("it has more than {LARGEST} bytes")),
-        _ => wrong(&error.to_string()),
-    })?;
-    let text = String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8 text"))?;
+    let wrong = |why: String| format!("The command file {} cannot be read: {why}.", path.display());
+    let text = front_matter::text_of(path).map_err(wrong)?;
     let Parted { head, body, flaw } = front_matter::part::<Head>(&text, PLAIN);
     let flaw = flaw.map(|flaw| {
         format!(

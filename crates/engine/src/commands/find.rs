@@ -258,33 +258,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::settings::Trust;
-
-    struct Site {
-        top: PathBuf,
-        ground: Ground,
-        _folder: tempfile::TempDir,
-    }
-
-    fn site(files: &[(&str, &str)]) -> Site {
-        let folder = tempfile::tempdir().unwrap();
-        let top = folder.path().canonicalize().unwrap();
-        for (path, text) in
-            [("home/.claude/x", ""), ("code/.git/HEAD", ""), ("code/app/x", "")].iter().chain(files)
-        {
-            let path = top.join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        let ground = Ground {
-            config: Some(top.join("home/.claude")),
-            root: top.join("code/app"),
-            project: top.join("code/app"),
-            sources: [SettingSource::User, SettingSource::Project].into(),
-            trust: Trust::Unknown,
-        };
-        Site { top, ground, _folder: folder }
-    }
+    use crate::ground::site::{Site, site};
 
     fn names(site: &Site) -> (Vec<String>, Vec<String>) {
         let (found, warnings) = find(&site.ground, &Plugins::default());

@@ -7,9 +7,10 @@ use whimbrel_wire::hook::{HookBase, HookEvent};
 use whimbrel_wire::system::Informational;
 
 use super::brake::Brake;
+use super::config::HookSet;
 use super::events::{Occasion, Scene};
 use super::fold::{Folded, Stop};
-use super::run::Hooks;
+use super::run::{Desk, Hooks};
 use crate::outbox::Outbox;
 use crate::permission::Rights;
 use crate::workspace::Workspace;
@@ -47,6 +48,12 @@ impl Lookout {
         let base =
             HookBase { agent_id: Some(agent_id.into()), agent_type: Some(kind.into()), ..self.base.clone() };
         Self { base, brake: self.brake.below(), ..self.clone() }
+    }
+
+    /// The same with further hooks, which nobody else has.
+    #[must_use]
+    pub fn with_hooks(&self, more: HookSet, desk: &Desk) -> Self {
+        Self { hooks: self.hooks.with(more, desk), ..self.clone() }
     }
 
     /// The same for an agent that stands in this place, with these rights.

@@ -50,6 +50,18 @@ impl Hooks {
         Self((!set.is_empty()).then(|| Arc::new(Staff { set, desk, late: Arc::default() })))
     }
 
+    /// The same hooks and some more; `desk` is what they are run with if there were none.
+    #[must_use]
+    pub fn with(&self, more: HookSet, desk: &Desk) -> Self {
+        if more.is_empty() {
+            return self.clone();
+        }
+        let Some(staff) = &self.0 else { return Self::new(more, desk.clone()) };
+        let mut set = staff.set.clone();
+        set.append(more);
+        Self(Some(Arc::new(Staff { set, desk: staff.desk.clone(), late: Arc::clone(&staff.late) })))
+    }
+
     /// Whether an event has hooks. Ask before you put together what they would be told.
     pub fn listens(&self, event: HookEvent) -> bool {
         self.0.as_ref().is_some_and(|staff| staff.set.listens(event))

@@ -92,6 +92,20 @@ pub(super) struct Index {
 impl Index {
     /// Reads a transcript through.
     pub(super) fn scan(reader: impl BufRead) -> io::Result<Self> {
+        let mut index = Self::read(reader)?;
+        index.house();
+        Ok(index)
+    }
+
+    /// Reads the transcript of a subagent through: what stands beside a session is its own conversation.
+    pub(super) fn scan_subagent(reader: impl BufRead) -> io::Result<Self> {
+        let mut index = Self::read(reader)?;
+        index.nodes.iter_mut().for_each(|node| node.branch = Branch::Main);
+        index.house();
+        Ok(index)
+    }
+
+    fn read(reader: impl BufRead) -> io::Result<Self> {
         let mut index = Self::default();
         let mut lines = Lines::new(reader);
         while let Some(step) = lines.next()? {
@@ -100,7 +114,6 @@ impl Index {
                 Step::TooLong => index.repairs.unreadable += 1,
             }
         }
-        index.house();
         Ok(index)
     }
 

@@ -74,15 +74,26 @@ pub struct Loaded {
 pub fn load<R: Read + Seek>(file: R, until: &Until) -> Result<Loaded, LoadError> {
     let mut file = BufReader::with_capacity(PIECE, file);
     let index = Index::scan(&mut file)?;
+    build(file, &index, until)
+}
+
+/// Reads the transcript of a subagent back, in which everything stands beside the session's own conversation.
+pub(super) fn load_subagent<R: Read + Seek>(file: R) -> Result<Loaded, LoadError> {
+    let mut file = BufReader::with_capacity(PIECE, file);
+    let index = Index::scan_subagent(&mut file)?;
+    build(file, &index, &Until::default())
+}
+
+fn build<R: Read + Seek>(mut file: BufReader<R>, index: &Index, until: &Until) -> Result<Loaded, LoadError> {
     file.rewind()?;
     let mut reader = Reader::new(file);
-    let leaf = cut::leaf(&index, &mut reader, until)?;
-    let steps = beside::gather(&index, &mut reader, &path::path(&index, leaf))?;
+    let leaf = cut::leaf(index, &mut reader, until)?;
+    let steps = beside::gather(index, &mut reader, &path::path(index, leaf))?;
     let mut loaded = Loaded { facts: index.facts.clone(), repairs: index.repairs, ..Loaded::default() };
     if let Some(leaf) = leaf {
         loaded.leaf = reader.name(index.node(leaf).span)?;
     }
-    let said = loaded.take(&index, &mut reader, steps)?;
+    let said = loaded.take(index, &mut reader, steps)?;
     let Mended { history, calls, unanswered, stray_results } = mend(said, &index.started);
     loaded.repairs.unanswered = unanswered.len();
     loaded.repairs.stray_results = stray_results;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::{self, Cursor};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use whimbrel_wire::RawJson;
 
@@ -66,6 +66,12 @@ impl Past {
     pub fn read(place: &Place, session: &str, until: &Until) -> Result<Self, PastError> {
         let file = medium::read(&place.transcript(session)).map_err(LoadError::Io)?;
         Ok(Self { loaded: load::load(file, until)?, lock: None, copies: Vec::new() })
+    }
+
+    /// Reads the transcript of a subagent back.
+    pub(crate) fn of_subagent(path: &Path) -> Result<Self, PastError> {
+        let file = medium::read(path).map_err(LoadError::Io)?;
+        Ok(Self { loaded: load::load_subagent(file)?, lock: None, copies: Vec::new() })
     }
 
     /// Copies what was read to a new session.

@@ -111,7 +111,7 @@ fn origin(hook: &Hook) -> String {
 }
 
 /// The command of a hook, or why there is none in this version.
-pub(super) fn command(handler: &Handler) -> Result<hooks::CommandHook, String> {
+pub(crate) fn command(handler: &Handler) -> Result<hooks::CommandHook, String> {
     let hook = match handler {
         Handler::Command(hook) => hook,
         Handler::Other { kind, .. } => return Err(format!("hooks of the type \"{kind}\" are not there yet")),

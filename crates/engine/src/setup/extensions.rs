@@ -105,6 +105,11 @@ impl Extensions {
         self.plugins.have_all(configs, &self.cwd)
     }
 
+    /// Whether hooks run that are neither the host's nor an administrator's.
+    pub fn run_hooks(&self) -> bool {
+        self.hooks_run
+    }
+
     /// The hooks of the plugins that are wanted, and what cannot be had of them.
     pub fn hooks(&self, wanted: impl Fn(&str) -> bool) -> (HookSet, Vec<String>) {
         let mut set = HookSet::default();

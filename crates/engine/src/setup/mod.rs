@@ -7,7 +7,7 @@
 //! store keeps).
 
 pub mod absent;
-mod configure;
+pub(crate) mod configure;
 mod ending;
 pub mod extensions;
 mod grants;

@@ -266,7 +266,7 @@ impl Setup {
             system_prompt: system_prompt(options)?,
             append_system_prompt: appended(options),
             limits: limits(engine, options, env, &known)?,
-            at_end: ending::at_end(env)?,
+            at_end: ending::at_end(options, env)?,
             ceiling: ending::ceiling(env)?,
             agents_at_once: ending::agents_at_once(env)?,
             team_letters: ending::team_letters(env)?,

@@ -34,12 +34,14 @@ impl Tasks {
             stop: stop.clone(),
             background: watch::Sender::new(background),
             sealed: false,
+            release: None,
         });
         drop(rows);
         Entry { facts, stop, state: tell, table: Arc::clone(&self.table) }
     }
 
-    /// Lets the turn go on beside work that it waits for: all of it, or what this call started. Gives what has changed.
+    /// Lets the turn go on beside work that it waits for: all of it, or what this call started. Gives the agents among it;
+    /// a command tells of itself once it is in the background.
     pub fn let_go(&self, call: Option<&str>) -> Vec<TaskInfo> {
         let rows = self.table.rows();
         let waited_for = rows.iter().filter(|task| {
@@ -47,7 +49,7 @@ impl Tasks {
             is_meant && !task.sealed && *task.state.borrow() == TaskState::Running
         });
         let changed = waited_for.filter(|task| !task.background.send_replace(true));
-        changed.map(Task::info).collect()
+        changed.filter(|task| task.facts.kind.is_agent()).map(Task::info).collect()
     }
 
     /// Where the output of a task goes.

@@ -4,6 +4,7 @@
 //!   something and answers; `dialogue`: one that we talk with as long as it lives;
 //! - `pipe`: where its output comes in; `output`: what it prints, in bounded memory; `readable`: the same for the eyes
 //!   of a model;
+//! - `foreground`: a command that a call waits for; `outlive`: those that may go on after the session;
 //! - `task`: background work as others see it; `entry`: work that is not a command, an agent; `lines`: what a watched
 //!   command prints;
 //! - `trail`: follows `cd` from one command to the next;
@@ -13,8 +14,10 @@
 mod dialogue;
 mod entry;
 mod exchange;
+mod foreground;
 mod lines;
 mod mark;
+mod outlive;
 mod output;
 mod pipe;
 mod process;
@@ -39,11 +42,13 @@ use self::process::Process;
 use self::roster::{GRACE, Roster};
 use crate::ids;
 use crate::inbox::{Inbox, Post};
+use crate::life::AtEnd;
 use crate::timers::Timers;
 
 pub(crate) use self::dialogue::{Dialogue, Leash, Program};
 pub use self::entry::Entry;
 pub(crate) use self::exchange::{Exchange, Heard, Step};
+pub use self::foreground::Ran;
 pub use self::mark::follow_daemons;
 pub(crate) use self::output::Capture;
 pub use self::output::Captured;
@@ -65,6 +70,8 @@ struct Table {
     tasks: Mutex<Vec<Task>>,
     news: Inbox,
     timers: Timers,
+    /// What becomes of commands at the end.
+    at_end: AtEnd,
 }
 
 /// One row of the table.
@@ -76,6 +83,8 @@ struct Task {
     background: watch::Sender<bool>,
     /// Whether it is about to end: from then on it stays where it is.
     sealed: bool,
+    /// Lets it go on without the session, if it may.
+    release: Option<CancellationToken>,
 }
 
 /// A command that a call has waited for.
@@ -93,6 +102,8 @@ pub struct Finished {
 struct Watcher {
     facts: TaskFacts,
     stop: CancellationToken,
+    /// Fires when it is to go on without the session.
+    release: CancellationToken,
     closed: CancellationToken,
     state: watch::Sender<TaskState>,
     news: Inbox,
@@ -103,37 +114,29 @@ struct Watcher {
 impl Tasks {
     /// An empty table that reports to `news`.
     pub fn new(news: Inbox) -> Self {
-        let roster = Arc::new(Roster::new());
-        let timers = Timers::new(news.clone(), roster.closed.clone());
-        Self { table: Arc::new(Table { roster, tasks: Mutex::default(), news, timers }) }
+        Self::of_session(news, AtEnd::default())
     }
 
-    /// Runs a command and waits for it, at most for `limit`. Output too long to show goes to a file below `spill`.
-    /// If the future is dropped, the command ends with all its children.
-    pub async fn run_command(
-        &self,
-        order: &Order,
-        spill: &Path,
-        limit: Duration,
-    ) -> Result<Finished, StartFault> {
-        let closed = &self.table.roster.closed;
-        let mut capture = Capture::in_memory(spill.join(format!("{}.txt", ids::task('o'))));
-        let mut process = Process::spawn(order, &self.table.roster)?;
-        let finish = tokio::time::timeout(limit, process.finish(&mut capture));
-        let finish = closed.run_until_cancelled(finish).await.ok_or(StartFault::SessionEnded)?;
-        let (ending, leftover) = finish.unwrap_or((Ending::TimedOut, Leftover::Nothing));
-        match (ending, leftover) {
-            (Ending::TimedOut, _) => process.stop(&mut capture).await,
-            (_, Leftover::Running) => process.keep_open(closed.clone()),
-            (_, Leftover::Nothing) => {}
-        }
-        Ok(Finished { ending, output: capture.finish(), leftover })
+    /// The same for a session whose background work ends in its own way.
+    pub fn of_session(news: Inbox, at_end: AtEnd) -> Self {
+        let roster = Arc::new(Roster::new());
+        let timers = Timers::new(news.clone(), roster.closed.clone());
+        Self { table: Arc::new(Table { roster, tasks: Mutex::default(), news, timers, at_end }) }
     }
 
     /// Starts a command in the background. Its output goes to a file below `spill`.
     pub fn start_command(&self, order: &Order, spill: &Path, start: Start) -> Result<TaskFacts, StartFault> {
-        let (facts, process, capture) = self.table.begin(order, spill, start)?;
-        self.table.watch(facts.clone(), process, capture, None);
+        let (facts, capture) = Table::begin(order, spill, start)?;
+        match self.table.at_end {
+            AtEnd::Detach => {
+                let (process, release) = outlive::start(order, &self.table.roster, &capture)?;
+                self.table.watch_until(facts.clone(), process, capture, None, Some(release));
+            }
+            AtEnd::Customary | AtEnd::Wait | AtEnd::Stop => {
+                let process = Process::spawn(order, &self.table.roster)?;
+                self.table.watch(facts.clone(), process, capture, None);
+            }
+        }
         Ok(facts)
     }
 
@@ -145,7 +148,8 @@ impl Tasks {
         start: Start,
         limit: Duration,
     ) -> Result<TaskFacts, StartFault> {
-        let (facts, process, capture) = self.table.begin(order, spill, start)?;
+        let (facts, capture) = Table::begin(order, spill, start)?;
+        let process = Process::spawn(order, &self.table.roster)?;
         let (lines, teller) = lines::pair();
         let stop = self.table.watch(facts.clone(), process, capture.heard_by(lines), Some(limit));
         tokio::spawn(teller.tell(facts.clone(), self.table.news.clone(), stop));
@@ -234,17 +238,11 @@ impl Table {
         })
     }
 
-    /// Starts a background command; its output goes to a file below `spill`.
-    fn begin(
-        &self,
-        order: &Order,
-        spill: &Path,
-        start: Start,
-    ) -> Result<(TaskFacts, Process, Capture), StartFault> {
+    /// What is known of a background command from its beginning, and the file below `spill` for its output.
+    fn begin(order: &Order, spill: &Path, start: Start) -> Result<(TaskFacts, Capture), StartFault> {
         let task_id = ids::task('b');
         let capture = Capture::in_file(spill.join("tasks").join(format!("{task_id}.output")))?;
         let output_file = capture.path().map(Path::to_path_buf).unwrap_or_default();
-        let process = Process::spawn(order, &self.roster)?;
         let facts = TaskFacts {
             task_id,
             tool_use_id: start.tool_use_id,
@@ -254,7 +252,7 @@ impl Table {
             agent_type: None,
             output_file,
         };
-        Ok((facts, process, capture))
+        Ok((facts, capture))
     }
 
     /// Waits beside a background command; gives what stops it.
@@ -265,15 +263,35 @@ impl Table {
         capture: Capture,
         limit: Option<Duration>,
     ) -> CancellationToken {
+        self.watch_until(facts, process, capture, limit, None)
+    }
+
+    /// The same for a command that may be let go.
+    fn watch_until(
+        &self,
+        facts: TaskFacts,
+        process: Process,
+        capture: Capture,
+        limit: Option<Duration>,
+        release: Option<CancellationToken>,
+    ) -> CancellationToken {
         let (tell, state) = watch::channel(TaskState::Running);
         let closed = self.roster.closed.clone();
         let stop = closed.child_token();
         let background = watch::Sender::new(true);
-        self.rows().push(Task { facts: facts.clone(), state, stop: stop.clone(), background, sealed: false });
+        self.rows().push(Task {
+            facts: facts.clone(),
+            state,
+            stop: stop.clone(),
+            background,
+            sealed: false,
+            release: release.clone(),
+        });
         // Nobody may be listening any more.
         let _ = self.news.send(Post::Task(Box::new(facts.started())));
         let token = stop.clone();
-        let watcher = Watcher { facts, stop, closed, state: tell, news: self.news.clone(), limit };
+        let release = release.unwrap_or_default();
+        let watcher = Watcher { facts, stop, release, closed, state: tell, news: self.news.clone(), limit };
         tokio::spawn(watcher.watch(process, capture));
         token
     }
@@ -304,7 +322,11 @@ impl Task {
 impl Watcher {
     async fn watch(self, mut process: Process, mut capture: Capture) {
         let finish = within(self.limit, process.finish(&mut capture));
-        let end = self.stop.run_until_cancelled(finish).await;
+        let end = tokio::select! {
+            biased;
+            end = self.stop.run_until_cancelled(finish) => end,
+            () = self.release.cancelled() => return self.let_go(process),
+        };
         let out_of_time = matches!(end, Some(None));
         let (status, exit_code) = match end.flatten() {
             Some((ending, leftover)) => {
@@ -326,6 +348,14 @@ impl Watcher {
         // Nobody may be listening any more.
         let _ = self.news.send(Post::Task(Box::new(ended)));
         self.state.send_replace(TaskState::Ended { status, exit_code });
+    }
+
+    /// The command goes on, and nobody waits beside it any more.
+    fn let_go(self, process: Process) {
+        let event = self.facts.let_go(process.release());
+        // Nobody may be listening any more.
+        let _ = self.news.send(Post::Task(Box::new(event)));
+        self.state.send_replace(TaskState::Ended { status: TaskStatus::Stopped, exit_code: None });
     }
 }
 

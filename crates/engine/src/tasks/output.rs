@@ -79,6 +79,24 @@ impl Capture {
         }
     }
 
+    /// The file that the output goes to, if it is open.
+    pub(super) fn file(&self) -> Option<&File> {
+        match &self.file {
+            Spill::Open { file, .. } => Some(file),
+            Spill::Later(_) | Spill::Lost(_) => None,
+        }
+    }
+
+    /// From now on everything goes to a file, with what came before: to `path`, unless there is one already. Gives where
+    /// it is.
+    pub(super) fn go_on_in(&mut self, path: PathBuf) -> PathBuf {
+        if matches!(self.file, Spill::Later(_)) {
+            self.file = Spill::Later(path.clone());
+            self.file.open(&self.head);
+        }
+        self.path().map_or(path, Path::to_path_buf)
+    }
+
     fn new(head_limit: usize, file: Spill) -> Self {
         Self { head: Vec::new(), head_limit, tail: VecDeque::new(), total: 0, file, lines: None }
     }

@@ -3,10 +3,11 @@
 #![expect(clippy::disallowed_methods, reason = "this file starts the commands")]
 
 use std::collections::BTreeMap;
-use std::io::{self, PipeWriter};
+use std::fs::File;
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
+use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::mark::VARIABLE;
 use super::output::Capture;
 use super::pipe::{Drain, Pipe};
-use super::roster::{GRACE, Group, Roster};
+use super::roster::{GRACE, Group, Roster, Tie};
 use super::script::Script;
 use crate::clock;
 
@@ -100,6 +101,23 @@ impl Process {
         Ok(Self { output, body })
     }
 
+    /// Starts a command that prints into a file itself, and that may be released.
+    pub(super) fn spawn_loose(order: &Order, roster: &Arc<Roster>, file: &File) -> Result<Self, StartFault> {
+        let script = Script::of(&order.command).map_err(|error| start_fault(error, &order.cwd))?;
+        // Nothing comes by way of us: nobody holds the other end.
+        let (output, _) = Pipe::open()?;
+        let streams = [file.try_clone()?.into(), file.try_clone()?.into()];
+        let body = Body::spawn(order, script, roster, streams, Tie::Loose)?;
+        Ok(Self { output, body })
+    }
+
+    /// Lets the command go on without us, and gives its process id.
+    pub(super) fn release(mut self) -> Option<i32> {
+        let mut alive = self.body.0.take()?;
+        alive.group.let_go();
+        Some(alive.group.id().as_raw())
+    }
+
     /// Reads output until the command has ended. What it left running stays so until the session ends.
     pub(super) async fn finish(&mut self, capture: &mut Capture) -> (Ending, Leftover) {
         let ending = loop {
@@ -146,8 +164,18 @@ impl Body {
         order: &Order,
         script: Script<'_>,
         roster: &Arc<Roster>,
-        stdout: PipeWriter,
-        stderr: PipeWriter,
+        stdout: impl Into<Stdio>,
+        stderr: impl Into<Stdio>,
+    ) -> Result<Self, StartFault> {
+        Self::spawn(order, script, roster, [stdout.into(), stderr.into()], Tie::Marked)
+    }
+
+    fn spawn(
+        order: &Order,
+        script: Script<'_>,
+        roster: &Arc<Roster>,
+        [stdout, stderr]: [Stdio; 2],
+        tie: Tie,
     ) -> Result<Self, StartFault> {
         if roster.closed.is_cancelled() {
             return Err(StartFault::SessionEnded);
@@ -157,12 +185,12 @@ impl Body {
         shell
             .env_clear()
             .envs(&order.environment)
-            .env(VARIABLE, watched.mark.value())
+            .envs(watched.mark_of(tie).map(|mark| (VARIABLE, mark)))
             .current_dir(&order.cwd)
             .stdin(script.input)
             .stdout(stdout)
             .stderr(stderr);
-        let child = watched.mark.start(|| shell.spawn()).map_err(|error| start_fault(error, &order.cwd))?;
+        let child = watched.start(tie, || shell.spawn()).map_err(|error| start_fault(error, &order.cwd))?;
         // With it go our own writing ends of the pipes.
         drop(shell);
         let leader = child.id().and_then(|id| i32::try_from(id).ok());
@@ -273,7 +301,7 @@ fn find_shell(environment: &BTreeMap<String, String>) -> PathBuf {
 /// If we were started in a terminal, the program that lets a command leave it: a question for a password would
 /// otherwise appear there, and stop the command for ever.
 fn leave_terminal() -> Option<&'static str> {
-    std::fs::File::open("/dev/tty").ok()?;
+    File::open("/dev/tty").ok()?;
     ["/usr/bin/setsid", "/bin/setsid"].into_iter().find(|program| Path::new(program).is_file())
 }
 

@@ -79,6 +79,11 @@ impl Reaper {
         self.marks.next()
     }
 
+    /// Starts a process that carries no mark.
+    pub(super) fn start_unmarked<T>(&self, start: impl FnOnce() -> T) -> T {
+        self.marks.start_unmarked(start)
+    }
+
     /// A group runs.
     pub(super) fn enter(&self, group: i32) {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -29,7 +29,34 @@ pub(super) struct Roster {
 pub(super) struct Watched {
     reaper: Arc<Reaper>,
     /// What marks the session's processes.
-    pub(super) mark: Arc<Mark>,
+    mark: Arc<Mark>,
+}
+
+/// How a command is tied to its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tie {
+    /// For good: it carries the session's mark, and nothing that it starts survives the session.
+    Marked,
+    /// Loosely: it is known by its group alone, so that it can be let go.
+    Loose,
+}
+
+impl Watched {
+    /// What a command carries in its environment.
+    pub(super) fn mark_of(&self, tie: Tie) -> Option<&str> {
+        match tie {
+            Tie::Marked => Some(self.mark.value()),
+            Tie::Loose => None,
+        }
+    }
+
+    /// Starts a process that is tied to the session.
+    pub(super) fn start<T>(&self, tie: Tie, start: impl FnOnce() -> T) -> T {
+        match tie {
+            Tie::Marked => self.mark.start(start),
+            Tie::Loose => self.reaper.start_unmarked(start),
+        }
+    }
 }
 
 /// A running process group. Dropped before its time, it is killed.
@@ -115,6 +142,11 @@ impl Drop for Roster {
 }
 
 impl Group {
+    /// Its number, which is that of its first process.
+    pub(super) fn id(&self) -> Pid {
+        self.id
+    }
+
     /// Sends a signal to every process of the group.
     pub(super) fn signal(&self, signal: Signal) {
         let missed = killpg(self.id, signal) == Err(Errno::ESRCH);

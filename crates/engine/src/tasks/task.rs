@@ -101,6 +101,17 @@ pub enum TaskEvent {
         /// Whether the model need not be told, because somebody stopped it on purpose.
         silent: bool,
     },
+    /// It goes on, but no longer as the session's work.
+    LetGo {
+        /// Its name.
+        task_id: String,
+        /// The call that started it.
+        tool_use_id: String,
+        /// What it prints.
+        output_file: PathBuf,
+        /// What is to be known about it, in a sentence.
+        summary: String,
+    },
     /// It printed something that the model wants to hear.
     Printed {
         /// Its name.
@@ -217,6 +228,22 @@ impl TaskFacts {
     pub(super) fn printed(&self, text: &str) -> TaskEvent {
         let (task_id, description) = (self.task_id.clone(), self.description.clone());
         TaskEvent::Printed { task_id, description, text: text.to_owned() }
+    }
+
+    /// The news that it goes on without the session, as this process.
+    pub(super) fn let_go(&self, process: Option<i32>) -> TaskEvent {
+        let process = process.map(|id| format!(" as process {id}")).unwrap_or_default();
+        let summary = format!(
+            "Background command \"{}\" goes on without the session{process}; its output goes to {}",
+            self.description,
+            self.output_file.display()
+        );
+        TaskEvent::LetGo {
+            task_id: self.task_id.clone(),
+            tool_use_id: self.tool_use_id.clone(),
+            output_file: self.output_file.clone(),
+            summary,
+        }
     }
 
     /// The news that its time was up.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Call, Done, Example, Output, Tool, Touches, Trouble, lenient};
-use crate::tasks::{Ending, Finished, Leftover, Order, Start, StartFault, Trail};
+use crate::tasks::{Ending, Finished, Leftover, Order, Ran, Start, StartFault, TaskFacts, Trail};
 use crate::workspace::Workspace;
 
 /// The tool.
@@ -48,7 +48,7 @@ impl Tool for Bash {
 
     async fn run(&self, input: Input, call: Call) -> Output {
         check(&input.command)?;
-        if input.run_in_background { start(input, &call) } else { run(&input, &call).await }
+        if input.run_in_background { start(&input, &call) } else { run(&input, &call).await }
     }
 
     fn examples() -> Vec<Example> {
@@ -85,29 +85,46 @@ async fn run(input: &Input, call: &Call) -> Output {
     let limit = limit(input.timeout, &call.workspace);
     let mut order = order(&input.command, &call.workspace);
     let trail = Trail::follow(&mut order);
-    let work = call.tasks.run_command(&order, call.workspace.spill(), limit);
-    let Some(finished) = call.cancel.run_until_cancelled(work).await else {
+    let (spill, start) = (call.workspace.spill(), about(input, call));
+    let work = call.tasks.run_or_let_go(&order, &input.command, spill, limit, start);
+    let Some(ran) = call.cancel.run_until_cancelled(work).await else {
         return Err(Trouble::Failed("The command was interrupted and killed.".into()));
     };
-    let finished = finished.map_err(|fault| not_started(&fault, &call.workspace))?;
+    let finished = match ran.map_err(|fault| not_started(&fault, &call.workspace))? {
+        Ran::Finished(finished) => finished,
+        Ran::LetGo(task) => {
+            let mut done = beside("The user lets you go on beside it: it runs", &task);
+            done.meta["backgroundedByUser"] = true.into();
+            return Ok(done);
+        }
+    };
     let moved = trail.and_then(|trail| trail.arrive(&call.workspace));
     report(&finished, limit, moved)
 }
 
-fn start(input: Input, call: &Call) -> Output {
+fn start(input: &Input, call: &Call) -> Output {
     let order = order(&input.command, &call.workspace);
-    let description = input.description.unwrap_or_else(|| shortened(&input.command));
-    let start = Start { tool_use_id: call.id.clone(), description };
-    let task = call.tasks.start_command(&order, call.workspace.spill(), start);
+    let task = call.tasks.start_command(&order, call.workspace.spill(), about(input, call));
     let task = task.map_err(|fault| not_started(&fault, &call.workspace))?;
+    Ok(beside("Runs", &task))
+}
+
+/// What is said about a command that may run in the background.
+fn about(input: &Input, call: &Call) -> Start {
+    let description = input.description.clone().unwrap_or_else(|| shortened(&input.command));
+    Start { tool_use_id: call.id.clone(), description }
+}
+
+/// The result of a call beside which a command runs.
+fn beside(runs: &str, task: &TaskFacts) -> Done {
     let text = format!(
-        "Runs in the background as {}; its output goes to {}.",
+        "{runs} in the background as {}; its output goes to {}.",
         task.task_id,
         task.output_file.display()
     );
     let mut meta = meta("");
-    meta["backgroundTaskId"] = task.task_id.into();
-    Ok(Done::text(text, meta))
+    meta["backgroundTaskId"] = task.task_id.clone().into();
+    Done::text(text, meta)
 }
 
 /// A command is something that a shell can take.

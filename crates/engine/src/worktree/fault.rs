@@ -60,3 +60,15 @@ pub enum Fault {
     #[error("git {0} took longer than ten minutes and was ended")]
     TooSlow(String),
 }
+
+impl Fault {
+    /// Whether another git holds a lock on what was to be written. Its own words are all that it tells.
+    pub(super) fn is_locked(&self) -> bool {
+        match self {
+            Self::Git { said, .. } => {
+                said.contains(".lock': File exists") || said.contains("could not lock config file")
+            }
+            _ => false,
+        }
+    }
+}

@@ -20,6 +20,11 @@ const TOLD: usize = 2_000;
 const MISLEADING: [&str; 5] =
     ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"];
 
+/// The pauses after which something is tried again that another git keeps from its files: the first, and the last; each
+/// is twice as long as the one before, so that they come to about five seconds.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+const LAST_PAUSE: Duration = Duration::from_millis(2560);
+
 /// A way to run git.
 pub(super) struct Git {
     tasks: Tasks,
@@ -100,21 +105,43 @@ impl Git {
     ) -> Result<(), Fault> {
         let place = path.to_string_lossy();
         let reference = format!("refs/heads/{branch}");
-        let known = self.run(root, &["rev-parse", "--verify", "--quiet", &reference]).await.is_ok();
-        let added = match known {
-            true => self.run(root, &["worktree", "add", "--quiet", &place, branch]).await,
-            false => self.run(root, &["worktree", "add", "--quiet", "-b", branch, &place, base]).await,
-        };
-        added.map(drop)
+        let mut patience = Patience::default();
+        loop {
+            // A try that failed may have made the branch.
+            let known = self.run(root, &["rev-parse", "--verify", "--quiet", &reference]).await.is_ok();
+            let added = match known {
+                true => self.run(root, &["worktree", "add", "--quiet", &place, branch]).await,
+                false => self.run(root, &["worktree", "add", "--quiet", "-b", branch, &place, base]).await,
+            };
+            if !patience.tries_again(&added, &self.cancel).await {
+                return added.map(drop);
+            }
+        }
     }
 
     /// Removes a work tree with everything in it.
     pub(super) async fn remove_tree(&self, root: &Path, path: &Path) -> Result<(), Fault> {
         let place = path.to_string_lossy();
-        if !path.exists() {
-            return self.run(root, &["worktree", "prune"]).await.map(drop);
+        match path.exists() {
+            true => self.write(root, &["worktree", "remove", "--force", &place]).await,
+            false => self.write(root, &["worktree", "prune"]).await,
         }
-        self.run(root, &["worktree", "remove", "--force", &place]).await.map(drop)
+    }
+
+    /// Removes a branch, whatever is on it.
+    pub(super) async fn remove_branch(&self, root: &Path, branch: &str) -> Result<(), Fault> {
+        self.write(root, &["branch", "-D", branch]).await
+    }
+
+    /// Does something that writes to the repository, again if need be.
+    async fn write(&self, root: &Path, arguments: &[&str]) -> Result<(), Fault> {
+        let mut patience = Patience::default();
+        loop {
+            let done = self.run(root, arguments).await;
+            if !patience.tries_again(&done, &self.cancel).await {
+                return done.map(drop);
+            }
+        }
     }
 
     /// What would be lost with a work tree that was made from a commit.
@@ -125,6 +152,30 @@ impl Git {
             None => String::new(),
         };
         Ok(Changes { files: status.lines().count(), commits: commits.trim().parse().unwrap_or(0) })
+    }
+}
+
+/// How long locks of others are still waited for: two agents may end at the same moment.
+struct Patience {
+    pause: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { pause: FIRST_PAUSE }
+    }
+}
+
+impl Patience {
+    /// Whether it is worth trying again; waits until then.
+    async fn tries_again(&mut self, done: &Result<String, Fault>, cancel: &CancellationToken) -> bool {
+        let locked = matches!(done, Err(fault) if fault.is_locked());
+        if !locked || self.pause > LAST_PAUSE {
+            return false;
+        }
+        let waited = cancel.run_until_cancelled(tokio::time::sleep(self.pause)).await;
+        self.pause *= 2;
+        waited.is_some()
     }
 }
 

@@ -143,7 +143,7 @@ impl Worktrees {
                 self.git.remove_tree(root, &tree.path).await?;
                 if let Some(branch) = &tree.branch {
                     // A branch that stays does no harm: its commits are not lost.
-                    let _ = self.git.run(root, &["branch", "-D", branch]).await;
+                    let _ = self.git.remove_branch(root, branch).await;
                 }
                 Ok(())
             }

@@ -129,3 +129,31 @@ fn a_name_cannot_lead_elsewhere() {
         assert!(check_name(name).is_err(), "{name}");
     }
 }
+
+#[tokio::test]
+async fn many_trees_come_and_go_at_once() {
+    let here = Repository::new().await;
+    let names: Vec<String> = (0..8).map(|number| format!("t{number}")).collect();
+    let made = futures::future::join_all(names.iter().map(|name| here.trees.create(Some(name)))).await;
+    let trees: Vec<Worktree> = made.into_iter().map(Result::unwrap).collect();
+    for gone in futures::future::join_all(trees.iter().map(|tree| here.trees.remove_if_clean(tree))).await {
+        assert_eq!(gone.unwrap(), Removal::Removed);
+    }
+    assert_eq!(here.git(&here.root(), &["branch", "--format=%(refname:short)"]).await, "main\n");
+    assert_eq!(here.trees.git.trees(&here.root()).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn whoever_finds_a_lock_waits_until_it_is_gone() {
+    let here = Repository::new().await;
+    let tree = here.trees.create(Some("try")).await.unwrap();
+    let lock = here.root().join(".git/refs/heads/worktree-try.lock");
+    fs::write(&lock, "").unwrap();
+    let holder = async {
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        fs::remove_file(&lock).unwrap();
+    };
+    let (removed, ()) = tokio::join!(here.trees.remove(&tree), holder);
+    removed.unwrap();
+    assert_eq!(here.git(&here.root(), &["branch", "--format=%(refname:short)"]).await, "main\n");
+}

@@ -168,6 +168,41 @@ async fn the_host_lets_the_turn_go_on_beside_an_agent_that_it_waits_for() {
 }
 
 #[tokio::test]
+async fn the_host_lets_the_turn_go_on_beside_a_command_that_it_waits_for() {
+    let command = "echo before; until [ -e gate ]; do sleep 0.02; done; echo after";
+    let script = Script::by(move |asked| {
+        let text = asked.last_text();
+        if text.contains("<task-notification>") {
+            Reply::text("Noticed.")
+        } else if text.contains("in the background") {
+            Reply::text("Going on.")
+        } else {
+            Reply::tool("Bash", json!({"command": command, "description": "wait"})).id("call_1")
+        }
+    });
+    let options = Options { allowed_tools: vec!["Bash".into()], ..Options::default() };
+    let mut host = Host::with(script).options(options).start().await.unwrap();
+    host.say("Go.").await.unwrap();
+    // The call is asked for before the command runs: what is let go too early changes nothing.
+    let begun = loop {
+        host.ask(BackgroundTasks { tool_use_id: Some("call_1".into()) }).await.unwrap();
+        if let Some(begun) = notices(&host, "task_started").pop() {
+            break begun;
+        }
+    };
+    assert_eq!((&begun["is_backgrounded"], &begun["description"]), (&json!(true), &json!("wait")));
+    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Going on."));
+    let meta = meta(&host, 0);
+    assert_eq!((&meta["backgroundTaskId"], &meta["backgroundedByUser"]), (&begun["task_id"], &json!(true)));
+    std::fs::write(host.stage().workspace().join("gate"), "").unwrap();
+    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Noticed."));
+    let end = notices(&host, "task_notification").pop().unwrap();
+    assert_eq!(end["status"], "completed");
+    let printed = std::fs::read_to_string(end["output_file"].as_str().unwrap()).unwrap();
+    assert_eq!(printed, "before\nafter\n", "nothing is lost on the way");
+}
+
+#[tokio::test]
 async fn its_questions_reach_the_host_with_its_name_and_once_nobody_answers_it_goes_on() {
     let script = Script::by(|asked| {
         let text = asked.last_text();

@@ -169,3 +169,50 @@ async fn a_kind_has_read_its_skills_before_it_hears_of_its_errand() {
     let mut heard = host.heard().iter().map(|heard| heard.json.to_string());
     assert!(heard.any(|json| json.contains("without the skill nothing")), "what is not there is told");
 }
+
+#[tokio::test]
+async fn a_kind_in_a_file_has_hooks_of_its_own_where_its_author_is_trusted() {
+    let file = "---\nname: scribe\ndescription: Writes\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: \"echo not with me >&2; exit 2\"\n  Stop:\n    - hooks:\n        - type: command\n          command: \"touch stopped\"\n---\nYOU WRITE";
+    let bash = || Reply::tool("Bash", json!({"command": "echo ran"}));
+    let script = [
+        send("Write.", json!({"subagent_type": "scribe"})),
+        bash(),
+        Reply::text("Ended."),
+        bash(),
+        Reply::text("Done."),
+    ];
+    let options = Options {
+        setting_sources: Some(vec![SettingSource::Project]),
+        allowed_tools: vec!["Bash".into()],
+        ..Options::default()
+    };
+    let host = Host::with(script).options(options).file(".claude/agents/x.md", file);
+    let mut host = host.start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let asked = host.asked();
+    assert!(asked[2].last_text().contains("not with me"), "{}", asked[2].last_text());
+    assert!(
+        asked[4].last_text().contains("ran"),
+        "the main agent has no such hook: {}",
+        asked[4].last_text()
+    );
+    assert!(host.stage().workspace().join("stopped").exists(), "its own end has been told");
+}
+
+#[tokio::test]
+async fn a_kind_is_told_of_its_memory_and_has_the_tools_to_keep_it() {
+    let kind =
+        AgentDefinition { memory: Some("project".into()), tools: Some(vec!["Grep".into()]), ..reviewer() };
+    let script = [send("Look.", json!({"subagent_type": "rev"})), Reply::text("Seen."), Reply::text("Done.")];
+    let host = Host::with(script).options(with_agents([("rev", kind)]));
+    let host = host.file(".claude/agent-memory/rev/MEMORY.md", "- the knot is in knots.md\n");
+    let mut host = host.start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let asked = &host.asked()[1];
+    let heard = asked.last_text();
+    let (notes, errand) = (heard.find("- the knot is in knots.md").unwrap(), heard.find("Look.").unwrap());
+    assert!(notes < errand && heard.contains(".claude/agent-memory/rev"), "{heard}");
+    for tool in ["Grep", "Read", "Write", "Edit"] {
+        assert!(asked.tools().contains(&tool), "{tool}: {:?}", asked.tools());
+    }
+}

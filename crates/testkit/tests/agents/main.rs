@@ -1,5 +1,6 @@
 //! Agents that a session starts: their kinds, their errands, their work beside the turn, and the life of the run.
 
+mod again;
 mod apart;
 mod background;
 mod crowd;

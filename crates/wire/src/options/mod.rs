@@ -93,6 +93,10 @@ pub struct Options {
     /// the answer is no.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_timeout_ms: Option<u64>,
+    /// What becomes of background work when nothing else is due and no input can come. Not given: agents are waited for,
+    /// and commands get a short grace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background_at_end: Option<BackgroundAtEnd>,
     /// Go on with the last conversation in this directory.
     #[serde(
         default,
@@ -220,6 +224,18 @@ named! {
         Project = "project",
         /// The project's, on this machine.
         Local = "local",
+    }
+}
+
+named! {
+    /// What becomes of background work at the end of a run.
+    pub enum BackgroundAtEnd: "end of background work" {
+        /// All of it is waited for.
+        Wait = "wait",
+        /// It is stopped.
+        Stop = "stop",
+        /// Commands are let go and outlive the run; agents are waited for, for they cannot.
+        Detach = "detach",
     }
 }
 

@@ -12,6 +12,14 @@ use crate::files::{self, Spot};
 /// How large a mailbox may be that is read back.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
+/// What becomes of a mailbox.
+pub(super) enum Change {
+    /// A letter came.
+    Came(Box<Letter>),
+    /// Its reader has all that is in it.
+    Read,
+}
+
 /// The folder of a team.
 #[derive(Debug, Clone)]
 pub(super) struct Folder {
@@ -51,17 +59,15 @@ impl Folder {
         put(&self.config(), &pretty(config))
     }
 
-    /// Adds a letter to a mailbox. One that cannot be read is put aside, once, and a new one begun.
-    pub(super) fn add(&self, to: &str, letter: &Letter) -> io::Result<()> {
-        let mut letters = self.letters(to)?;
-        letters.push(Letter { epoch: self.epoch.clone(), ..letter.clone() });
-        self.write(to, &letters)
-    }
-
-    /// Notes that a reader has its letters.
-    pub(super) fn mark_read(&self, name: &str) -> io::Result<()> {
+    /// Changes a mailbox. One that cannot be read is put aside, once, and a new one begun.
+    pub(super) fn update(&self, name: &str, changes: Vec<Change>) -> io::Result<()> {
         let mut letters = self.letters(name)?;
-        letters.iter_mut().for_each(|letter| letter.read = true);
+        for change in changes {
+            match change {
+                Change::Came(letter) => letters.push(Letter { epoch: self.epoch.clone(), ..*letter }),
+                Change::Read => letters.iter_mut().for_each(|letter| letter.read = true),
+            }
+        }
         self.write(name, &letters)
     }
 
@@ -115,21 +121,24 @@ fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    fn came(text: &str) -> Change {
+        Change::Came(Box::new(Letter::new("m1", text, None)))
+    }
+
     #[test]
     fn letters_are_kept_and_marked_and_a_spoilt_mailbox_is_put_aside_once() {
         let home = tempfile::tempdir().unwrap();
         let folder = Folder::new(home.path(), "crew", "e1");
         folder.begin().unwrap();
-        folder.add("team-lead", &Letter::new("m1", "hello", None)).unwrap();
-        folder.mark_read("team-lead").unwrap();
-        folder.add("team-lead", &Letter::new("m1", "again", None)).unwrap();
+        folder.update("team-lead", vec![came("hello"), Change::Read, came("again")]).unwrap();
         let kept = folder.letters("team-lead").unwrap();
         let told: Vec<_> =
             kept.iter().map(|letter| (letter.text.as_str(), letter.read, letter.epoch.as_str())).collect();
         assert_eq!(told, [("hello", true, "e1"), ("again", false, "e1")]);
         std::fs::write(folder.mailbox("team-lead"), "[{").unwrap();
-        folder.add("team-lead", &Letter::new("m1", "after", None)).unwrap();
-        folder.add("team-lead", &Letter::new("m1", "after", None)).unwrap();
+        for _ in 0..2 {
+            folder.update("team-lead", vec![came("after")]).unwrap();
+        }
         assert_eq!(folder.letters("team-lead").unwrap().len(), 2);
         let names = files::names(&folder.team.join("inboxes"), 10);
         assert_eq!(names.iter().filter(|name| name.contains("unreadable")).count(), 1, "{names:?}");
@@ -143,7 +152,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let old = Folder::new(home.path(), "crew", "e1");
         old.begin().unwrap();
-        old.add("m1", &Letter::new("team-lead", "old", None)).unwrap();
+        old.update("m1", vec![came("old")]).unwrap();
         let new = Folder::new(home.path(), "crew", "e2");
         new.begin().unwrap();
         assert_eq!(new.letters("m1").unwrap(), Vec::new());

@@ -81,8 +81,9 @@ impl Agents {
         notices::begun(&self.home.outbox, &call.tasks, &entry.facts, standing).await;
         let definition =
             Definition { prompt: instructed(&definition.prompt, &facts.name, &team), ..definition };
-        let mut agent = self.raise(&definition, errand, call, &entry, &Role::Mate(facts.name.clone()));
+        let mut agent = self.raise(&definition, errand, call, &entry, &Role::Mate(facts.name.clone()), None);
         self.load_skills(&mut agent, &definition).await;
+        self.open_notes(&mut agent, &definition).await;
         let first = Letter::new(LEAD, errand.prompt.clone(), Some(errand.description.clone()));
         teams.send(&facts.name, first).map_err(refused)?;
         let mate = Mate { agents: self.clone(), agent, entry, name: facts.name.clone(), team: team.clone() };

@@ -2,8 +2,9 @@
 
 use futures::FutureExt;
 
+use super::letter::Letter;
 use super::*;
-use crate::inbox::{Posts, inbox};
+use crate::inbox::{Post, Posts, inbox};
 
 fn team() -> (Teams, Posts) {
     let (sender, posts) = inbox();
@@ -117,4 +118,62 @@ fn everybody_but_the_writer_gets_a_broadcast() {
         .collect();
     assert_eq!(to, ["b", LEAD]);
     assert_eq!(woken(&mut posts), [true]);
+}
+
+/// What a teammate has got, as pairs of writer and number.
+type Got = Vec<(String, usize)>;
+
+const MATES: usize = 50;
+const EACH: usize = 200;
+
+/// Writes its share to everybody in turn, then reads until it is told to leave.
+async fn exchange(teams: Teams, me: usize) -> Got {
+    let name = format!("m{me}");
+    for nth in 0..EACH {
+        let to = format!("m{}", (me + 1 + nth % (MATES - 1)) % MATES);
+        teams.send(&to, Letter::new(&name, nth.to_string(), None)).unwrap();
+        tokio::task::yield_now().await;
+    }
+    let mut got = Vec::new();
+    while got.len() < EACH {
+        for letter in teams.mail(&name).await.unwrap() {
+            got.push((letter.from, letter.text.parse().unwrap()));
+        }
+        teams.rest(&name);
+    }
+    got
+}
+
+#[tokio::test]
+async fn ten_thousand_letters_among_fifty_arrive_once_each_and_in_the_order_of_their_writers() {
+    let home = tempfile::tempdir().unwrap();
+    let (sender, _posts) = inbox();
+    let teams = Teams::new(sender, Some(home.path().into()), "session".into(), Some(MATES * EACH));
+    teams.create("crowd", "d").unwrap();
+    for me in 0..MATES {
+        join(&teams, &format!("m{me}"));
+    }
+    let talks: Vec<_> = (0..MATES).map(|me| tokio::spawn(exchange(teams.clone(), me))).collect();
+    let mut all = 0;
+    for (me, talk) in talks.into_iter().enumerate() {
+        let got = talk.await.unwrap();
+        all += got.len();
+        for writer in (0..MATES).map(|writer| format!("m{writer}")) {
+            let numbers: Vec<usize> =
+                got.iter().filter(|(from, _)| *from == writer).map(|(_, nth)| *nth).collect();
+            assert!(numbers.is_sorted_by(|one, next| one < next), "{writer} to m{me}: {numbers:?}");
+        }
+    }
+    assert_eq!(all, MATES * EACH);
+    let error = teams.send("m1", Letter::new("m0", "one more", None)).unwrap_err();
+    assert!(error.contains("limit"), "{error}");
+    assert_eq!(teams.active(), 0, "nothing is left over");
+    teams.settle().await;
+    let mut kept = 0;
+    for me in 0..MATES {
+        let text = std::fs::read_to_string(home.path().join(format!("teams/crowd/inboxes/m{me}.json")));
+        let letters: Vec<Letter> = serde_json::from_str(&text.unwrap()).unwrap();
+        kept += letters.iter().filter(|letter| letter.read).count();
+    }
+    assert_eq!(kept, MATES * EACH, "the record has them all");
 }

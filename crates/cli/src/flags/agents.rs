@@ -1,0 +1,132 @@
+//! Kinds of agents on the command line: JSON by name. What is wrong is told by agent and field, with what is expected.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use whimbrel_wire::options::AgentDefinition;
+
+const TEXT: &str = "a text";
+const TEXTS: &str = "a list of texts";
+const NUMBER: &str = "a whole number from 0";
+const SWITCH: &str = "true or false";
+
+/// What each field must be.
+const FIELDS: [(&str, &str); 17] = [
+    ("description", TEXT),
+    ("prompt", TEXT),
+    ("tools", TEXTS),
+    ("disallowedTools", TEXTS),
+    ("model", TEXT),
+    ("mcpServers", "a list of names and configurations"),
+    ("criticalSystemReminder_EXPERIMENTAL", TEXT),
+    ("skills", TEXTS),
+    ("maxTurns", NUMBER),
+    ("initialPrompt", TEXT),
+    ("autoCompactWindow", NUMBER),
+    ("background", SWITCH),
+    ("omitClaudeMd", SWITCH),
+    ("memory", TEXT),
+    ("effort", "low, medium, high, xhigh or max"),
+    ("permissionMode", "default, acceptEdits, plan, dontAsk, auto or bypassPermissions"),
+    ("observerMessage", TEXT),
+];
+
+/// The kinds that a JSON value describes.
+pub(super) fn read(given: Value) -> Result<BTreeMap<String, AgentDefinition>, String> {
+    let Value::Object(kinds) = given else {
+        return Err(format!(
+            "must be an object with an agent for each name, such as {{\"reviewer\": {{\"description\": \"...\", \"prompt\": \"...\"}}}}, but is {}",
+            kind(&given)
+        ));
+    };
+    kinds.into_iter().map(|(name, given)| Ok((name.clone(), one(&name, given)?))).collect()
+}
+
+fn one(name: &str, given: Value) -> Result<AgentDefinition, String> {
+    let wrong = |what: String| format!("the agent {name:?} {what}");
+    let Value::Object(fields) = given else {
+        return Err(wrong(format!(
+            "must be an object with a description and a prompt, but is {}",
+            kind(&given)
+        )));
+    };
+    for needed in ["description", "prompt"] {
+        if !fields.contains_key(needed) {
+            return Err(wrong(format!("has no {needed:?}, which must be {TEXT}")));
+        }
+    }
+    serde_json::from_value(Value::Object(fields.clone())).map_err(|error| match flaw(&fields) {
+        Some(flaw) => wrong(flaw),
+        None => wrong(format!("cannot be read: {error}")),
+    })
+}
+
+/// The first field that is not what it must be.
+fn flaw(fields: &Map<String, Value>) -> Option<String> {
+    FIELDS.iter().find_map(|(field, expected)| {
+        let value = fields.get(*field)?;
+        let mut alone = json!({"description": "", "prompt": ""});
+        alone[*field] = value.clone();
+        let fits = serde_json::from_value::<AgentDefinition>(alone).is_ok();
+        (!fits).then(|| format!("has a wrong {field:?}: it must be {expected}, but is {}", shown(value)))
+    })
+}
+
+/// A value in words: short ones as they are.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Array(_) | Value::Object(_) => kind(value).to_owned(),
+        Value::String(text) if text.len() > 40 => kind(value).to_owned(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_told_by_agent_and_field() {
+        let agent = |more: Value| {
+            let mut agent = json!({"description": "d", "prompt": "p"});
+            agent.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"good": {"description": "d", "prompt": "p"}, "bad": agent})
+        };
+        let rows = [
+            (json!([]), "must be an object with an agent for each name"),
+            (
+                json!({"bad": 7}),
+                "the agent \"bad\" must be an object with a description and a prompt, but is a number",
+            ),
+            (
+                json!({"bad": {"prompt": "p"}}),
+                "the agent \"bad\" has no \"description\", which must be a text",
+            ),
+            (agent(json!({"prompt": 7})), "\"bad\" has a wrong \"prompt\": it must be a text, but is 7"),
+            (agent(json!({"tools": "Read"})), "\"tools\": it must be a list of texts, but is \"Read\""),
+            (agent(json!({"tools": ["Read", 7]})), "\"tools\": it must be a list of texts, but is a list"),
+            (agent(json!({"maxTurns": -1})), "\"maxTurns\": it must be a whole number from 0, but is -1"),
+            (agent(json!({"background": "yes"})), "\"background\": it must be true or false"),
+            (
+                agent(json!({"effort": "huge"})),
+                "\"effort\": it must be low, medium, high, xhigh or max, but is \"huge\"",
+            ),
+        ];
+        for (given, expected) in rows {
+            let error = read(given).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+        assert_eq!(read(agent(json!({"unheard": "of", "model": null}))).unwrap().len(), 2);
+    }
+}

@@ -1,0 +1,68 @@
+//! The hooks of a kind of agent: commands that its file names, and that run while an agent of this kind works.
+
+use serde_json::Value;
+
+use super::Definition;
+use crate::hooks::HookSet;
+use crate::settings::hooks::read;
+use crate::setup::configure;
+
+/// The hooks of a kind, and what cannot be had of them. What stands under `Stop` runs when the agent wants to end.
+pub(super) fn hooks(definition: &Definition) -> (HookSet, Vec<String>) {
+    let mut set = HookSet::default();
+    let Some(given) = &definition.hooks else { return (set, Vec::new()) };
+    let origin = format!("the agent {}", definition.name);
+    let (entries, flaws) = read(&with_its_own_end(given));
+    let mut warnings: Vec<String> =
+        flaws.iter().map(|flaw| format!("Hooks of {origin}: {} {}.", flaw.pointer, flaw.cause)).collect();
+    for entry in entries {
+        let (event, matcher) = (entry.event.to_string(), entry.matcher.as_deref());
+        let added = configure::command(&entry.handler).and_then(|command| {
+            set.add_commands(&event, matcher, vec![command], &origin).map_err(|error| error.to_string())
+        });
+        if let Err(why) = added {
+            warnings.push(format!("A {event} hook of {origin} does not run: {why}."));
+        }
+    }
+    warnings.extend(set.warnings().iter().cloned());
+    (set, warnings)
+}
+
+/// A subagent that wants to end raises another event than the main agent; whoever writes a kind need not know that.
+fn with_its_own_end(given: &Value) -> Value {
+    let mut given = given.clone();
+    if let Value::Object(events) = &mut given
+        && let Some(Value::Array(stop)) = events.remove("Stop")
+    {
+        // What is wrong with the other one is told by whoever reads it.
+        let end = events.entry("SubagentStop").or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(groups) = end {
+            groups.extend(stop);
+        }
+    }
+    given
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use whimbrel_wire::hook::HookEvent;
+
+    use super::*;
+
+    #[test]
+    fn what_stands_under_stop_is_for_the_agents_own_end() {
+        let command = json!([{"hooks": [{"type": "command", "command": "true"}]}]);
+        let definition = Definition {
+            name: "rev".into(),
+            hooks: Some(json!({"Stop": command, "PreToolUse": command, "Nonsense": [], "PostToolUse": 5})),
+            ..Definition::default()
+        };
+        let (set, warnings) = hooks(&definition);
+        assert!(set.listens(HookEvent::SubagentStop) && set.listens(HookEvent::PreToolUse));
+        assert!(!set.listens(HookEvent::Stop));
+        let told = warnings.join("\n");
+        assert!(warnings.len() == 2 && told.contains("Nonsense") && told.contains("PostToolUse"), "{told}");
+        assert!(hooks(&Definition::default()).0.is_empty());
+    }
+}

@@ -1,0 +1,169 @@
+//! Agents of an earlier run that go on in a later one.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use whimbrel_testkit::{Asked, Host, Reply, Script};
+use whimbrel_wire::options::Options;
+
+use super::{errand, meta};
+
+/// Folders that outlive a host.
+struct Home {
+    root: TempDir,
+}
+
+/// What an earlier run has left.
+struct Left {
+    session: String,
+    agent: String,
+}
+
+impl Home {
+    /// A home in which an agent was told something, in a run that has ended.
+    async fn with_an_agent() -> (Self, Left) {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("work")).unwrap();
+        let here = Self { root };
+        let script = [
+            Reply::tool("Agent", errand("Remember TULIP.", json!({"name": "scout", "model": "opus"}))),
+            Reply::text("I will."),
+            Reply::text("It knows."),
+        ];
+        let mut host = here.start(Script::from(script), None).await;
+        let session = host.run("Go.").await.unwrap().session_id;
+        let agent = meta(&host, 0)["agentId"].as_str().unwrap().to_owned();
+        host.finish().await.unwrap();
+        (here, Left { session, agent })
+    }
+
+    async fn start(&self, script: impl Into<Script>, resume: Option<&str>) -> Host {
+        let work = self.root.path().join("work").canonicalize().unwrap();
+        let options = Options {
+            cwd: Some(work.to_string_lossy().into_owned()),
+            resume: resume.map(Into::into),
+            ..Options::default()
+        };
+        Host::with(script)
+            .options(options)
+            .env("CLAUDE_CONFIG_DIR", self.root.path().join("config").to_string_lossy())
+            .env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
+            .start()
+            .await
+            .unwrap()
+    }
+
+    /// A file of the agent.
+    fn file(&self, left: &Left, ending: &str) -> PathBuf {
+        let projects = std::fs::read_dir(self.root.path().join("config/projects")).unwrap();
+        let project = projects.map(|entry| entry.unwrap().path()).next().unwrap();
+        project.join(&left.session).join("subagents").join(format!("agent-{}{ending}", left.agent))
+    }
+
+    /// What the model is told when it sends the agent on in a later run.
+    async fn answer(&self, left: &Left, call: Value) -> String {
+        let script = Script::by(move |asked| match () {
+            () if asked.last_text().starts_with("Which flower?") => flower(asked),
+            () if asked.last_text().contains("Go on.") => Reply::tool("Agent", call.clone()),
+            () => Reply::text("Done."),
+        });
+        let mut host = self.start(script, Some(&left.session)).await;
+        host.run("Go on.").await.unwrap();
+        host.asked().last().unwrap().last_text()
+    }
+}
+
+fn flower(asked: &Asked) -> Reply {
+    let knows = asked.says("Remember TULIP.") && asked.says("I will.");
+    Reply::text(if knows { "It was TULIP." } else { "I do not know." })
+}
+
+fn again(left: &Left) -> Value {
+    errand("Which flower?", json!({"resume": left.agent}))
+}
+
+#[tokio::test]
+async fn an_agent_of_an_earlier_run_knows_what_it_was_told_and_is_what_it_was() {
+    let (home, left) = Home::with_an_agent().await;
+    let before = std::fs::read_to_string(home.file(&left, ".jsonl")).unwrap().lines().count();
+    let call = again(&left);
+    let script = Script::by(move |asked| match () {
+        () if asked.last_text().starts_with("Which flower?") => flower(asked),
+        () if asked.last_text().contains("Go on.") => Reply::tool("Agent", call.clone()),
+        () => Reply::text("Done."),
+    });
+    let mut host = home.start(script, Some(&left.session)).await;
+    host.run("Go on.").await.unwrap();
+    assert_eq!(meta(&host, 0)["agentId"], left.agent.as_str());
+    assert!(host.asked().last().unwrap().last_text().contains("It was TULIP."));
+    let below =
+        host.asked().into_iter().find(|asked| asked.last_text().starts_with("Which flower?")).unwrap();
+    assert!(below.body["model"].as_str().unwrap().contains("opus"), "on the terms of its first errand");
+    host.finish().await.unwrap();
+    let after = std::fs::read_to_string(home.file(&left, ".jsonl")).unwrap().lines().count();
+    assert!(after > before, "its transcript goes on");
+}
+
+#[tokio::test]
+async fn it_can_be_written_to_by_its_id_and_by_its_name() {
+    for by_name in [false, true] {
+        let (home, left) = Home::with_an_agent().await;
+        let to = if by_name { "scout".to_owned() } else { left.agent.clone() };
+        let script = Script::by(move |asked| {
+            let text = asked.last_text();
+            match () {
+                () if text.starts_with("Which flower?") => flower(asked),
+                () if text.contains("Go on.") => {
+                    Reply::tool("SendMessage", json!({"to": to, "message": "Which flower?"}))
+                }
+                () if text.contains("<result>It was TULIP.</result>") => Reply::text("TULIP"),
+                () => Reply::text("Sent."),
+            }
+        });
+        let mut host = home.start(script, Some(&left.session)).await;
+        host.say("Go on.").await.unwrap();
+        for expected in ["Sent.", "TULIP"] {
+            assert_eq!(host.result().await.unwrap().result.as_deref(), Some(expected));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_torn_transcript_loses_its_torn_line_only() {
+    let (home, left) = Home::with_an_agent().await;
+    let path = home.file(&left, ".jsonl");
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    text.push_str("{\"type\":\"assistant\",\"uuid\":\"x\",\"mess");
+    std::fs::write(&path, text).unwrap();
+    assert!(home.answer(&left, again(&left)).await.contains("It was TULIP."));
+}
+
+#[tokio::test]
+async fn what_cannot_go_on_says_why() {
+    type Spoil = fn(&Path, &Path);
+    let rows: [(&str, Spoil, &str); 5] = [
+        ("no file beside it", |_, about| std::fs::remove_file(about).unwrap(), "is not there"),
+        ("a spoilt file beside it", |_, about| std::fs::write(about, "{").unwrap(), "is spoilt"),
+        (
+            "a kind that is gone",
+            |_, about| std::fs::write(about, r#"{"agentType":"gardener"}"#).unwrap(),
+            "no agent type 'gardener'",
+        ),
+        ("an empty transcript", |path, _| std::fs::write(path, "").unwrap(), "nothing in it"),
+        (
+            "a folder in its place",
+            |path, _| {
+                std::fs::remove_file(path).unwrap();
+                std::fs::create_dir(path).unwrap();
+            },
+            "cannot go on",
+        ),
+    ];
+    for (name, spoil, part) in rows {
+        let (home, left) = Home::with_an_agent().await;
+        spoil(&home.file(&left, ".jsonl"), &home.file(&left, ".meta.json"));
+        let said = home.answer(&left, again(&left)).await;
+        assert!(said.contains(part), "{name}: {said}");
+    }
+}
