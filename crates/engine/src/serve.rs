@@ -183,7 +183,7 @@ async fn say_goodbye(lookout: &Lookout, stop: &CancellationToken) {
 }
 
 /// The way to the session's hooks.
-fn lookout(setup: &Setup, ask: &Ask, tasks: &Tasks, outbox: &Outbox) -> Lookout {
+pub(crate) fn lookout(setup: &Setup, ask: &Ask, tasks: &Tasks, outbox: &Outbox) -> Lookout {
     let transcript = setup.place.as_ref().map(|place| place.transcript(&setup.session));
     let desk = hooks::Desk {
         ask: ask.clone(),

@@ -11,6 +11,8 @@
 //!   that sessions share; `local`: servers that are code in this process
 //! - `tool`, `resources`, `prompts`: what a model or a person can use; `result`: what comes of it; [`Supply`]: all that as
 //!   toolboxes, commands and conversations take it
+//! - `kept`: the files in which people keep their servers, for whoever changes them; `serving`: the other way round, our
+//!   own tools for others
 
 mod admission;
 pub mod config;
@@ -18,6 +20,7 @@ mod connection;
 mod desk;
 mod expand;
 mod fault;
+mod kept;
 mod limits;
 mod listing;
 mod local;
@@ -30,6 +33,7 @@ mod result;
 mod roster;
 mod schema;
 mod server;
+mod serving;
 mod status;
 mod supply;
 mod surroundings;
@@ -42,11 +46,13 @@ pub use admission::Admission;
 pub use config::{Approval, Entry, Origin, Servers};
 pub use expand::Variables;
 pub use fault::{Backoff, Fault};
+pub use kept::{Kept, KeptEntry, Scope};
 pub use limits::Limits;
 pub use local::{LocalServer, LocalTool, LocalWork};
 pub use pool::Pool;
 pub use prompts::PromptCommand;
 pub use roster::{Roster, Switch};
+pub use serving::serve_tools;
 pub use supply::Supply;
 pub use surroundings::{Elicit, Progress, Surroundings, Tell, elicit_by};
 pub use tool::McpTool;

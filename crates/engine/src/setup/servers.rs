@@ -14,10 +14,10 @@ use crate::plugins::Plugins;
 use crate::settings::{Settings, Trust, vouched};
 
 /// The file in which a project names its servers.
-const PROJECT_FILE: &str = ".mcp.json";
+pub(crate) const PROJECT_FILE: &str = ".mcp.json";
 
 /// The largest one that is read.
-const LARGEST: u64 = 4 << 20;
+pub(crate) const LARGEST: u64 = 4 << 20;
 
 /// The servers to start with. Touches the disk.
 pub(super) fn servers(
@@ -85,7 +85,7 @@ fn of_project(
 }
 
 /// The project's files that may name servers, the nearest last.
-fn files_of(ground: &Ground) -> Vec<PathBuf> {
+pub(crate) fn files_of(ground: &Ground) -> Vec<PathBuf> {
     let top = ground.top().to_path_buf();
     let mut folders: Vec<_> = ground.root.ancestors().take_while(|folder| folder.starts_with(&top)).collect();
     if !folders.contains(&ground.project.as_path()) {
