@@ -33,6 +33,10 @@ pub(super) struct Words {
     pub(super) env: Vec<String>,
     /// `Name: value` each.
     pub(super) headers: Vec<String>,
+    /// Under which name we ask for a login.
+    pub(super) client_id: Option<String>,
+    /// Where the browser comes back to.
+    pub(super) callback_port: Option<String>,
     /// A command and its arguments, or an address.
     pub(super) words: Vec<String>,
 }
@@ -54,6 +58,9 @@ pub(super) fn of_words(said: Words) -> Result<Value, String> {
             if !said.headers.is_empty() {
                 return Err("A program takes no HTTP headers. Leave -H out, or give a URL.".into());
             }
+            if said.client_id.is_some() || said.callback_port.is_some() {
+                return Err("A program knows nothing of OAuth. Leave --client-id and --callback-port out, or give a URL.".into());
+            }
             entry.insert("command".into(), json!(first));
             if !rest.is_empty() {
                 entry.insert("args".into(), json!(rest));
@@ -69,9 +76,27 @@ pub(super) fn of_words(said: Words) -> Result<Value, String> {
             }
             entry.insert("url".into(), json!(first));
             put(&mut entry, "headers", &said.headers, ':', "-H takes 'Name: value'")?;
+            let terms = terms(said.client_id, said.callback_port.as_deref())?;
+            if !terms.is_empty() {
+                entry.insert("oauth".into(), Value::Object(terms));
+            }
         }
     }
     Ok(Value::Object(entry))
+}
+
+fn terms(client_id: Option<String>, port: Option<&str>) -> Result<Map<String, Value>, String> {
+    let mut terms = Map::new();
+    if let Some(id) = client_id {
+        terms.insert("clientId".into(), id.into());
+    }
+    if let Some(port) = port {
+        let number = port.parse::<u16>().ok().filter(|port| *port > 0);
+        let number =
+            number.ok_or_else(|| format!("--callback-port takes a number up to 65535, not {port:?}."))?;
+        terms.insert("callbackPort".into(), number.into());
+    }
+    Ok(terms)
 }
 
 /// The entry in a JSON text.

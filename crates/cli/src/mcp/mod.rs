@@ -1,10 +1,11 @@
 //! `whimbrel mcp`: MCP servers, for people: list, add, show, remove and try them; and our own tools as one.
 //!
 //! The rooms: [`command`] (what was typed), [`entry`] (words to an entry), [`serve`] (our tools for others), [`show`]
-//! (entries and their state in words; pure), [`reach`] (connects).
+//! (entries and their state in words; pure), [`reach`] (connects), [`login`] (with a browser).
 
 mod command;
 mod entry;
+mod login;
 mod reach;
 mod serve;
 mod show;
@@ -15,7 +16,7 @@ use whimbrel_engine::mcp::{Kept, KeptEntry, Scope};
 use whimbrel_engine::setup::Setup;
 use whimbrel_engine::{Engine, Start};
 use whimbrel_models::providers::Providers;
-use whimbrel_wire::options::Options;
+use whimbrel_wire::options::{McpServerConfig, Options, RemoteServer};
 
 use crate::session::Env;
 use crate::stdio::{self, note};
@@ -57,15 +58,17 @@ fn carry_out(command: Command, env: Env) -> Result<String, String> {
             let entries = named(&Kept::of(&setup(env)?), &name)?;
             Ok(show::entries(&entries))
         }
-        Command::Test(name) => {
+        Command::Test(name) => test(&setup(env)?, &name),
+        Command::Login(name) => {
             let setup = setup(env)?;
-            let kept = Kept::of(&setup);
-            let entries = named(&kept, &name)?;
-            let Some(KeptEntry { scope, entry, .. }) = entries.first() else { return Err(unknown(&name)) };
-            let mut servers = kept.servers(*scope, &name, entry);
-            servers.admission = setup.servers.admission.clone();
-            servers.problems.iter().for_each(|problem| note(problem));
-            show::tested(&reach::one(servers, &setup)?)
+            let file = login::login(&name, &address(&setup, &name)?, &setup)?;
+            // The person is logged in, whatever else the server has to say.
+            let tested = test(&setup, &name).unwrap_or_else(|problem| format!("{problem}\n"));
+            Ok(format!("Logged in to {name}. The login is kept in {}.\n{tested}", file.display()))
+        }
+        Command::Logout(name) => {
+            let setup = setup(env)?;
+            login::logout(&name, &address(&setup, &name)?, &setup)
         }
         Command::Add { name, scope, entry } => {
             let kept = Kept::of(&setup(env)?);
@@ -77,6 +80,31 @@ fn carry_out(command: Command, env: Env) -> Result<String, String> {
             Ok(page)
         }
         Command::Remove { name, scope } => remove(&Kept::of(&setup(env)?), &name, scope),
+    }
+}
+
+/// Connects to a server and says what it offers.
+fn test(setup: &Setup, name: &str) -> Result<String, String> {
+    let kept = Kept::of(setup);
+    let KeptEntry { scope, entry, .. } = counting(&kept, name)?;
+    let mut servers = kept.servers(scope, name, &entry);
+    servers.admission = setup.servers.admission.clone();
+    servers.problems.iter().for_each(|problem| note(problem));
+    show::tested(&reach::one(servers, setup)?)
+}
+
+/// The entry of a server at an address.
+fn address(setup: &Setup, name: &str) -> Result<RemoteServer, String> {
+    let kept = Kept::of(setup);
+    let KeptEntry { scope, entry, .. } = counting(&kept, name)?;
+    match kept
+        .understood(scope, name, &entry)
+        .map_err(|problem| format!("The entry of {name} makes no sense: {problem}"))?
+    {
+        McpServerConfig::Http(server) | McpServerConfig::Sse(server) => Ok(server),
+        McpServerConfig::Stdio(_) | McpServerConfig::Sdk(_) => Err(format!(
+            "{name} is a program. Only servers at an address ask for a login this way; give a program its key with -e."
+        )),
     }
 }
 
@@ -107,13 +135,24 @@ fn remove(kept: &Kept, name: &str, scope: Option<Scope>) -> Result<String, Strin
 
 /// The entries of a name, the one that counts first.
 fn named(kept: &Kept, name: &str) -> Result<Vec<KeptEntry>, String> {
-    let mut entries = kept.all()?;
-    entries.retain(|entry| entry.name == name);
-    if entries.is_empty() { Err(unknown(name)) } else { Ok(entries) }
+    let (entries, others): (Vec<_>, Vec<_>) = kept.all()?.into_iter().partition(|entry| entry.name == name);
+    if !entries.is_empty() {
+        return Ok(entries);
+    }
+    let mut names: Vec<&str> = others.iter().map(|entry| entry.name.as_str()).collect();
+    names.dedup();
+    let hint = match (names.is_empty(), command::nearest(name, names.iter().copied())) {
+        (true, _) => "There are none yet: whimbrel mcp add.".to_owned(),
+        (false, Some(near)) => format!("Did you mean {near}?"),
+        (false, None) => format!("There are: {}.", names.join(", ")),
+    };
+    Err(format!("There is no MCP server {name:?} here. {hint}"))
 }
 
-fn unknown(name: &str) -> String {
-    format!("There is no MCP server {name:?} here. See whimbrel mcp list.")
+/// The entry that counts.
+fn counting(kept: &Kept, name: &str) -> Result<KeptEntry, String> {
+    let first = named(kept, name)?.into_iter().next();
+    first.ok_or_else(|| format!("There is no MCP server {name:?} here."))
 }
 
 /// What a session in this folder would begin with.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 use whimbrel_engine::mcp::{Roster, Servers, Surroundings};
 use whimbrel_engine::setup::Setup;
 use whimbrel_wire::control::McpServerStatus;
@@ -33,12 +33,7 @@ fn look(servers: Servers, setup: &Setup, patience: Duration) -> Result<Vec<McpSe
     }
     // Nothing that a server leaves behind shall outlive us.
     whimbrel_engine::tasks::follow_daemons();
-    let runtime = Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| format!("The machine did not let us begin: {error}."))?;
-    let workspace = &setup.workspace;
-    let surroundings = Surroundings::new(workspace.root().to_path_buf(), workspace.environment());
+    let (runtime, surroundings) = (runtime()?, surroundings(setup));
     let found = runtime.block_on(async {
         let roster = Roster::start(servers, surroundings);
         roster.ready(patience).await;
@@ -49,4 +44,15 @@ fn look(servers: Servers, setup: &Setup, patience: Duration) -> Result<Vec<McpSe
     });
     runtime.shutdown_background();
     Ok(found)
+}
+
+/// Somewhere to wait for servers.
+pub(super) fn runtime() -> Result<Runtime, String> {
+    let built = Builder::new_current_thread().enable_all().build();
+    built.map_err(|error| format!("The machine did not let us begin: {error}."))
+}
+
+/// What servers are given here.
+pub(super) fn surroundings(setup: &Setup) -> Surroundings {
+    Surroundings::new(setup.workspace.root().to_path_buf(), setup.workspace.environment())
 }

@@ -97,7 +97,7 @@ pub(super) fn tested(state: &McpServerStatus) -> Result<String, String> {
 fn told(state: &McpServerStatus) -> String {
     match (&state.status, &state.error) {
         (McpConnection::Connected, _) => format!("connected, {}", counted(state)),
-        (McpConnection::NeedsAuth, _) => "wants a login. Give it a header with a token.".into(),
+        (McpConnection::NeedsAuth, _) => format!("wants a login: whimbrel mcp login {}", state.name),
         (McpConnection::Disabled, _) => "switched off".into(),
         (_, Some(error)) => format!("failed: {error}"),
         (_, None) => "has not answered in time".into(),

@@ -110,6 +110,7 @@ mod tests {
     use std::path::Path;
 
     use serde_json::{Value, json};
+    use whimbrel_wire::options::{McpServerConfig, PluginConfig};
 
     use super::*;
     use crate::setup::configure;
@@ -188,6 +189,30 @@ mod tests {
             5,
             "who asks for the project's settings trusts it"
         );
+    }
+
+    #[test]
+    fn a_plugin_brings_servers_under_names_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir(root.join("birds")).unwrap();
+        let entries = json!({"mcpServers": {"count": {"command": "${CLAUDE_PLUGIN_ROOT}/count"}, "bad": {"type": "pigeon"}}});
+        fs::write(root.join("birds/.mcp.json"), entries.to_string()).unwrap();
+        let plugins = Plugins::load(&[PluginConfig::local("birds")], &root);
+        let named = |strict_mcp_config| {
+            let options = Options { strict_mcp_config, ..flag(&json!({})) };
+            let settings = configure::read(&options, &BTreeMap::new(), &root).unwrap();
+            let ground = configure::ground(&options, &settings, None, &root);
+            servers(&options, &BTreeMap::new(), &settings, &ground, &plugins).entries
+        };
+        let all = named(false);
+        assert_eq!(all.keys().collect::<Vec<_>>(), ["flag", "plugin:birds:count", "wrong"]);
+        let command = match &all["plugin:birds:count"].config {
+            Ok(McpServerConfig::Stdio(server)) => server.command.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(Path::new(&command), root.join("birds/count"));
+        assert_eq!(named(true).keys().collect::<Vec<_>>(), ["flag", "wrong"], "only the host's count");
     }
 
     #[test]
