@@ -20,7 +20,7 @@ fn options(birds: &McpServerConfig) -> Options {
     }
 }
 
-fn at(url: &str, more: Value) -> McpServerConfig {
+fn at(url: &str, more: &Value) -> McpServerConfig {
     let mut entry = json!({"type": "http", "url": url});
     entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     serde_json::from_value(entry).unwrap()
@@ -47,7 +47,7 @@ async fn state(host: &mut Host) -> (String, String) {
 #[tokio::test]
 async fn a_login_is_asked_for_found_renewed_and_missed() {
     let guarded = Guarded::start(Clients::Anybody).await.unwrap();
-    let birds = at(&guarded.url(), json!({}));
+    let birds = at(&guarded.url(), &json!({}));
     let count = || Reply::tool("mcp__birds__count", json!({}));
     let script = [
         Reply::text("Not yet."),
@@ -94,11 +94,11 @@ async fn a_login_is_asked_for_found_renewed_and_missed() {
 async fn a_client_that_was_registered_by_hand_is_used_and_an_address_can_be_pasted() {
     let guarded = Guarded::start(Clients::Known("our-id".into(), "s3cret".into())).await.unwrap();
     let stage = Stage::new().unwrap();
-    let unknown = at(&guarded.url(), json!({}));
+    let unknown = at(&guarded.url(), &json!({}));
     let refused = Login::begin(remote(&unknown), &surroundings(&stage, None)).await.err().unwrap();
     assert!(refused.contains("`oauth.clientId`"), "{refused}");
 
-    let birds = at(&guarded.url(), json!({"oauth": {"clientId": "our-id"}}));
+    let birds = at(&guarded.url(), &json!({"oauth": {"clientId": "our-id"}}));
     let login = Login::begin(remote(&birds), &surroundings(&stage, Some("wrong"))).await.unwrap();
     let (_keep, lines) = unbounded_channel();
     let address = login.address().to_owned();
@@ -130,10 +130,10 @@ async fn what_makes_no_login_is_said() {
     let guarded = Guarded::start(Clients::Anybody).await.unwrap();
     let stage = Stage::new().unwrap();
     let rows = [
-        (at(&guarded.url(), json!({"headers": {"authorization": "Bearer x"}})), "Authorization header"),
-        (at(&guarded.url().replace("/mcp", "/nothing"), json!({})), "HTTP 404"),
-        (at("http://127.0.0.1:1/mcp", json!({})), "127.0.0.1"),
-        (at("http://birds.test/mcp", json!({})), "not reached by https:"),
+        (at(&guarded.url(), &json!({"headers": {"authorization": "Bearer x"}})), "Authorization header"),
+        (at(&guarded.url().replace("/mcp", "/nothing"), &json!({})), "HTTP 404"),
+        (at("http://127.0.0.1:1/mcp", &json!({})), "127.0.0.1"),
+        (at("http://birds.test/mcp", &json!({})), "not reached by https:"),
     ];
     for (config, words) in rows {
         let error = Login::begin(remote(&config), &surroundings(&stage, None)).await.err().unwrap();

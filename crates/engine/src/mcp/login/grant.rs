@@ -180,11 +180,7 @@ fn read(text: &[u8]) -> Result<Given, String> {
 
 fn end(given: &Given) -> Option<u64> {
     let life = given.expires_in.filter(|seconds| seconds.is_finite() && *seconds >= 0.0)?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "it is neither large nor negative"
-    )]
+    // It is neither large nor negative.
     Some(now() + life.min(1e10) as u64)
 }
 
@@ -232,7 +228,7 @@ mod tests {
             match (read(text.as_bytes()), problem) {
                 (Ok(given), None) => assert!(!given.access_token.is_empty()),
                 (Err(said), Some(words)) => {
-                    assert!(said.contains(words) && !said.contains("secret"), "{said}")
+                    assert!(said.contains(words) && !said.contains("secret"), "{said}");
                 }
                 (read, expected) => panic!("{text}: {:?} instead of {expected:?}", read.err()),
             }
