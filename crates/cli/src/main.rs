@@ -9,6 +9,7 @@
 //! - [`prompt`], [`print`]: one prompt, one answer; [`host`]: the host's side within this process
 //! - [`human`]: the same told to a person; [`terminal`]: whether there is one; [`welcome`]: when no model is set up
 //! - [`demo`]: a scripted run that needs nothing; [`sessions`]: what was done before
+//! - [`mcp`]: MCP servers for people, and our tools as one
 //! - [`home`]: where the user's files are
 //! - [`exit`], [`signals`]: how it ends
 
@@ -19,6 +20,7 @@ mod flags;
 mod home;
 mod host;
 mod human;
+mod mcp;
 mod print;
 mod prompt;
 mod run;

@@ -14,7 +14,7 @@ use crate::print::{Shown, print};
 use crate::session::{Env, REPLAY, Session};
 use crate::stdio::{OnMalformed, note};
 use crate::terminal::{self, Terminal};
-use crate::{demo, explain, home, prompt, sessions, signals, stdio, welcome};
+use crate::{demo, explain, home, mcp, prompt, sessions, signals, stdio, welcome};
 
 /// How a run ended.
 pub(crate) struct Ended {
@@ -38,6 +38,12 @@ pub(crate) fn main() -> i32 {
         && command == "sessions"
     {
         return sessions::main(rest, env, terminal);
+    }
+    // A host that starts us may pass on that it was started by an SDK; no SDK begins with a word of its own.
+    if let Ok([command, rest @ ..]) = argv.as_deref()
+        && command == "mcp"
+    {
+        return mcp::main(rest, env);
     }
     let parsed = argv.and_then(|argv| {
         if argv.is_empty() && terminal.stdin {
@@ -84,7 +90,7 @@ pub(crate) fn main() -> i32 {
 }
 
 /// Looks at what the command line and the environment name: folders.
-fn check(args: &Args, caller: Caller, env: &mut Env) -> Result<(), String> {
+pub(crate) fn check(args: &Args, caller: Caller, env: &mut Env) -> Result<(), String> {
     let homeless = home::settle(env).filter(|_| args.options.persist_session != Some(false));
     let home = home_folder(env.get("HOME").map(String::as_str));
     let is_folder = |name: &str| match (name.strip_prefix("~/"), &home) {

@@ -34,6 +34,7 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         Request::McpSetServers(wanted) => return servers::set(session, id, wanted),
         Request::McpReadResource(ask) => return servers::read(session, id, ask.server_name, ask.uri),
         Request::McpCall(call) => return servers::call(session, id, call),
+        Request::SetMcpPermissionModeOverride(set) => servers::set_mode(session, id, set),
         Request::McpStatus(_) => servers::status(session, id),
         Request::McpMessage(heard) => servers::hear(session, id, &heard),
         Request::Initialize(initialize) => match begin(session, &initialize) {

@@ -202,7 +202,7 @@ impl Gate {
         cancel: &CancellationToken,
     ) -> Result<Permit, Trouble> {
         let name = listed.tool().name();
-        let mode = self.rights.mode();
+        let mode = self.rights.mode_for(listed.tool().server());
         let judged = self.rights.judge_in(mode, name, &listed.facts_of(&input), &input, hook.clone());
         let Judged { decision, place } = judged;
         match decision {

@@ -13,3 +13,8 @@ pub fn task(kind: char) -> String {
     let digits = Uuid::new_v4().simple().to_string();
     format!("{kind}{}", &digits[..8])
 }
+
+/// A word that nobody can guess, in 64 signs that need no escaping.
+pub fn secret() -> String {
+    format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
+}

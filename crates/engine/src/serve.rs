@@ -192,7 +192,7 @@ async fn say_goodbye(lookout: &Lookout, stop: &CancellationToken) {
 }
 
 /// The way to the session's hooks.
-fn lookout(setup: &Setup, ask: &Ask, tasks: &Tasks, outbox: &Outbox) -> Lookout {
+pub(crate) fn lookout(setup: &Setup, ask: &Ask, tasks: &Tasks, outbox: &Outbox) -> Lookout {
     let transcript = setup.place.as_ref().map(|place| place.transcript(&setup.session));
     let desk = hook_desk(setup, ask, tasks, outbox);
     let base = HookBase {

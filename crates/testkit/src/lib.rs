@@ -24,6 +24,7 @@
 //! The rooms:
 //! - [`script`]: what the model says, as values
 //! - [`http_mock`]: a model API on loopback that plays a script; [`scripted`]: the same without a network
+//! - [`guarded`]: an MCP server behind a login
 //! - [`host`]: a small host that starts an engine on a script and talks to it
 //! - [`scenario`]: a folder with a story and with what must come of it, played in process and as a program
 //! - [`drill`]: a program that is killed again and again
@@ -35,6 +36,7 @@
 
 mod dialect;
 pub mod drill;
+pub mod guarded;
 pub mod host;
 pub mod http_mock;
 pub mod normal;
@@ -46,6 +48,7 @@ pub mod stage;
 pub mod store_contract;
 
 pub use drill::Drill;
+pub use guarded::Guarded;
 pub use host::{Answer, Exit, Host, HostBuilder};
 pub use http_mock::{MockApi, Recorded};
 pub use scenario::{Run, Scenario, assert_same};

@@ -24,6 +24,7 @@ Whimbrel is an agent that works in this folder.
   whimbrel permissions explain 'Bash(git push)'
                                  which rule decides on a call, and why
   whimbrel sessions              earlier sessions: read, search, export
+  whimbrel mcp                   MCP servers: list, add, test; or be one
   whimbrel --help                everything else
 "
 }

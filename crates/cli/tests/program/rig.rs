@@ -163,10 +163,15 @@ impl Session {
 
     /// The next frame of a kind; others are passed over.
     pub(crate) fn next(&self, kind: &str) -> Value {
+        self.find(kind, |frame| frame["type"] == kind || frame["subtype"] == kind)
+    }
+
+    /// The next frame that is wanted; others are passed over.
+    pub(crate) fn find(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let frame =
-                self.frames.recv_timeout(DEADLINE).unwrap_or_else(|error| panic!("no {kind}: {error}"));
-            if frame["type"] == kind || frame["subtype"] == kind {
+                self.frames.recv_timeout(DEADLINE).unwrap_or_else(|error| panic!("no {what}: {error}"));
+            if wanted(&frame) {
                 return frame;
             }
         }

@@ -79,12 +79,25 @@ pub struct Facts<'a> {
     pub window: u64,
     /// The blocks of the system prompt.
     pub system: &'a [String],
-    /// The tools that the model has.
+    /// The tools that the model has, those of MCP servers apart.
     pub tools: &'a [Arc<ToolSpec>],
+    /// The tools of MCP servers.
+    pub guests: &'a [Guest],
     /// How many slash commands there are. The model does not see them.
     pub commands: usize,
     /// The conversation.
     pub reading: &'a Reading,
+}
+
+/// A tool of an MCP server.
+#[derive(Debug, Clone)]
+pub struct Guest {
+    /// The tool.
+    pub spec: Arc<ToolSpec>,
+    /// The server, as it stands in the tool's name.
+    pub server: String,
+    /// Whether the model has it, or would have to look for it first.
+    pub is_loaded: bool,
 }
 
 /// What fills the context.
@@ -93,7 +106,10 @@ pub fn usage(facts: &Facts<'_>) -> ContextUsage {
     let prompt: usize = facts.system.iter().map(String::len).sum();
     let tools: Vec<(&str, usize)> =
         facts.tools.iter().map(|tool| (tool.name.as_str(), bytes_of(tool))).collect();
-    let all_tools: usize = tools.iter().map(|(_, bytes)| bytes).sum();
+    let own_tools: usize = tools.iter().map(|(_, bytes)| bytes).sum();
+    let loaded = facts.guests.iter().filter(|guest| guest.is_loaded);
+    let all_guests: usize = loaded.map(|guest| bytes_of(&guest.spec)).sum();
+    let all_tools = own_tools + all_guests;
     let all_files: usize = memory.iter().map(|file| file.bytes).sum();
     let counted_tokens = usage.as_ref().map(Usage::total).filter(|total| *total > 0);
     let rate = match counted_tokens {
@@ -104,12 +120,13 @@ pub fn usage(facts: &Facts<'_>) -> ContextUsage {
         Some(tokens) => tokens + rate.tokens(size.saturating_sub(*counted_at)),
         None => rate.tokens(prompt + all_tools + size),
     };
-    let (prompt_sum, tools_sum, files_sum) =
-        (rate.tokens(prompt), rate.tokens(all_tools), rate.tokens(all_files));
-    let messages = total.saturating_sub(prompt_sum + tools_sum + files_sum);
+    let [prompt_sum, tools_sum, guests_sum, files_sum] =
+        [prompt, own_tools, all_guests, all_files].map(|bytes| rate.tokens(bytes));
+    let messages = total.saturating_sub(prompt_sum + tools_sum + guests_sum + files_sum);
     let categories = [
         ("system_prompt", "System prompt", prompt_sum, "gray", "used"),
         ("system_tools", "System tools", tools_sum, "blue", "used"),
+        ("mcp_tools", "MCP tools", guests_sum, "cyan", "used"),
         ("memory_files", "Memory files", files_sum, "orange", "used"),
         ("messages", "Messages", messages, "purple", "used"),
         ("free_space", "Free space", facts.window.saturating_sub(total), "none", "free"),
@@ -122,6 +139,7 @@ pub fn usage(facts: &Facts<'_>) -> ContextUsage {
         percentage: percentage(total, facts.window),
         model: facts.model.to_owned(),
         memory_files: memory.iter().map(|file| described(file, rate.tokens(file.bytes))).collect(),
+        mcp_tools: facts.guests.iter().map(|guest| hosted(guest, rate)).collect(),
         api_usage: usage.as_ref().map(counted),
         system_tools: Some(
             tools.iter().map(|(name, bytes)| json!({"name": name, "tokens": rate.tokens(*bytes)})).collect(),
@@ -158,6 +176,11 @@ fn category((id, name, tokens, color, kind): (&str, &str, u64, &str, &str)) -> C
         is_deferred: None,
         kind: Some(kind.into()),
     }
+}
+
+fn hosted(guest: &Guest, rate: Rate) -> Value {
+    let Guest { spec, server, is_loaded } = guest;
+    json!({"name": spec.name, "serverName": server, "tokens": rate.tokens(bytes_of(spec)), "isLoaded": is_loaded})
 }
 
 fn described(file: &Loaded, tokens: u64) -> Value {
@@ -208,6 +231,7 @@ mod tests {
                 window: 10_000,
                 system: &system,
                 tools: &[],
+                guests: &[],
                 commands: 3,
                 reading: &reading,
             })
@@ -232,10 +256,44 @@ mod tests {
     }
 
     #[test]
+    fn tools_of_servers_are_told_apart_and_count_once_they_are_loaded() {
+        let spec = |name: &str, bytes: usize| {
+            let (name, description) = (name.to_owned(), "x".repeat(bytes - name.len() - 2));
+            let input_schema = whimbrel_wire::RawJson::of(&json!({})).unwrap();
+            Arc::new(ToolSpec { name, description, input_schema })
+        };
+        let guest = |name, bytes, is_loaded| Guest { spec: spec(name, bytes), server: "s".into(), is_loaded };
+        let found = usage(&Facts {
+            model: "m",
+            window: 0,
+            system: &[],
+            tools: &[spec("Read", 40)],
+            guests: &[guest("mcp__s__a", 80, true), guest("mcp__s__b", 400, false)],
+            commands: 0,
+            reading: &Reading::default(),
+        });
+        assert_eq!(parts(&found), [("system_tools", 10), ("mcp_tools", 20)]);
+        assert_eq!(
+            found.mcp_tools,
+            [
+                json!({"name": "mcp__s__a", "serverName": "s", "tokens": 20, "isLoaded": true}),
+                json!({"name": "mcp__s__b", "serverName": "s", "tokens": 100, "isLoaded": false})
+            ]
+        );
+    }
+
+    #[test]
     fn a_window_that_nobody_knows_is_never_full() {
         let reading = Reading { size: 400, ..Reading::default() };
-        let found =
-            usage(&Facts { model: "m", window: 0, system: &[], tools: &[], commands: 0, reading: &reading });
+        let found = usage(&Facts {
+            model: "m",
+            window: 0,
+            system: &[],
+            tools: &[],
+            guests: &[],
+            commands: 0,
+            reading: &reading,
+        });
         assert_eq!((parts(&found), found.percentage), (vec![("messages", 100)], 0.0));
     }
 }

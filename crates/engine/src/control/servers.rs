@@ -6,7 +6,10 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use whimbrel_policy::Decision;
 use whimbrel_wire::RawJson;
-use whimbrel_wire::control::{ControlResponse, McpCall, McpMessage, McpSetServers, McpStatusReply};
+use whimbrel_wire::control::{
+    ControlResponse, McpCall, McpMessage, McpSetServers, McpStatusReply, SetMcpPermissionModeOverride,
+};
+use whimbrel_wire::permission::PermissionMode;
 
 use crate::mcp::{Roster, Switch};
 use crate::serve::Session;
@@ -51,6 +54,25 @@ pub(super) fn set(session: &mut Session, id: String, wanted: McpSetServers) -> O
         ControlResponse::success(id, &roster.set_servers(&wanted.servers).await)
     });
     None
+}
+
+/// Gives the tools of a server a mode of their own, or takes it away again.
+pub(super) fn set_mode(
+    session: &Session,
+    id: String,
+    SetMcpPermissionModeOverride { server_name, mode }: SetMcpPermissionModeOverride,
+) -> ControlResponse {
+    let prefix = session.crew.hired().and_then(|roster| roster.prefix(&server_name));
+    let Some(prefix) = prefix else { return no_server(id, &server_name) };
+    match mode {
+        None | Some(PermissionMode::Default | PermissionMode::Auto) => {
+            session.setup.rights.set_mode_for(&prefix, mode);
+            ControlResponse::ok(id)
+        }
+        Some(other) => {
+            ControlResponse::error(id, format!("A server's own mode is default or auto, not {other}."))
+        }
+    }
 }
 
 /// Takes what a server in the host's process says by itself.
@@ -112,7 +134,9 @@ pub(super) fn call(session: &mut Session, id: String, call: McpCall) -> Option<C
 /// Whether the rules let a tool be called without a question.
 fn may_call(session: &Session, tool: &str, input: &Value) -> Result<(), String> {
     let listed = session.setup.toolbox.find(tool).ok_or_else(|| format!("Tool not found: {tool}"))?;
-    match session.setup.rights.judge(tool, listed.facts(), input, None).decision {
+    let rights = &session.setup.rights;
+    let mode = rights.mode_for(listed.tool().server());
+    match rights.judge_in(mode, tool, listed.facts(), input, None).decision {
         Decision::Allow(_) => Ok(()),
         Decision::Deny(reason) => Err(format!("{tool} is not permitted here. {}", reason.text())),
         Decision::Ask(_) => {

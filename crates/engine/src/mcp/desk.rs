@@ -1,15 +1,15 @@
 //! Our side of a connection: what a server may want of us, and what it tells by itself.
 #![expect(deprecated, reason = "servers of today still ask for roots and samples")]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
-    ElicitResult, ElicitationAction as TheirAction, ElicitationCapability, ErrorCode, ErrorData,
-    Implementation, ListRootsResult, ProgressNotificationParam, ProgressToken, ProtocolVersion, Root,
-    RootsCapabilities,
+    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomNotification,
+    ElicitRequestParams, ElicitResult, ElicitationAction as TheirAction, ElicitationCapability, ErrorCode,
+    ErrorData, FormElicitationCapability, Implementation, ListRootsResult, ProgressNotificationParam,
+    ProgressToken, ProtocolVersion, Root, RootsCapabilities, UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
@@ -19,8 +19,11 @@ use tokio::time::Instant;
 use whimbrel_models::http::Url;
 use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
 
-use super::surroundings::{Elicit, Progress, Tell};
+use super::surroundings::{Elicit, News, Progress, Tell};
 use super::transport::Fate;
+
+/// What a server says when a question was answered elsewhere.
+const ANSWERED: &str = "notifications/elicitation/complete";
 
 /// Answers a server.
 pub(super) struct Desk {
@@ -36,6 +39,8 @@ pub(super) struct Desk {
 #[derive(Debug, Default)]
 pub(super) struct Board {
     calls: Mutex<HashMap<ProgressToken, UnderWay>>,
+    /// Questions for which the person was sent elsewhere, and of whose end nothing was heard.
+    elsewhere: Mutex<HashSet<String>>,
     /// How many questions of the server wait for an answer.
     pub(super) questions: watch::Sender<usize>,
     /// Counts how often what the server offers has changed.
@@ -58,6 +63,10 @@ impl Board {
     pub(super) fn watch(self: &Arc<Self>, token: ProgressToken, call: UnderWay) -> Watch {
         self.calls().insert(token.clone(), call);
         Watch { board: Arc::clone(self), token }
+    }
+
+    fn elsewhere(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn calls(&self) -> MutexGuard<'_, HashMap<ProgressToken, UnderWay>> {
@@ -97,7 +106,11 @@ impl ClientHandler for Desk {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         capabilities.roots = Some(RootsCapabilities::default());
-        capabilities.elicitation = self.elicit.as_ref().map(|_| ElicitationCapability::default());
+        let both = || {
+            let form = ElicitationCapability::new().with_form(FormElicitationCapability::default());
+            form.with_url(UrlElicitationCapability::default())
+        };
+        capabilities.elicitation = self.elicit.as_ref().map(|_| both());
         let us = Implementation::new("whimbrel", env!("CARGO_PKG_VERSION"));
         // Newer versions of the protocol begin in a way that servers of today do not know.
         ClientConfig::new(capabilities, us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
@@ -125,6 +138,8 @@ impl ClientHandler for Desk {
             return Err(not_offered("This client does not offer elicitation: there is nobody to ask."));
         };
         let question = question(&self.server, request)?;
+        // The server may be done before the person has told us.
+        self.board.elsewhere().extend(question.elicitation_id.clone());
         let _open = Open::new(&self.board.questions);
         let answer = tokio::select! {
             answer = elicit(question) => answer,
@@ -151,7 +166,19 @@ impl ClientHandler for Desk {
             }
         };
         if let Some(tell) = &self.tell {
-            tell(told);
+            tell(News::Progress(told));
+        }
+    }
+
+    async fn on_custom_notification(&self, news: CustomNotification, _: NotificationContext<RoleClient>) {
+        let id = match (news.method.as_str(), &news.params) {
+            (ANSWERED, Some(params)) => params.get("elicitationId").and_then(Value::as_str),
+            _ => None,
+        };
+        if let (Some(id), Some(tell)) = (id, &self.tell)
+            && self.board.elsewhere().remove(id)
+        {
+            tell(News::Answered { server: self.server.to_string(), id: id.to_owned() });
         }
     }
 

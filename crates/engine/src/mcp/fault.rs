@@ -9,7 +9,9 @@ pub enum Fault {
     #[error("{0}")]
     Hopeless(String),
     /// It wants to know who asks. Trying again does not help.
-    #[error("it wants a login: {0} Put a token into its `headers`, then reconnect.")]
+    #[error(
+        "it wants a login: {0} Log in with `whimbrel mcp login` and its name, or put a token into its `headers`; then reconnect."
+    )]
     NeedsAuth(String),
     /// It cannot be reached, or the connection broke.
     #[error("{0}")]

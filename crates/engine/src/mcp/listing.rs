@@ -47,19 +47,17 @@ pub(super) struct Listed {
     pub(super) read_only: bool,
     /// Only a person can answer it.
     pub(super) interactive: bool,
-    annotations: Option<ToolAnnotations>,
+    /// Whether the model is always shown it, if the server says anything about that.
+    pub(super) always_load: Option<bool>,
+    /// What it promises.
+    pub(super) annotations: Option<McpToolAnnotations>,
 }
 
 impl Listed {
     /// The tool as a host sees it.
     pub(super) fn info(&self) -> McpToolInfo {
-        let annotations = self.annotations.as_ref().map(|hints| McpToolAnnotations {
-            read_only: hints.read_only_hint,
-            destructive: hints.destructive_hint,
-            open_world: hints.open_world_hint,
-        });
         let description = Some(self.description.clone()).filter(|text| !text.is_empty());
-        McpToolInfo { name: self.name.clone(), description, annotations }
+        McpToolInfo { name: self.name.clone(), description, annotations: self.annotations.clone() }
     }
 }
 
@@ -156,10 +154,20 @@ fn listed(tool: Tool) -> Result<(Listed, Option<String>), String> {
             return Err(format!("{name} is left out: no model can fill in its field {field:?}."));
         }
     };
-    let interactive = tool.meta.as_ref().and_then(|meta| meta.get("anthropic/requiresUserInteraction"));
-    let interactive = interactive.and_then(Value::as_bool).unwrap_or(false);
-    let read_only = tool.annotations.as_ref().and_then(|hints| hints.read_only_hint).unwrap_or(false);
-    Ok((Listed { name, description, schema, read_only, interactive, annotations: tool.annotations }, note))
+    let said = |key: &str| tool.meta.as_ref().and_then(|meta| meta.get(key)).and_then(Value::as_bool);
+    let interactive = said("anthropic/requiresUserInteraction").unwrap_or(false);
+    let always_load = said("anthropic/alwaysLoad");
+    let annotations = tool.annotations.as_ref().map(promises);
+    let read_only = annotations.as_ref().and_then(|hints| hints.read_only).unwrap_or(false);
+    Ok((Listed { name, description, schema, read_only, interactive, always_load, annotations }, note))
+}
+
+fn promises(hints: &ToolAnnotations) -> McpToolAnnotations {
+    McpToolAnnotations {
+        read_only: hints.read_only_hint,
+        destructive: hints.destructive_hint,
+        open_world: hints.open_world_hint,
+    }
 }
 
 /// One page of a list.

@@ -1,22 +1,15 @@
 //! Servers that are code in this process: their tools are functions, and no message is written on the way to them.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use tokio::time::timeout;
-use whimbrel_models::ToolSpec;
 use whimbrel_wire::RawJson;
-use whimbrel_wire::content::{Block, ResultContent};
-use whimbrel_wire::control::{McpServerInfo, McpToolAnnotations, McpToolInfo};
-use whimbrel_wire::permission::McpServerProvenance;
+use whimbrel_wire::content::Block;
+use whimbrel_wire::control::{McpServerInfo, McpToolAnnotations};
 
-use super::connection::Patience;
-use super::fault::Fault;
-use super::result::{Shelf, fitted};
-use crate::tools::{AnyTool, Call, Done, Example, Output, Touches, Trouble};
+use super::listing::Listed;
 
 /// Does the work of a tool. The error is for the model.
 pub type LocalWork = Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Vec<Block>, String>> + Send + Sync>;
@@ -42,6 +35,8 @@ pub struct LocalTool {
     pub schema: RawJson,
     /// What it promises.
     pub annotations: McpToolAnnotations,
+    /// Whether the model is always shown it, if somebody has said anything about that.
+    pub always_load: Option<bool>,
     /// The function.
     pub work: LocalWork,
 }
@@ -68,11 +63,15 @@ impl LocalServer {
 }
 
 impl LocalTool {
-    /// The tool as a host sees it.
-    pub(super) fn info(&self) -> McpToolInfo {
-        McpToolInfo {
+    /// The tool as a server would list it.
+    pub(super) fn listed(&self) -> Listed {
+        Listed {
             name: self.name.clone(),
-            description: Some(self.description.clone()).filter(|text| !text.is_empty()),
+            description: self.description.clone(),
+            schema: self.schema.clone(),
+            read_only: self.annotations.read_only == Some(true),
+            interactive: false,
+            always_load: self.always_load,
             annotations: Some(self.annotations.clone()),
         }
     }
@@ -90,68 +89,5 @@ impl fmt::Debug for LocalServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tools = self.tools().iter().map(|tool| &tool.name).collect::<Vec<_>>();
         f.debug_struct("LocalServer").field("tools", &tools).finish_non_exhaustive()
-    }
-}
-
-/// One tool of a server in this process, as the engine's other tools are.
-pub(super) struct OwnTool {
-    /// The whole name.
-    pub(super) name: String,
-    /// The server, and how it stands in the name.
-    pub(super) server: String,
-    pub(super) prefix: String,
-    pub(super) tool: LocalTool,
-    pub(super) patience: Patience,
-    /// How many bytes of text the model is shown.
-    pub(super) limit: usize,
-}
-
-impl AnyTool for OwnTool {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn aliases(&self) -> &[&str] {
-        &[]
-    }
-
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: self.name.clone(),
-            description: self.tool.description.clone(),
-            input_schema: self.tool.schema.clone(),
-        }
-    }
-
-    fn touches(&self, _: &Value) -> Result<Touches, Trouble> {
-        let harmless = self.tool.annotations.read_only == Some(true);
-        Ok(if harmless { Touches::Reads(Vec::new()) } else { Touches::Runs })
-    }
-
-    fn run<'a>(&'a self, input: Value, call: Call) -> Pin<Box<dyn Future<Output = Output> + Send + 'a>> {
-        Box::pin(async move {
-            let told = |fault: Fault| Trouble::Failed(format!("MCP server {}: {fault}", self.server));
-            let work = timeout(self.patience.total, (self.tool.work)(input));
-            let worked = call.cancel.run_until_cancelled(work).await.ok_or_else(|| told(Fault::Cancelled))?;
-            let blocks = worked.map_err(|_| told(Fault::Late(self.patience.total)))?;
-            let blocks = blocks.map_err(Trouble::Failed)?;
-            let shelf = Shelf { spill: call.workspace.spill().to_path_buf(), limit: self.limit };
-            let blocks = fitted(blocks, shelf).await;
-            let meta = serde_json::to_value(&blocks).unwrap_or_default();
-            Ok(Done { content: ResultContent::Blocks(blocks), meta })
-        })
-    }
-
-    fn examples(&self) -> Vec<Example> {
-        Vec::new()
-    }
-
-    fn server(&self) -> Option<&str> {
-        Some(&self.prefix)
-    }
-
-    fn provenance(&self) -> Option<McpServerProvenance> {
-        let details = [("source".to_owned(), "sdk".into())].into();
-        Some(McpServerProvenance { name: Some(self.server.clone()), details })
     }
 }

@@ -6,11 +6,14 @@
 //! - [`config`]: which servers; `admission`: whom the settings let in; `expand`: variables in their entries; [`names`]: what their tools are called
 //! - `transport/`: how messages get there and back
 //! - `connection`: one connection; `desk`: our side of it; `listing`: what the other side offers; `schema`: bounds
+//! - [`login`]: what shows a server who asks
 //! - `server`: one server's life; `fault`: what can go wrong; `limits`: how long and how much
 //! - [`Roster`]: all servers of a session; `status`: how they are; `offers`: what they offer together; [`Pool`]: servers
 //!   that sessions share; `local`: servers that are code in this process
-//! - `tool`, `resources`, `prompts`: what a model or a person can use; `result`: what comes of it; [`Supply`]: all that as
+//! - `tool`, `resources`, `prompts`: what a model or a person can use; `terms`: what an entry says about single tools; `result`: what comes of it; [`Supply`]: all that as
 //!   toolboxes, commands and conversations take it
+//! - `kept`: the files in which people keep their servers, for whoever changes them; `serving`: the other way round, our
+//!   own tools for others
 
 mod admission;
 pub mod config;
@@ -18,9 +21,11 @@ mod connection;
 mod desk;
 mod expand;
 mod fault;
+mod kept;
 mod limits;
 mod listing;
 mod local;
+pub mod login;
 pub mod names;
 mod offers;
 mod pool;
@@ -30,9 +35,11 @@ mod result;
 mod roster;
 mod schema;
 mod server;
+mod serving;
 mod status;
 mod supply;
 mod surroundings;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod tool;
@@ -42,11 +49,13 @@ pub use admission::Admission;
 pub use config::{Approval, Entry, Origin, Servers};
 pub use expand::Variables;
 pub use fault::{Backoff, Fault};
+pub use kept::{Kept, KeptEntry, Scope};
 pub use limits::Limits;
 pub use local::{LocalServer, LocalTool, LocalWork};
 pub use pool::Pool;
 pub use prompts::PromptCommand;
 pub use roster::{Roster, Switch};
+pub use serving::serve_tools;
 pub use supply::Supply;
-pub use surroundings::{Elicit, Progress, Surroundings, Tell, elicit_by};
+pub use surroundings::{Elicit, News, Progress, Surroundings, Tell, elicit_by};
 pub use tool::McpTool;

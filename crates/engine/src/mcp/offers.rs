@@ -15,18 +15,18 @@ use whimbrel_wire::content::Block;
 use whimbrel_wire::control::{McpReadResourceReply, McpResourceContents};
 use whimbrel_wire::options::McpServerConfig;
 
-use super::connection::{Caller, Patience};
+use super::connection::Caller;
 use super::fault::Fault;
-use super::limits;
-use super::listing::{self, Offer};
-use super::local::{LocalServer, LocalTool, OwnTool};
+use super::listing::{self, Listed, Offer};
+use super::local::{LocalServer, LocalTool};
 use super::names;
 use super::prompts::{self, PromptCommand};
 use super::resources::{ListMcpResources, ReadMcpResource};
 use super::result::Shelf;
 use super::roster::{Life, Roster, Slot};
 use super::server::{Phase, Server};
-use super::tool::{McpTool, patience};
+use super::terms::{Terms, terms};
+use super::tool::{McpTool, Owner, Reach, patience};
 use crate::tools::AnyTool;
 
 impl Roster {
@@ -36,29 +36,29 @@ impl Roster {
         let mut tools: Vec<Arc<dyn AnyTool>> = Vec::new();
         let mut taken = HashSet::new();
         let mut has_resources = false;
+        let limits = self.inner().surroundings.limits;
         let all = self.all();
         let source = |name: &str| all.iter().find(|(other, _)| other == name).map(|(_, slot)| slot.source());
         for (server, prefix, offer) in self.offers() {
             has_resources |= offer.has_resources;
             let source = source(&server.name).unwrap_or_default();
+            let owner = Owner { name: Arc::clone(&server.name), prefix: prefix.clone(), source };
             for listed in &offer.tools {
                 let name = names::tool(&prefix, &listed.name, &mut taken);
-                let limits = self.inner().surroundings.limits;
-                let owner = (&server, prefix.clone(), source);
-                tools.push(Arc::new(McpTool::new(name, owner, listed.clone(), limits)));
+                let Some(listed) = admitted(listed.clone(), &server.config) else { continue };
+                let reach = Reach::There(Arc::downgrade(&server));
+                let usual = always_load(&server.config);
+                tools.push(Arc::new(McpTool::new(name, owner.clone(), listed, usual, reach, limits)));
             }
         }
-        for (server, prefix, timeout, local) in self.locals() {
+        for (server, prefix, config, local) in self.locals() {
+            let owner = Owner { name: server.into(), prefix: prefix.clone(), source: "sdk" };
+            let patience = patience(&config, limits).total;
             for tool in local.tools() {
-                let limits = self.inner().surroundings.limits;
-                tools.push(Arc::new(OwnTool {
-                    name: names::tool(&prefix, &tool.name, &mut taken),
-                    server: server.clone(),
-                    prefix: prefix.clone(),
-                    tool: tool.clone(),
-                    patience: Patience::of(limits::own(timeout).unwrap_or(limits.call)),
-                    limit: limits.output,
-                }));
+                let name = names::tool(&prefix, &tool.name, &mut taken);
+                let Some(listed) = admitted(tool.listed(), &config) else { continue };
+                let reach = Reach::Here { work: Arc::clone(&tool.work), patience };
+                tools.push(Arc::new(McpTool::new(name, owner.clone(), listed, None, reach, limits)));
             }
         }
         if has_resources {
@@ -79,14 +79,14 @@ impl Roster {
         self.offers().into_iter().filter_map(said).chain(here).collect()
     }
 
-    /// The servers that are code in this process: name, how it stands in names, how long a call may take.
-    fn locals(&self) -> Vec<(String, String, Option<f64>, LocalServer)> {
+    /// The servers that are code in this process: name, how it stands in names, its entry.
+    fn locals(&self) -> Vec<(String, String, McpServerConfig, LocalServer)> {
         let all = self.all();
         let prefixes = names::prefixes(all.iter().map(|(name, _)| name.as_str()));
         let of = |(name, slot): (String, Slot)| match (slot.life, slot.entry.config) {
-            (Life::Here(local), Ok(McpServerConfig::Sdk(server))) => {
+            (Life::Here(local), Ok(config)) => {
                 let prefix = prefixes.get(&name)?.clone();
-                Some((name, prefix, server.timeout, local))
+                Some((name, prefix, config, local))
             }
             _ => None,
         };
@@ -187,6 +187,12 @@ impl Roster {
         prefixes.any(|prefix| command.starts_with(&format!("mcp__{prefix}__")))
     }
 
+    /// How a server stands in the names of its tools.
+    pub fn prefix(&self, server: &str) -> Option<String> {
+        let all = self.all();
+        names::prefixes(all.iter().map(|(name, _)| name.as_str())).remove(server)
+    }
+
     /// How long a server may take to start.
     pub fn patience(&self) -> Duration {
         self.inner().surroundings.limits.connect
@@ -223,6 +229,24 @@ impl Roster {
             .or_else(|| servers.iter().find(|server| names::normal(&server.name) == name))
             .cloned()
             .ok_or_else(|| format!("Server not found: {name}. There are: {}.", known()))
+    }
+}
+
+/// A tool on the terms of its server's entry; none if it is not offered at all.
+fn admitted(listed: Listed, config: &McpServerConfig) -> Option<Listed> {
+    match terms(config, &listed.name) {
+        Terms::Usual => Some(listed),
+        Terms::Asked => Some(Listed { interactive: true, ..listed }),
+        Terms::Denied => None,
+    }
+}
+
+/// What the entry of a server says about showing its tools.
+fn always_load(config: &McpServerConfig) -> Option<bool> {
+    match config {
+        McpServerConfig::Stdio(server) => server.always_load,
+        McpServerConfig::Sse(server) | McpServerConfig::Http(server) => server.always_load,
+        McpServerConfig::Sdk(_) => None,
     }
 }
 

@@ -7,7 +7,6 @@ use whimbrel_wire::system::InitServer;
 
 use super::fault::Fault;
 use super::listing::Listed;
-use super::local::LocalTool;
 use super::roster::{Life, Roster, Slot};
 use super::server::Phase;
 
@@ -42,7 +41,7 @@ fn status(name: String, slot: &Slot) -> McpServerStatus {
     let (mut info, mut tools) = (None, None);
     if let Life::Here(server) = &slot.life {
         info = Some(server.info().clone());
-        tools = Some(server.tools().iter().map(LocalTool::info).collect());
+        tools = Some(server.tools().iter().map(|tool| tool.listed().info()).collect());
     }
     if let (Life::On(server, _), McpConnection::Connected) = (&slot.life, &status) {
         let offer = server.state().offer;

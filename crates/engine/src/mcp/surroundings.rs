@@ -17,8 +17,22 @@ use crate::ask::Ask;
 /// Puts a server's question to the person.
 pub type Elicit = Arc<dyn Fn(Elicitation) -> BoxFuture<'static, ElicitationReply> + Send + Sync>;
 
-/// Hears how far a call has come.
-pub type Tell = Arc<dyn Fn(Progress) + Send + Sync>;
+/// Hears what servers tell by themselves.
+pub type Tell = Arc<dyn Fn(News) + Send + Sync>;
+
+/// What a server tells by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub enum News {
+    /// A call goes on.
+    Progress(Progress),
+    /// A question that the person was sent elsewhere for has been answered there.
+    Answered {
+        /// The server.
+        server: String,
+        /// The question.
+        id: String,
+    },
+}
 
 /// How far a call has come.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,7 +70,7 @@ pub struct Surroundings {
     pub local: Arc<BTreeMap<String, LocalServer>>,
     /// Whoever answers questions of servers; none: they may not ask.
     pub elicit: Option<Elicit>,
-    /// Whoever hears of progress.
+    /// Whoever hears what servers tell by themselves.
     pub tell: Option<Tell>,
     /// Limits of time and size.
     pub limits: Limits,

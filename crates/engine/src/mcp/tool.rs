@@ -1,11 +1,14 @@
-//! A tool of a server, as the engine's other tools are.
+//! A tool of a server, wherever the server is, as the engine's other tools are.
 
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, JsonObject, ServerResult};
 use serde_json::Value;
+use tokio::time::timeout;
 use whimbrel_models::ToolSpec;
+use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::options::McpServerConfig;
 use whimbrel_wire::permission::McpServerProvenance;
 
@@ -13,37 +16,63 @@ use super::connection::{Caller, Connection, Patience};
 use super::fault::Fault;
 use super::limits::{self, Limits};
 use super::listing::Listed;
-use super::result::{Shelf, output};
+use super::local::LocalWork;
+use super::result::{Shelf, fitted, output};
 use super::server::Server;
-use crate::tools::{AnyTool, Call, Example, Output, Touches, Trouble};
+use crate::on_demand::Offer;
+use crate::tools::{AnyTool, Call, Done, Example, Output, Touches, Trouble};
 
 /// One tool of one server. It does not keep the server alive.
 pub struct McpTool {
     /// The whole name.
     name: String,
-    /// The server as it stands in the name.
-    prefix: String,
-    server_name: Arc<str>,
-    /// Where the server comes from, in a word.
-    source: &'static str,
-    server: Weak<Server>,
+    owner: Owner,
     listed: Listed,
+    offer: Offer,
+    reach: Reach,
     limits: Limits,
 }
 
+/// Whose tool it is.
+#[derive(Clone)]
+pub(super) struct Owner {
+    /// The server.
+    pub(super) name: Arc<str>,
+    /// The server as it stands in the names of its tools.
+    pub(super) prefix: String,
+    /// Where the server comes from, in a word.
+    pub(super) source: &'static str,
+}
+
+/// Where the work is done.
+pub(super) enum Reach {
+    /// At a server.
+    There(Weak<Server>),
+    /// In this process, within so much time.
+    Here { work: LocalWork, patience: Duration },
+}
+
 impl McpTool {
+    /// `usual` is what the server's entry says about showing its tools.
     pub(super) fn new(
         name: String,
-        (server, prefix, source): (&Arc<Server>, String, &'static str),
+        owner: Owner,
         listed: Listed,
+        usual: Option<bool>,
+        reach: Reach,
         limits: Limits,
     ) -> Self {
-        let server_name = Arc::clone(&server.name);
-        Self { name, prefix, server_name, source, server: Arc::downgrade(server), listed, limits }
+        let offer = offered(usual, listed.always_load);
+        Self { name, owner, listed, offer, reach, limits }
     }
 
-    async fn ask(&self, arguments: JsonObject, call: &Call) -> Result<ServerResult, Fault> {
-        let Some(server) = self.server.upgrade() else {
+    async fn ask(
+        &self,
+        server: &Weak<Server>,
+        arguments: JsonObject,
+        call: &Call,
+    ) -> Result<ServerResult, Fault> {
+        let Some(server) = server.upgrade() else {
             return Err(Fault::Gone("it is not there any more.".into()));
         };
         let patience = patience(&server.config, self.limits);
@@ -55,12 +84,35 @@ impl McpTool {
         call_tool(&connection, &self.listed.name, arguments, patience, caller).await
     }
 
+    async fn work(&self, work: &LocalWork, patience: Duration, input: Value, call: &Call) -> Output {
+        let work = timeout(patience, work(input));
+        let worked =
+            call.cancel.run_until_cancelled(work).await.ok_or_else(|| self.failed(&Fault::Cancelled))?;
+        let blocks = worked.map_err(|_| self.failed(&Fault::Late(patience)))?.map_err(Trouble::Failed)?;
+        let blocks = fitted(blocks, self.shelf(call)).await;
+        let meta = serde_json::to_value(&blocks).unwrap_or_default();
+        Ok(Done { content: ResultContent::Blocks(blocks), meta })
+    }
+
+    fn shelf(&self, call: &Call) -> Shelf {
+        Shelf { spill: call.workspace.spill().to_path_buf(), limit: self.limits.output }
+    }
+
     fn failed(&self, fault: &Fault) -> Trouble {
         Trouble::Failed(match fault {
             // The server's own words.
             Fault::Refused(text) => text.clone(),
-            fault => format!("MCP server {}: {fault}", self.server_name),
+            fault => format!("MCP server {}: {fault}", self.owner.name),
         })
+    }
+}
+
+/// How a tool comes to the model, by what the server's entry says and what the server says about the tool.
+fn offered(entry: Option<bool>, tool: Option<bool>) -> Offer {
+    match (entry, tool) {
+        (Some(false), _) => Offer::OnDemand,
+        (Some(true), Some(true) | None) | (None, Some(true)) => Offer::AtOnce,
+        (Some(true), Some(false)) | (None, Some(false) | None) => Offer::IfRoom,
     }
 }
 
@@ -117,6 +169,10 @@ impl AnyTool for McpTool {
         }
     }
 
+    fn offer(&self) -> Offer {
+        self.offer
+    }
+
     fn touches(&self, input: &Value) -> Result<Touches, Trouble> {
         arguments(&self.name, input)?;
         Ok(if self.listed.read_only { Touches::Reads(Vec::new()) } else { Touches::Runs })
@@ -125,9 +181,15 @@ impl AnyTool for McpTool {
     fn run<'a>(&'a self, input: Value, call: Call) -> Pin<Box<dyn Future<Output = Output> + Send + 'a>> {
         Box::pin(async move {
             let arguments = arguments(&self.name, &input)?;
-            let result = self.ask(arguments, &call).await.map_err(|fault| self.failed(&fault))?;
-            let shelf = Shelf { spill: call.workspace.spill().to_path_buf(), limit: self.limits.output };
-            output(result, shelf).await
+            match &self.reach {
+                Reach::There(server) => {
+                    let asked = self.ask(server, arguments, &call).await;
+                    output(asked.map_err(|fault| self.failed(&fault))?, self.shelf(&call)).await
+                }
+                Reach::Here { work, patience } => {
+                    self.work(work, *patience, Value::Object(arguments), &call).await
+                }
+            }
         })
     }
 
@@ -136,15 +198,35 @@ impl AnyTool for McpTool {
     }
 
     fn server(&self) -> Option<&str> {
-        Some(&self.prefix)
+        Some(&self.owner.prefix)
     }
 
     fn provenance(&self) -> Option<McpServerProvenance> {
-        let details = [("source".to_owned(), self.source.into())].into();
-        Some(McpServerProvenance { name: Some(self.server_name.to_string()), details })
+        let details = [("source".to_owned(), self.owner.source.into())].into();
+        Some(McpServerProvenance { name: Some(self.owner.name.to_string()), details })
     }
 
     fn needs_person(&self) -> bool {
         self.listed.interactive
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_entry_and_the_server_say_how_a_tool_comes_to_the_model() {
+        for (entry, tool, expected) in [
+            (None, None, Offer::IfRoom),
+            (None, Some(true), Offer::AtOnce),
+            (None, Some(false), Offer::IfRoom),
+            (Some(true), None, Offer::AtOnce),
+            (Some(true), Some(false), Offer::IfRoom),
+            (Some(false), None, Offer::OnDemand),
+            (Some(false), Some(true), Offer::OnDemand),
+        ] {
+            assert_eq!(offered(entry, tool), expected, "{entry:?} {tool:?}");
+        }
     }
 }

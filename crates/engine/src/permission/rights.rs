@@ -3,6 +3,7 @@
 mod change;
 mod loan;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -26,6 +27,8 @@ pub struct Rights {
     standing: watch::Sender<Arc<Standing>>,
     /// The mode to go back to when plan mode ends.
     before_plan: watch::Sender<PermissionMode>,
+    /// Modes of single MCP servers, by how they stand in the names of their tools.
+    of_servers: watch::Sender<BTreeMap<String, PermissionMode>>,
     /// The settings that they were made of. Never held while a file is written.
     settings: Arc<Mutex<Settings>>,
     /// Changes for files that do not count by themselves, in order: they count for the session.
@@ -89,6 +92,7 @@ impl Rights {
         let rights = Self {
             standing: watch::Sender::new(Arc::new(standing)),
             before_plan: watch::Sender::new(PermissionMode::Default),
+            of_servers: watch::Sender::default(),
             settings: Arc::new(Mutex::new(settings)),
             unkept: Arc::default(),
             writer: Arc::default(),
@@ -164,6 +168,24 @@ impl Rights {
     pub fn mode(&self) -> PermissionMode {
         let mode = self.standing.borrow().mode;
         self.cap.map_or(mode, |cap| narrower(mode, cap))
+    }
+
+    /// The mode for the tools of an MCP server: the session's, unless the host has said otherwise. Who only plans, only
+    /// plans.
+    pub fn mode_for(&self, server: Option<&str>) -> PermissionMode {
+        let own = server.and_then(|server| self.of_servers.borrow().get(server).copied());
+        match (self.mode(), own) {
+            (PermissionMode::Plan, _) | (_, None) => self.mode(),
+            (_, Some(own)) => self.cap.map_or(own, |cap| narrower(own, cap)),
+        }
+    }
+
+    /// Gives an MCP server a mode of its own, or takes it away again.
+    pub fn set_mode_for(&self, server: &str, mode: Option<PermissionMode>) {
+        self.of_servers.send_modify(|modes| match mode {
+            Some(mode) => drop(modes.insert(server.to_owned(), mode)),
+            None => drop(modes.remove(server)),
+        });
     }
 
     /// The same rights for an agent whose mode is this one, wherever that is narrower.

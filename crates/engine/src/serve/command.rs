@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use whimbrel_models::ToolSpec;
 use whimbrel_wire::control::ContextUsage;
 use whimbrel_wire::message::User;
 
@@ -16,6 +17,7 @@ use crate::commands::{
 use crate::context::memory::Memory;
 use crate::context::usage::{self, Facts};
 use crate::opening::{Echo, Notices};
+use crate::toolbox::Offered;
 use crate::{ids, rewind};
 
 impl Session {
@@ -113,13 +115,28 @@ impl Session {
             reading.memory = memory.files().to_vec();
         }
         let model = self.knobs.borrow().model.clone();
+        let (tools, guests) = self.tools_in_use();
         usage::usage(&Facts {
             window: self.engine.catalog().lookup(&model).map_or(0, |info| info.context_window),
             model: &model,
             system: &self.system(),
-            tools: &self.setup.on_demand.shown(&self.setup.toolbox),
+            tools: &tools,
+            guests: &guests,
             commands: self.setup.commands.names().len(),
             reading: &reading,
         })
+    }
+
+    /// The tools that the model has, and those of MCP servers, which it may have to look for.
+    fn tools_in_use(&self) -> (Vec<Arc<ToolSpec>>, Vec<usage::Guest>) {
+        let mut shown = self.setup.on_demand.shown(&self.setup.toolbox);
+        let guest = |tool: &Arc<Offered>| {
+            let (spec, server) = (tool.spec(), tool.tool().server()?.to_owned());
+            let is_loaded = shown.iter().any(|shown| shown.name == spec.name);
+            Some(usage::Guest { spec, server, is_loaded })
+        };
+        let guests: Vec<_> = self.setup.toolbox.tools().iter().filter_map(guest).collect();
+        shown.retain(|tool| !guests.iter().any(|guest| guest.spec.name == tool.name));
+        (shown, guests)
     }
 }

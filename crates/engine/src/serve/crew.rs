@@ -16,14 +16,14 @@ use tokio_util::task::AbortOnDropHandle;
 use whimbrel_wire::control::{ControlResponse, Initialize};
 use whimbrel_wire::message::ToolProgress;
 use whimbrel_wire::options::{McpServerConfig, SdkServer};
-use whimbrel_wire::system::{Init, InitServer};
+use whimbrel_wire::system::{ElicitationComplete, Init, InitServer, System};
 
 use super::Work;
 use crate::agent::Agent;
 use crate::ask::Ask;
 use crate::commands::{Commands, Job};
 use crate::hooks::Lookout;
-use crate::mcp::{LocalServer, Origin, Progress, Roster, Servers, Supply, Surroundings, Tell};
+use crate::mcp::{LocalServer, News, Origin, Progress, Roster, Servers, Supply, Surroundings, Tell};
 use crate::outbox::Outbox;
 use crate::setup::Setup;
 use crate::state::StateSign;
@@ -257,33 +257,43 @@ impl Lent {
             ask: Some(ask.clone()),
             local: Arc::clone(local),
             elicit: Some(elicit::through(ask.clone(), state.clone(), lookout.subscribe())),
-            tell: Some(progress(outbox.clone())),
+            tell: Some(telling(outbox.clone())),
             ..around
         }
     }
 }
 
-/// Tells the host how calls go on, but not at every step.
-fn progress(outbox: Outbox) -> Tell {
+/// Tells the host what servers tell; how calls go on, not at every step.
+fn telling(outbox: Outbox) -> Tell {
     let last: Mutex<Option<(String, Instant)>> = Mutex::default();
-    Arc::new(move |progress: Progress| {
-        let now = clock::monotonic();
-        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.as_ref().is_some_and(|(id, at)| *id == progress.tool_use_id && now - *at < BEAT) {
-            return;
+    Arc::new(move |news| match news {
+        News::Progress(progress) => {
+            let now = clock::monotonic();
+            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.as_ref().is_some_and(|(id, at)| *id == progress.tool_use_id && now - *at < BEAT) {
+                return;
+            }
+            *last = Some((progress.tool_use_id.clone(), now));
+            outbox.try_send(goes_on(progress, &outbox));
         }
-        *last = Some((progress.tool_use_id.clone(), now));
-        outbox.try_send(ToolProgress {
-            tool_use_id: progress.tool_use_id,
-            tool_name: progress.tool,
-            parent_tool_use_id: None,
-            elapsed_time_seconds: progress.elapsed.as_secs_f64(),
-            task_id: None,
-            heartbeat: None,
-            subagent_type: None,
-            subagent_retry: None,
-            uuid: ids::uuid(),
-            session_id: outbox.session().to_owned(),
-        });
+        News::Answered { server, id } => {
+            let event = ElicitationComplete { mcp_server_name: server, elicitation_id: id }.into();
+            outbox.post(System { event, uuid: ids::uuid(), session_id: outbox.session().to_owned() });
+        }
     })
+}
+
+fn goes_on(progress: Progress, outbox: &Outbox) -> ToolProgress {
+    ToolProgress {
+        tool_use_id: progress.tool_use_id,
+        tool_name: progress.tool,
+        parent_tool_use_id: None,
+        elapsed_time_seconds: progress.elapsed.as_secs_f64(),
+        task_id: None,
+        heartbeat: None,
+        subagent_type: None,
+        subagent_retry: None,
+        uuid: ids::uuid(),
+        session_id: outbox.session().to_owned(),
+    }
 }

@@ -29,6 +29,13 @@ pub enum Change {
         /// The value.
         value: Value,
     },
+    /// One entry of an object further down. Objects on the way are made if they are missing.
+    Entry {
+        /// The keys that lead there.
+        path: Vec<String>,
+        /// The entry; none takes it away.
+        value: Option<Value>,
+    },
 }
 
 /// A list under `permissions`.
@@ -108,8 +115,29 @@ pub fn apply(text: &str, change: &Change) -> Result<Option<String>, String> {
             set(&permissions, "defaultMode", &mode.as_str().into())
         }
         Change::Value { key, value } => set(&object, key, value),
+        Change::Entry { path, value } => edit_entry(object, path, value.as_ref())?,
     };
     Ok(changed.then(|| root.to_string()))
+}
+
+fn edit_entry(mut object: CstObject, path: &[String], value: Option<&Value>) -> Result<bool, String> {
+    let (last, way) = path.split_last().ok_or("no key is named")?;
+    for key in way {
+        let below = match object.get(key) {
+            None if value.is_none() => return Ok(false),
+            None => object.object_value_or_create(key),
+            Some(property) => property.object_value(),
+        };
+        object = below.ok_or_else(|| format!("\"{key}\" is not an object"))?;
+    }
+    match (value, object.get(last)) {
+        (Some(value), _) => Ok(set(&object, last, value)),
+        (None, Some(property)) => {
+            property.remove();
+            Ok(true)
+        }
+        (None, None) => Ok(false),
+    }
 }
 
 fn set(object: &CstObject, key: &str, value: &Value) -> bool {

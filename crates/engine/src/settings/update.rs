@@ -134,7 +134,7 @@ impl Settings {
                 "The mode bypassPermissions is never kept in a file. Choose it at the start of a session."
                     .into(),
             )),
-            Change::List { .. } | Change::Mode(_) | Change::Value { .. } => Ok(()),
+            Change::List { .. } | Change::Mode(_) | Change::Value { .. } | Change::Entry { .. } => Ok(()),
         }
     }
 
@@ -203,6 +203,10 @@ fn said(change: &Change) -> Map<String, Value> {
         Change::List { list, entries, .. } => json!({"permissions": {list.key(): entries}}),
         Change::Mode(mode) => json!({"permissions": {"defaultMode": mode}}),
         Change::Value { key, value } => json!({key: value}),
+        Change::Entry { path, value } => {
+            let entry = value.clone().unwrap_or_default();
+            path.iter().rev().fold(entry, |below, key| json!({key: below}))
+        }
     };
     value.as_object().cloned().unwrap_or_default()
 }
@@ -214,7 +218,9 @@ fn with_real_directories(change: Change, cwd: &Path) -> Change {
             let entries = entries.into_iter().map(real).collect();
             Change::List { list: List::Directories, act, entries }
         }
-        change @ (Change::List { .. } | Change::Mode(_) | Change::Value { .. }) => change,
+        change @ (Change::List { .. } | Change::Mode(_) | Change::Value { .. } | Change::Entry { .. }) => {
+            change
+        }
     }
 }
 

@@ -57,7 +57,7 @@ pub fn servers(env: &BTreeMap<String, String>, folder: &Path) -> KeptServers {
 }
 
 /// The file: in the configuration folder if the environment names one, else at home.
-fn kept_in(env: &BTreeMap<String, String>) -> Option<PathBuf> {
+pub fn kept_in(env: &BTreeMap<String, String>) -> Option<PathBuf> {
     let home = || home_folder(env.get("HOME").map(String::as_str));
     Some(named_config_folder(env).or_else(home)?.join(".claude.json"))
 }

@@ -23,3 +23,4 @@ mod tools;
 pub use crate::settings::config_folder;
 pub use extensions::Extensions;
 pub use resolve::{Setup, SetupError, Start};
+pub(crate) use servers::{LARGEST as LARGEST_SERVER_FILE, PROJECT_FILE, files_of as server_files};

@@ -14,10 +14,10 @@ use crate::plugins::Plugins;
 use crate::settings::{Settings, Trust, vouched};
 
 /// The file in which a project names its servers.
-const PROJECT_FILE: &str = ".mcp.json";
+pub(crate) const PROJECT_FILE: &str = ".mcp.json";
 
 /// The largest one that is read.
-const LARGEST: u64 = 4 << 20;
+pub(crate) const LARGEST: u64 = 4 << 20;
 
 /// The servers to start with. Touches the disk.
 pub(super) fn servers(
@@ -85,7 +85,7 @@ fn of_project(
 }
 
 /// The project's files that may name servers, the nearest last.
-fn files_of(ground: &Ground) -> Vec<PathBuf> {
+pub(crate) fn files_of(ground: &Ground) -> Vec<PathBuf> {
     let top = ground.top().to_path_buf();
     let mut folders: Vec<_> = ground.root.ancestors().take_while(|folder| folder.starts_with(&top)).collect();
     if !folders.contains(&ground.project.as_path()) {
@@ -110,6 +110,7 @@ mod tests {
     use std::path::Path;
 
     use serde_json::{Value, json};
+    use whimbrel_wire::options::{McpServerConfig, PluginConfig};
 
     use super::*;
     use crate::setup::configure;
@@ -188,6 +189,30 @@ mod tests {
             5,
             "who asks for the project's settings trusts it"
         );
+    }
+
+    #[test]
+    fn a_plugin_brings_servers_under_names_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir(root.join("birds")).unwrap();
+        let entries = json!({"mcpServers": {"count": {"command": "${CLAUDE_PLUGIN_ROOT}/count"}, "bad": {"type": "pigeon"}}});
+        fs::write(root.join("birds/.mcp.json"), entries.to_string()).unwrap();
+        let plugins = Plugins::load(&[PluginConfig::local("birds")], &root);
+        let named = |strict_mcp_config| {
+            let options = Options { strict_mcp_config, ..flag(&json!({})) };
+            let settings = configure::read(&options, &BTreeMap::new(), &root).unwrap();
+            let ground = configure::ground(&options, &settings, None, &root);
+            servers(&options, &BTreeMap::new(), &settings, &ground, &plugins).entries
+        };
+        let all = named(false);
+        assert_eq!(all.keys().collect::<Vec<_>>(), ["flag", "plugin:birds:count", "wrong"]);
+        let command = match &all["plugin:birds:count"].config {
+            Ok(McpServerConfig::Stdio(server)) => server.command.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(Path::new(&command), root.join("birds/count"));
+        assert_eq!(named(true).keys().collect::<Vec<_>>(), ["flag", "wrong"], "only the host's count");
     }
 
     #[test]

@@ -69,12 +69,16 @@ fn listed(tool: &Tool) -> Value {
         ("openWorldHint", hints.open_world),
     ];
     let hints = hints.into_iter().filter_map(|(name, hint)| Some((name.to_owned(), Value::Bool(hint?))));
-    json!({
+    let mut listed = json!({
         "name": tool.name,
         "description": tool.description,
         "inputSchema": tool.schema,
         "annotations": hints.collect::<Map<_, _>>(),
-    })
+    });
+    if let Some(always) = tool.always_load {
+        listed["_meta"] = json!({"anthropic/alwaysLoad": always});
+    }
+    listed
 }
 
 /// A block as the protocol has it.
@@ -113,7 +117,12 @@ mod tests {
             }
         });
         let mut servers = ToolServers::default();
-        servers.add(ToolServer::new("maths").version("2").instructions("Be exact.").tool(halve.read_only()));
+        servers.add(
+            ToolServer::new("maths")
+                .version("2")
+                .instructions("Be exact.")
+                .tool(halve.read_only().always_loaded()),
+        );
         let message =
             RawJson::of(&json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params})).unwrap();
         servers.answer("maths", &message).await.unwrap().read().unwrap()
@@ -130,6 +139,7 @@ mod tests {
         let list = ask("tools/list", json!({})).await;
         let listed = &list["result"]["tools"][0];
         assert_eq!(listed["annotations"], json!({"readOnlyHint": true}));
+        assert_eq!(listed["_meta"], json!({"anthropic/alwaysLoad": true}));
         assert_eq!(listed["inputSchema"]["required"], json!(["number"]));
         assert_eq!(listed["inputSchema"]["properties"]["number"]["description"], "What to halve.");
         let rows = [

@@ -74,6 +74,7 @@ impl ToolServer {
                 description: tool.description.clone(),
                 schema: tool.schema.clone(),
                 annotations: tool.annotations.clone(),
+                always_load: tool.always_load,
                 work: Arc::new(move |input| {
                     let answer = work(input);
                     Box::pin(async move {

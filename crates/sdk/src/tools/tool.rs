@@ -22,6 +22,7 @@ pub struct Tool {
     pub(super) description: String,
     pub(super) schema: RawJson,
     pub(super) annotations: McpToolAnnotations,
+    pub(super) always_load: Option<bool>,
     pub(super) work: Work,
 }
 
@@ -83,6 +84,7 @@ where
         description: description.into(),
         schema: schema::<I>(),
         annotations: McpToolAnnotations::default(),
+        always_load: None,
         work: Arc::new(work),
     }
 }
@@ -92,6 +94,13 @@ impl Tool {
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.annotations.read_only = Some(true);
+        self
+    }
+
+    /// The model is always shown it. Otherwise, where there are many tools, it has to look for it first.
+    #[must_use]
+    pub fn always_loaded(mut self) -> Self {
+        self.always_load = Some(true);
         self
     }
 

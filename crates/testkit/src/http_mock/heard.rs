@@ -7,16 +7,16 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
 /// One request as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Heard {
-    pub(super) method: String,
-    pub(super) path: String,
-    pub(super) query: String,
-    pub(super) headers: BTreeMap<String, String>,
-    pub(super) body: Vec<u8>,
+pub(crate) struct Heard {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) query: String,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// Reads the next request; none if the caller has closed the connection between two of them.
-pub(super) async fn read(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Heard>> {
+pub(crate) async fn read(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Heard>> {
     let first = line(from).await?;
     if first.is_empty() {
         return Ok(None);

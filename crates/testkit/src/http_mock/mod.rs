@@ -17,7 +17,7 @@
 //! Rooms: `plan` (pure: what is sent for a request), `heard` (reading a request), `connection` (one caller at a time).
 
 mod connection;
-mod heard;
+pub(crate) mod heard;
 mod plan;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use whimbrel_testkit::{Answer, Host, Reply};
-use whimbrel_wire::control::Request;
+use whimbrel_wire::control::{Request, SetMcpPermissionModeOverride};
 use whimbrel_wire::options::{Options, PermissionPromptTool};
+use whimbrel_wire::permission::PermissionMode;
 
 use crate::rig::{call, host, options};
 
@@ -100,4 +101,53 @@ async fn a_tool_of_a_server_may_be_asked_for_permissions() {
         assert!(expected.is_none_or(|text| asked[1].says(text)), "{tool}: {}", asked[1].last_text());
         assert!(!asked[0].tools().contains(&tool), "{tool} is not for the model");
     }
+}
+
+#[tokio::test]
+async fn the_host_hears_when_a_question_was_answered_elsewhere() {
+    let mut host = host([call("mcp__sh__send", ""), Reply::text("Done.")])
+        .answer(|request| match request {
+            Request::Elicitation(asked) => {
+                assert_eq!(
+                    (asked.mode.as_deref(), asked.url.as_deref()),
+                    (Some("url"), Some("https://pay.test/"))
+                );
+                assert_eq!(asked.elicitation_id.as_deref(), Some("e1"));
+                Answer::Reply(json!({"action": "accept"}))
+            }
+            other => Answer::Error(format!("no answer to {}", other.subtype())),
+        })
+        .start()
+        .await
+        .unwrap();
+    host.run("Go.").await.unwrap();
+    assert!(host.asked()[1].says("sent"));
+    let told = host.heard().iter().filter(|heard| heard.json["subtype"] == "elicitation_complete");
+    let told: Vec<_> =
+        told.map(|heard| (&heard.json["mcp_server_name"], &heard.json["elicitation_id"])).collect();
+    assert_eq!(told, [(&json!("sh"), &json!("e1"))], "once, and only of what was asked");
+}
+
+#[tokio::test]
+async fn a_server_may_have_a_mode_of_its_own() {
+    let script = || [call("mcp__sh__echo", "a"), Reply::text("Done.")];
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = std::sync::Arc::clone(&asked);
+    let mut host = host([script(), script(), script()].concat())
+        .can_use_tool(move |_| {
+            count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            whimbrel_wire::permission::PermissionResult::allow()
+        })
+        .start()
+        .await
+        .unwrap();
+    let override_as = |mode| SetMcpPermissionModeOverride { server_name: "sh".into(), mode };
+    for (mode, questions) in [(None, 0), (Some(PermissionMode::Default), 1), (None, 1)] {
+        host.ask(override_as(mode)).await.unwrap();
+        host.run("Go.").await.unwrap();
+        assert_eq!(asked.load(std::sync::atomic::Ordering::SeqCst), questions, "{mode:?}");
+    }
+    assert!(host.ask(override_as(Some(PermissionMode::BypassPermissions))).await.is_err());
+    let stranger = SetMcpPermissionModeOverride { server_name: "who".into(), mode: None };
+    assert!(host.ask(stranger).await.unwrap_err().to_string().contains("Server not found: who"));
 }

@@ -5,5 +5,6 @@
 mod asking;
 mod hosted;
 mod lives;
+mod logins;
 mod rig;
 mod using;

@@ -8,7 +8,7 @@ use whimbrel_testkit::{Host, HostBuilder, Reply, Script};
 use whimbrel_wire::options::{McpServerConfig, Options};
 use whimbrel_wire::permission::PermissionMode;
 
-/// The tools of the script: `echo` only reads, `ask` asks the person, `step` tells of progress, `allow` and `deny` answer
+/// The tools of the script: `echo` only reads, `ask` asks the person, `send` sends the person elsewhere, `step` tells of progress, `allow` and `deny` answer
 /// permission questions, `die` ends it, `new` is there once a file named `grown` is.
 const SERVER: &str = r#"
 echo $$ >> pids
@@ -21,7 +21,7 @@ while read -r line; do
         *'"method":"initialize"'*)
             say '{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"prompts":{},"resources":{}},"serverInfo":{"name":"sh","version":"1"},"instructions":"SHELL-INSTRUCTIONS"}' ;;
         *'"method":"tools/list"'*)
-            more=$(for name in ask step allow deny die; do plain $name; done; test -e grown && plain new)
+            more=$(for name in ask send step allow deny die; do plain $name; done; test -e grown && plain new)
             say "{\"tools\":[$more{\"name\":\"echo\",\"annotations\":{\"readOnlyHint\":true},\"inputSchema\":{\"type\":\"object\",\"properties\":{\"word\":{\"type\":\"string\"}}}}]}" ;;
         *'"method":"prompts/list"'*)
             say '{"prompts":[{"name":"hello","description":"says hello","arguments":[{"name":"who"}]}]}' ;;
@@ -37,6 +37,13 @@ while read -r line; do
                     printf '{"jsonrpc":"2.0","id":77,"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}\n'
                     read -r answer
                     text "$(printf %s "$answer" | tr -d '\\"')" ;;
+                *'"name":"send"'*)
+                    printf '{"jsonrpc":"2.0","id":78,"method":"elicitation/create","params":{"mode":"url","message":"Pay there","url":"https://pay.test/","elicitationId":"e1"}}\n'
+                    read -r answer
+                    for done in stranger e1 e1; do
+                        printf '{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"%s"}}\n' $done
+                    done
+                    text sent ;;
                 *'"name":"step"'*)
                     token=$(printf %s "$line" | sed -n 's/.*"progressToken":\([0-9]*\).*/\1/p')
                     printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}\n' "$token"

@@ -5,7 +5,7 @@ use whimbrel_testkit::{Host, Reply, Script};
 use whimbrel_wire::control::{
     GetContextUsage, Initialize, McpCall, McpReadResource, McpReconnect, McpSetServers, McpStatus, McpToggle,
 };
-use whimbrel_wire::options::Options;
+use whimbrel_wire::options::{McpServerConfig, Options, PluginConfig};
 
 use crate::rig::{all_gone, call, entry, host, init, options, program, servers, told};
 
@@ -178,4 +178,55 @@ async fn nothing_is_started_and_nothing_told_where_there_are_no_servers() {
     assert!(host.ask(McpStatus::default()).await.unwrap().mcp_servers.is_empty());
     assert!(host.ask(McpToggle { server_name: "x".into(), enabled: true }).await.is_err());
     host.ask(GetContextUsage::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_can_say_whether_its_tools_are_always_there() {
+    let rows =
+        [("nobody says anything", None, false), ("always", Some(true), true), ("never", Some(false), false)];
+    for (name, always_load, there) in rows {
+        let mut options = options();
+        if let Some(McpServerConfig::Stdio(server)) = options.mcp_servers.get_mut("sh") {
+            server.always_load = always_load;
+        }
+        let host = Host::with([Reply::text("Done.")]).options(options).env("ENABLE_TOOL_SEARCH", "true");
+        let mut host = host.start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        assert_eq!(host.asked()[0].tools().contains(&"mcp__sh__echo"), there, "{name}");
+        let usage = host.ask(GetContextUsage::default()).await.unwrap();
+        let echo = usage.mcp_tools.iter().find(|tool| tool["name"] == "mcp__sh__echo").unwrap();
+        assert_eq!((&echo["serverName"], &echo["isLoaded"]), (&json!("sh"), &json!(there)), "{name}");
+        host.finish().await.unwrap();
+    }
+    // Even if there were room.
+    let mut options = options();
+    if let Some(McpServerConfig::Stdio(server)) = options.mcp_servers.get_mut("sh") {
+        server.always_load = Some(false);
+    }
+    let mut host = Host::with([Reply::text("Done.")]).options(options).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert!(!host.asked()[0].tools().contains(&"mcp__sh__echo"));
+    host.finish().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_plugin_brings_its_servers_along() {
+    let file = json!({"mcpServers": {"sh": entry()}}).to_string();
+    let tool = "mcp__plugin_birds_sh__echo";
+    let rows = [
+        ("as always", false, vec![("plugin:birds:sh".to_owned(), "connected".to_owned())]),
+        ("only the host's servers count", true, vec![]),
+    ];
+    for (name, strict_mcp_config, expected) in rows {
+        let plugins = vec![PluginConfig::local("birds")];
+        let options =
+            Options { plugins, strict_mcp_config, allowed_tools: vec![tool.into()], ..Options::default() };
+        let host = Host::with([call(tool, "curlew"), Reply::text("Done.")]).options(options);
+        let mut host = host.file("birds/.mcp.json", file.clone()).start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        assert_eq!(servers(&init(&host)), expected, "{name}");
+        let answer = if strict_mcp_config { "No such tool" } else { "said: curlew" };
+        assert!(host.asked()[1].says(answer), "{name}");
+        host.finish().await.unwrap();
+    }
 }

@@ -52,6 +52,12 @@ pub struct RemoteServer {
     /// HTTP headers to send.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
+    /// A command that prints further headers as a JSON object; they win over `headers`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headers_helper: Option<String>,
+    /// What was agreed with whoever gives out logins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oauth: Option<OauthTerms>,
     /// What is allowed with its tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Value>>,
@@ -61,6 +67,21 @@ pub struct RemoteServer {
     /// Whether its tools are always offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always_load: Option<bool>,
+}
+
+/// What was agreed with whoever gives out logins to a server. Without it we introduce ourselves.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OauthTerms {
+    /// The name under which we are known there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    /// The port on this machine that the browser is sent back to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback_port: Option<u16>,
+    /// What is asked for, separated by blanks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<String>,
 }
 
 /// An MCP server in the host's own process.

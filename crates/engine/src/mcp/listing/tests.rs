@@ -25,10 +25,10 @@ fn tools_are_kept_within_bounds() {
     let (echo, note) = tool(json!({
         "name": "echo", "description": "Says it again", "inputSchema": {"type": "object"},
         "annotations": {"readOnlyHint": true, "openWorldHint": false},
-        "_meta": {"anthropic/requiresUserInteraction": true},
+        "_meta": {"anthropic/requiresUserInteraction": true, "anthropic/alwaysLoad": false},
     }))
     .unwrap();
-    assert!(echo.read_only && echo.interactive && note.is_none());
+    assert!(echo.read_only && echo.interactive && echo.always_load == Some(false) && note.is_none());
     assert_eq!(
         serde_json::to_value(echo.info()).unwrap(),
         json!({"name": "echo", "description": "Says it again", "annotations": {"readOnly": true, "openWorld": false}})

@@ -73,7 +73,10 @@ async fn a_server_that_wants_a_login_is_shown_as_such() {
         let stage = Stage::of(json!({"web": {"type": kind, "url": web.url("/")}})).await;
         let (state, error) = stage.state("web");
         assert_eq!(state, "needs-auth", "{kind}");
-        assert!(error.contains("HTTP 401") && error.contains("Put a token into its `headers`"), "{error}");
+        assert!(
+            error.contains("HTTP 401") && error.contains("whimbrel mcp login") && error.contains("`headers`"),
+            "{error}"
+        );
         assert_eq!(web.heard().len(), 1, "{kind}");
         stage.roster.close().await;
     }

@@ -10,7 +10,7 @@ use whimbrel_wire::control::{Elicitation, ElicitationAction, ElicitationReply};
 
 use super::player;
 use super::stage::Stage;
-use crate::mcp::{Limits, Surroundings};
+use crate::mcp::{Limits, News, Surroundings};
 use crate::tasks::tests::pid_from;
 use crate::tools::{Touches, Trouble};
 
@@ -74,7 +74,10 @@ async fn a_call_tells_whose_it_is_and_how_far_it_has_come() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let hears = Arc::clone(&told);
     let stage = Stage::with(json!({"play": player::entry()}), |surroundings| Surroundings {
-        tell: Some(Arc::new(move |progress| hears.lock().unwrap().push(progress))),
+        tell: Some(Arc::new(move |news| {
+            let News::Progress(progress) = news else { panic!("{news:?}") };
+            hears.lock().unwrap().push(progress);
+        })),
         ..surroundings
     })
     .await;

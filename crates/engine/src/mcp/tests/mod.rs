@@ -2,6 +2,7 @@
 //! around servers; `scripts` are programs that behave badly; `web` is a server at an address.
 
 mod addresses;
+mod badges;
 mod calls;
 mod hosting;
 mod lives;

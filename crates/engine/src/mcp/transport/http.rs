@@ -1,12 +1,12 @@
-//! A server at an address, by streamable HTTP. The protocol is rmcp's; every request goes through the engine's own door
-//! to the network, which follows no redirect and so takes no token elsewhere.
+//! A server at an address, by streamable HTTP. The protocol is rmcp's; every request goes over our own line, which
+//! follows no redirect and so takes no token elsewhere.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::stream::{BoxStream, StreamExt};
-use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
-use http::{HeaderName, HeaderValue, Method};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{
@@ -15,11 +15,11 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 use whimbrel_models::Fault as HttpFault;
-use whimbrel_models::http::{Door, Response, Url};
+use whimbrel_models::http::{Response, Url};
 
-use super::address::Address;
 use super::bounded::Bounded;
 use super::fate::Fate;
+use super::line::Line;
 use super::message::{Heard, read};
 use crate::mcp::fault::Fault;
 use crate::mcp::limits;
@@ -38,17 +38,16 @@ const SHOWN: usize = 300;
 pub(super) type Http = StreamableHttpClientTransport<HttpClient>;
 
 /// Makes the transport. Nothing is sent yet.
-pub(super) fn transport(address: Address, door: Door, fate: Fate) -> Http {
-    let config = StreamableHttpClientTransportConfig::with_uri(address.url.as_str());
-    let config = config.max_sse_event_size(limits::MESSAGE).reinit_on_expired_session(true);
-    StreamableHttpClientTransport::with_client(HttpClient { address: Arc::new(address), door, fate }, config)
+pub(super) fn transport(line: Line, fate: Fate) -> Http {
+    let config = StreamableHttpClientTransportConfig::with_uri(line.url.as_str());
+    let config = config.reinit_on_expired_session(true);
+    StreamableHttpClientTransport::with_client(HttpClient { line: Arc::new(line), fate }, config)
 }
 
 /// Sends what rmcp wants sent.
 #[derive(Clone)]
 pub(super) struct HttpClient {
-    address: Arc<Address>,
-    door: Door,
+    line: Arc<Line>,
     fate: Fate,
 }
 
@@ -60,19 +59,24 @@ impl HttpClient {
         session: Option<&str>,
         body: Vec<u8>,
     ) -> Result<Response, Failure> {
-        let mut headers = self.address.headers.clone();
+        let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
         headers.extend(more);
         if let Some(session) = session.and_then(|session| HeaderValue::from_str(session).ok()) {
             headers.insert(SESSION, session);
         }
-        let answer = self.door.request(method, self.address.url.clone(), headers, body).await;
+        let answer = self.line.request(method.clone(), headers, body.into()).await;
         let answer = answer.map_err(|fault| self.failed(StreamableHttpError::Client(fault)))?;
         if answer.status == 401 {
-            let challenge = answer.headers.get(WWW_AUTHENTICATE);
-            let challenge = challenge.and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
-            return Err(self.failed(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge))));
+            // The text is for us: what the server said is of use only to whoever logs in.
+            let unknown = AuthRequiredError::new(self.line.unknown());
+            let failure = self.failed(StreamableHttpError::AuthRequired(unknown));
+            if method == Method::POST {
+                // No further message would be taken.
+                self.fate.lose();
+            }
+            return Err(failure);
         }
         Ok(answer)
     }
@@ -103,7 +107,6 @@ impl HttpClient {
         message: ClientJsonRpcMessage,
         session: Option<Arc<str>>,
         headers: HashMap<HeaderName, HeaderValue>,
-        event_limit: usize,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let asked = match &message {
             ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
@@ -115,9 +118,7 @@ impl HttpClient {
         match (answer.status, answer.media_type().as_deref()) {
             (202 | 204, _) => Ok(StreamableHttpPostResponse::Accepted),
             (404, _) if session.is_some() => Err(StreamableHttpError::SessionExpired),
-            (200..300, Some(EVENTS)) => {
-                Ok(StreamableHttpPostResponse::Sse(events(answer, event_limit), session_now))
-            }
+            (200..300, Some(EVENTS)) => Ok(StreamableHttpPostResponse::Sse(events(answer), session_now)),
             (200..300, _) if asked.is_none() => Ok(StreamableHttpPostResponse::Accepted),
             (200..300, Some(JSON)) => {
                 let body = answer.whole(limits::MESSAGE).await.map_err(StreamableHttpError::Client)?;
@@ -152,14 +153,13 @@ impl HttpClient {
         session: Option<Arc<str>>,
         last: Option<String>,
         mut headers: HashMap<HeaderName, HeaderValue>,
-        event_limit: usize,
     ) -> Result<Events, Failure> {
         if let Some(last) = last.and_then(|last| HeaderValue::from_str(&last).ok()) {
             headers.insert(LAST_EVENT, last);
         }
         let answer = self.send(Method::GET, headers, session.as_deref(), Vec::new()).await?;
         match (answer.status, answer.media_type().as_deref()) {
-            (200..300, Some(EVENTS)) => Ok(events(answer, event_limit)),
+            (200..300, Some(EVENTS)) => Ok(events(answer)),
             // Some servers have no such stream and say so in another way.
             (400..500, _) | (200..300, _) => Err(StreamableHttpError::ServerDoesNotSupportSse),
             _ => Err(self.refused(answer).await),
@@ -178,19 +178,7 @@ impl StreamableHttpClient for HttpClient {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        self.post(message, session, headers, limits::MESSAGE).await
-    }
-
-    async fn post_message_with_max_sse_event_size(
-        &self,
-        _: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session: Option<Arc<str>>,
-        _: Option<String>,
-        headers: HashMap<HeaderName, HeaderValue>,
-        event_limit: usize,
-    ) -> Result<StreamableHttpPostResponse, Failure> {
-        self.post(message, session, headers, event_limit).await
+        self.post(message, session, headers).await
     }
 
     async fn delete_session(
@@ -212,24 +200,13 @@ impl StreamableHttpClient for HttpClient {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Events, Failure> {
-        self.stream(session, last, headers, limits::MESSAGE).await
-    }
-
-    async fn get_stream_with_max_sse_event_size(
-        &self,
-        _: Arc<str>,
-        session: Option<Arc<str>>,
-        last: Option<String>,
-        _: Option<String>,
-        headers: HashMap<HeaderName, HeaderValue>,
-        event_limit: usize,
-    ) -> Result<Events, Failure> {
-        self.stream(session, last, headers, event_limit).await
+        self.stream(session, last, headers).await
     }
 }
 
-fn events(answer: Response, limit: usize) -> Events {
-    SseStream::from_bytes_stream(Bounded::new(answer.chunks(), limit)).boxed()
+/// The events of an answer. How large one may be is the same for all of them, so rmcp need not say it each time.
+fn events(answer: Response) -> Events {
+    SseStream::from_bytes_stream(Bounded::new(answer.chunks(), limits::MESSAGE)).boxed()
 }
 
 /// Whether an error is about the session. Servers should say so by HTTP 404, but some of the most copied examples do it
@@ -270,7 +247,9 @@ fn without_secrets(address: &str) -> String {
 /// What a failure of the transport means to us.
 pub(super) fn fault(failure: &Failure) -> Fault {
     match failure {
-        StreamableHttpError::AuthRequired(_) => Fault::NeedsAuth("it answered HTTP 401.".into()),
+        StreamableHttpError::AuthRequired(unknown) => {
+            Fault::NeedsAuth(unknown.www_authenticate_header.clone())
+        }
         StreamableHttpError::Client(fault) => Fault::Gone(fault.message.clone()),
         StreamableHttpError::UnexpectedServerResponse(text) => Fault::Gone(text.to_string()),
         StreamableHttpError::UnexpectedContentType(kind) => Fault::Gone(format!(

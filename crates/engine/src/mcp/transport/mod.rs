@@ -1,15 +1,17 @@
 //! How messages go to a server and come back: one transport for all kinds of servers, so that the rest need not know.
 //!
 //! - `stdio`: a program; `lines`: its output cut into lines
-//! - `http`: at an address; `sse`: the same, the older way; `address`, `bounded`: what both need
+//! - `http`: at an address; `sse`: the same, the older way; `line`: requests of both, and who we are there; `helper`: a
+//!   command that knows; `bounded`: events of a bearable size
 //! - `hosted`: in the host's own process
 //! - `message`: bytes as messages; `fate`: what becomes of a connection
 
-mod address;
 mod bounded;
 mod fate;
+mod helper;
 mod hosted;
 mod http;
+mod line;
 mod lines;
 mod message;
 mod sse;
@@ -22,9 +24,9 @@ use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use whimbrel_wire::options::{McpServerConfig, StdioServer};
 
-use self::address::Address;
 use self::hosted::Hosted;
 use self::http::Http;
+use self::line::Line;
 use self::sse::SseTransport;
 use self::stdio::Stdio;
 use super::fault::Fault;
@@ -56,18 +58,18 @@ impl Wire {
         letterbox: &Letterbox,
         fate: Fate,
     ) -> Result<(Self, Option<Leash>), Fault> {
-        let door = || surroundings.door.clone();
         let (kind, leash) = match config {
             McpServerConfig::Stdio(server) => {
                 let (stdio, leash) = Stdio::start(&program(server, surroundings), fate.clone())?;
                 (Kind::Stdio(Box::new(stdio)), Some(leash))
             }
             McpServerConfig::Http(server) => {
-                (Kind::Http(http::transport(Address::of(server)?, door(), fate.clone())), None)
+                let line = Line::to(name, server, surroundings).await?;
+                (Kind::Http(http::transport(line, fate.clone())), None)
             }
             McpServerConfig::Sse(server) => {
-                let sse = SseTransport::connect(Address::of(server)?, door(), fate.clone()).await?;
-                (Kind::Sse(sse), None)
+                let line = Line::to(name, server, surroundings).await?;
+                (Kind::Sse(SseTransport::connect(line, fate.clone()).await?), None)
             }
             McpServerConfig::Sdk(_) => {
                 let nobody = || Fault::Hopeless("no host is there that could run it.".into());

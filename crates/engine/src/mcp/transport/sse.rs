@@ -6,15 +6,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::StreamExt;
 use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderValue, Method};
+use http::{HeaderMap, HeaderValue, Method};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
-use whimbrel_models::http::{Chunks, Door, Url};
+use whimbrel_models::http::{Chunks, Url};
 use whimbrel_models::sse::Decoder;
 
-use super::address::Address;
 use super::fate::Fate;
+use super::line::Line;
 use super::message::{Heard, read};
 use crate::mcp::fault::Fault;
 
@@ -27,21 +27,20 @@ const SHOWN: usize = 300;
 
 /// A connection to a server.
 pub(super) struct SseTransport {
-    messages: Address,
-    door: Door,
+    messages: Line,
+    fate: Fate,
     heard: mpsc::Receiver<ServerJsonRpcMessage>,
     _reader: AbortOnDropHandle<()>,
 }
 
 impl SseTransport {
     /// Connects, and waits until the server has said where messages go.
-    pub(super) async fn connect(address: Address, door: Door, fate: Fate) -> Result<Self, Fault> {
-        let mut headers = address.headers.clone();
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let answer = door.request(Method::GET, address.url.clone(), headers, Bytes::new()).await;
+    pub(super) async fn connect(line: Line, fate: Fate) -> Result<Self, Fault> {
+        let accept = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("text/event-stream"))]);
+        let answer = line.request(Method::GET, accept, Bytes::new()).await;
         let answer = answer.map_err(|fault| Fault::Gone(fault.message))?;
         match (answer.status, answer.media_type().as_deref()) {
-            (401, _) => return Err(Fault::NeedsAuth("it answered HTTP 401.".into())),
+            (401, _) => return Err(Fault::NeedsAuth(line.unknown())),
             (200..300, Some("text/event-stream")) => {}
             (status, kind) => {
                 let kind = kind.unwrap_or("something").to_owned();
@@ -53,10 +52,10 @@ impl SseTransport {
             }
         }
         let mut events = Events { chunks: answer.chunks(), decoder: Decoder::new() };
-        let url = events.endpoint(&address.url).await?;
+        let url = events.endpoint(&line.url).await?;
         let (send, heard) = mpsc::channel(WAITING);
-        let reader = AbortOnDropHandle::new(tokio::spawn(events.pass_on(send, fate)));
-        Ok(Self { messages: Address { url, ..address }, door, heard, _reader: reader })
+        let reader = AbortOnDropHandle::new(tokio::spawn(events.pass_on(send, fate.clone())));
+        Ok(Self { messages: line.at(url), fate, heard, _reader: reader })
     }
 
     /// Sends a message. The answer comes as an event.
@@ -64,12 +63,11 @@ impl SseTransport {
         &self,
         item: &ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Fault>> + use<> {
-        let Address { url, mut headers } = self.messages.clone();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let (door, body) = (self.door.clone(), serde_json::to_vec(item));
+        let (line, fate, body) = (self.messages.clone(), self.fate.clone(), serde_json::to_vec(item));
         async move {
             let body = body.map_err(|error| Fault::Refused(error.to_string()))?;
-            let request = door.request(Method::POST, url, headers, body);
+            let json = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+            let request = line.request(Method::POST, json, body.into());
             let answer = tokio::time::timeout(ACCEPT_LIMIT, request).await;
             let answer = answer.map_err(|_| Fault::Late(ACCEPT_LIMIT))?;
             let answer = answer.map_err(|fault| Fault::Gone(fault.message))?;
@@ -78,7 +76,13 @@ impl SseTransport {
                     answer.chunks().finish();
                     Ok(())
                 }
-                401 => Err(Fault::NeedsAuth("it answered HTTP 401.".into())),
+                401 => {
+                    let fault = Fault::NeedsAuth(line.unknown());
+                    fate.note(fault.clone());
+                    // No further message would be taken.
+                    fate.lose();
+                    Err(fault)
+                }
                 status => {
                     let page = answer.beginning(SHOWN).await;
                     let page = String::from_utf8_lossy(&page);

@@ -198,6 +198,33 @@ fn other() -> impl Strategy<Value = Value> {
     })
 }
 
+#[test]
+fn an_entry_further_down_comes_and_goes_alone() {
+    let entry = |path: &[&str], value: Option<Value>| Change::Entry {
+        path: path.iter().map(|key| (*key).to_owned()).collect(),
+        value,
+    };
+    let path = ["projects", "/a", "mcpServers", "one"];
+    let text = "{\"n\": 1.0e3, \"projects\": {\"/b\": {\"x\":[1,2]}}}";
+    let added = apply(text, &entry(&path, Some(json!({"command": "c"})))).unwrap().unwrap();
+    // An object that was one line may become several; what else stands in it stays as it is written.
+    assert!(added.starts_with("{\"n\": 1.0e3, \"projects\": {"), "{added}");
+    assert!(added.contains("\"/b\": {\"x\":[1,2]},"), "{added}");
+    let read: Value = serde_json::from_str(&added).unwrap();
+    assert_eq!(read["projects"]["/a"], json!({"mcpServers": {"one": {"command": "c"}}}));
+    assert_eq!(apply(&added, &entry(&path, Some(json!({"command": "c"})))), Ok(None), "it says so already");
+    let removed = apply(&added, &entry(&path, None)).unwrap().unwrap();
+    let read: Value = serde_json::from_str(&removed).unwrap();
+    assert_eq!(read["projects"]["/a"], json!({"mcpServers": {}}));
+    assert_eq!(
+        apply(text, &entry(&path, None)),
+        Ok(None),
+        "what is not there cannot go, and nothing is made"
+    );
+    let blocked = apply("{\"projects\": 5}", &entry(&path, Some(json!(1)))).unwrap_err();
+    assert!(blocked.contains("\"projects\" is not an object"), "{blocked}");
+}
+
 proptest! {
     #[test]
     fn a_change_to_the_text_says_what_the_same_change_to_the_values_says(

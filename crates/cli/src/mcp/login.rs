@@ -1,0 +1,65 @@
+//! `whimbrel mcp login` and `logout`: a login to a server at an address, with the person's own browser.
+
+use std::io::{self, BufRead};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::timeout;
+use whimbrel_engine::mcp::login::{Login, Wallet};
+use whimbrel_engine::setup::Setup;
+use whimbrel_wire::options::RemoteServer;
+
+use super::reach;
+use crate::stdio;
+
+/// How long the person may take.
+const PATIENCE: Duration = Duration::from_mins(15);
+
+/// Logs in, and gives the file in which that is kept.
+pub(super) fn login(name: &str, server: &RemoteServer, setup: &Setup) -> Result<PathBuf, String> {
+    let (runtime, surroundings) = (reach::runtime()?, reach::surroundings(setup));
+    let done = runtime.block_on(async {
+        let login = Login::begin(server, &surroundings).await?;
+        let page = format!(
+            "To log in to {name}, open this address in a browser:\n\n  {}\n\nThe browser comes back here by itself. If it runs on another machine, paste the address that it ends at.\n",
+            login.address()
+        );
+        stdio::print(&page).map_err(|error| format!("The output could not be written: {error}."))?;
+        let late = |_| format!("Nobody has logged in within {} minutes.", PATIENCE.as_secs() / 60);
+        timeout(PATIENCE, login.finish(lines()?)).await.map_err(late)?
+    });
+    runtime.shutdown_background();
+    done.map_err(|problem: String| format!("MCP server {name}: {problem}"))?;
+    Ok(wallet(setup)?.file().to_path_buf())
+}
+
+/// Forgets a login.
+pub(super) fn logout(name: &str, server: &RemoteServer, setup: &Setup) -> Result<String, String> {
+    Ok(match wallet(setup)?.forget(&server.url)? {
+        true => format!(
+            "The login to {name} is forgotten here. To withdraw it altogether, do so at the server.\n"
+        ),
+        false => format!("There was no login to {name}.\n"),
+    })
+}
+
+fn wallet(setup: &Setup) -> Result<Wallet, String> {
+    Wallet::of(&setup.workspace.environment())
+        .ok_or_else(|| "Nobody knows where logins are kept: set HOME.".into())
+}
+
+/// What the person pastes. The thread may wait for a line for ever; it ends with the program.
+fn lines() -> Result<UnboundedReceiver<String>, String> {
+    let (send, lines) = unbounded_channel();
+    let read = move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            if send.send(line).is_err() {
+                return;
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("pasted".into()).spawn(read);
+    thread.map_err(|error| format!("The machine did not let us begin: {error}."))?;
+    Ok(lines)
+}
