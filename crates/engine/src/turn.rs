@@ -74,12 +74,10 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
     hooked::after_reading(agent, cancel).await;
     loop {
         match next {
+            Next::Ask | Next::Nudge(_) if hooked::ended_before_call(agent, cancel).await => {
+                now.event = Happened::Acted { halt: Some(Halt::Hook) };
+            }
             Next::Ask | Next::Nudge(_) => {
-                room::make_if_scarce(agent, cancel).await;
-                if agent.bench.gate.lookout.is_stopped() {
-                    next = Next::End(End::HookStopped);
-                    continue;
-                }
                 if let Next::Nudge(nudge) = next {
                     match nudge {
                         Nudge::Answer => agent.owed.demanded(),

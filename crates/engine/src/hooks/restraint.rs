@@ -3,7 +3,8 @@
 
 use whimbrel_wire::control::ElicitationAction;
 use whimbrel_wire::hook::{
-    HookDecision, HookEvent, HookPermissionDecision, HookSpecific, PreToolUseOutput, SyncOutput,
+    HookDecision, HookEvent, HookPermissionDecision, HookSpecific, PermissionRequestOutput, PreToolUseOutput,
+    SyncOutput,
 };
 use whimbrel_wire::permission::PermissionResult;
 
@@ -64,15 +65,16 @@ pub(super) fn readdress(event: HookEvent, output: &mut SyncOutput) -> Option<Str
             named = fields.get("hookEventName").is_some_and(serde_json::Value::is_string);
             output.specific = HookSpecific::legible(Some(event), fields).0;
         }
-        HookSpecific::PreToolUse(answer) if event == HookEvent::PermissionRequest => {
-            if answer.permission_decision == Some(HookPermissionDecision::Deny) {
-                refuse(output, answer.permission_decision_reason);
-            }
+        HookSpecific::PreToolUse(answer)
+            if event == HookEvent::PermissionRequest
+                && answer.permission_decision == Some(HookPermissionDecision::Deny) =>
+        {
+            refuse(output, answer.permission_decision_reason);
         }
-        HookSpecific::PermissionRequest(answer) if event == HookEvent::PreToolUse => {
-            if let PermissionResult::Deny { message, .. } = answer.decision {
-                refuse(output, Some(message).filter(|message| !message.is_empty()));
-            }
+        HookSpecific::PermissionRequest(PermissionRequestOutput {
+            decision: PermissionResult::Deny { message, .. },
+        }) if event == HookEvent::PreToolUse => {
+            refuse(output, Some(message).filter(|message| !message.is_empty()));
         }
         _ => {}
     }
