@@ -10,6 +10,8 @@ use whimbrel_wire::hook::{HookEvent, HookEventInput};
 
 use super::catalog;
 use super::condition::Condition;
+use super::error::HookError;
+use super::http::HttpHook;
 use super::matcher::{Matcher, subject};
 use crate::tools;
 use crate::workspace::Workspace;
@@ -85,6 +87,8 @@ pub(super) enum Action {
     Command(Arc<str>),
     /// A command is run, and nobody waits.
     Background(Arc<str>),
+    /// A web address is told.
+    Http(Arc<HttpHook>),
 }
 
 /// What the failure of a hook means.
@@ -94,48 +98,6 @@ pub(super) enum Failure {
     Told,
     /// The event is blocked.
     Blocks,
-}
-
-/// A hook that cannot be had.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum HookError {
-    /// Its matcher is neither a list of names nor a regular expression.
-    #[error(
-        "the matcher `{matcher}` of a {event} hook from {origin} is no valid regular expression: {reason}. \
-         Write names such as `Edit|Write`, a valid expression, or `*` for everything"
-    )]
-    BadMatcher {
-        /// The event.
-        event: HookEvent,
-        /// Where the hook comes from.
-        origin: String,
-        /// The matcher.
-        matcher: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The condition on its calls is no rule.
-    #[error("\"if\" of a {event} hook from {origin}: {reason}")]
-    BadCondition {
-        /// The event.
-        event: HookEvent,
-        /// Where the hook comes from.
-        origin: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// What its failure should mean is not one of the choices.
-    #[error(
-        "onFailure of a {event} hook from {origin} is {word:?}. The only choice is \"block\"; leave it out otherwise"
-    )]
-    BadTerms {
-        /// The event.
-        event: HookEvent,
-        /// Where the hook comes from.
-        origin: String,
-        /// What was said.
-        word: String,
-    },
 }
 
 impl HookSet {
@@ -166,10 +128,34 @@ impl HookSet {
             let command = command.into();
             let action = if background { Action::Background(command) } else { Action::Command(command) };
             let limit = seconds(event, timeout).unwrap_or_else(|| catalog::row(event).usual_limit);
-            let (failure, environment) = (Failure::from(on_failure.as_ref()), Arc::new(environment));
-            let handler = Handler { action, limit, failure, environment };
+            let failure = failure(event, on_failure.as_ref(), origin)?;
+            let handler = Handler { action, limit, failure, environment: Arc::new(environment) };
             self.push(Hook { event, matcher: matcher.clone(), condition, spent, handler });
         }
+        Ok(())
+    }
+
+    /// Adds a web address.
+    pub fn add_http(
+        &mut self,
+        event: &str,
+        matcher: Option<&str>,
+        hook: &HttpHook,
+        origin: &str,
+    ) -> Result<(), HookError> {
+        let Some((event, matcher)) = self.entry(event, matcher, origin)? else { return Ok(()) };
+        if let Some(reason) = hook.flaw() {
+            return Err(HookError::BadAddress { event, origin: origin.into(), reason });
+        }
+        let handler = Handler {
+            limit: seconds(event, hook.timeout).unwrap_or_else(|| catalog::row(event).usual_limit),
+            failure: failure(event, hook.on_failure.as_ref(), origin)?,
+            action: Action::Http(Arc::new(hook.clone())),
+            environment: Arc::default(),
+        };
+        let condition = self.condition(event, hook.condition.as_deref(), origin)?;
+        let spent = hook.once.then(Arc::default);
+        self.push(Hook { event, matcher, condition, spent, handler });
         Ok(())
     }
 
@@ -220,9 +206,7 @@ impl HookSet {
     fn add_callbacks(&mut self, event: &str, group: &HookMatcher) -> Result<(), HookError> {
         let found = self.entry(event, group.matcher.as_deref(), HOST)?;
         let Some((event, matcher)) = found else { return Ok(()) };
-        if let Some(OnFailure::Other(word)) = &group.on_failure {
-            return Err(HookError::BadTerms { event, origin: HOST.into(), word: word.clone() });
-        }
+        let failure = failure(event, group.on_failure.as_ref(), HOST)?;
         for field in group.unknown.keys() {
             self.warnings.push(format!(
                 "The field `{field}` of a {event} hook from {HOST} is not known here and says nothing. Check the spelling."
@@ -232,7 +216,7 @@ impl HookSet {
             let handler = Handler {
                 action: Action::Callback(id.as_str().into()),
                 limit: seconds(event, group.timeout).unwrap_or(CALLBACK_LIMIT),
-                failure: Failure::from(group.on_failure.as_ref()),
+                failure,
                 environment: Arc::default(),
             };
             let (condition, spent) = (None, None);
@@ -317,6 +301,8 @@ impl Handler {
         match &self.action {
             Action::Callback(id) => format!("callback {id}").into(),
             Action::Command(command) | Action::Background(command) => shortened(command),
+            // What follows may be a secret.
+            Action::Http(hook) => shortened(hook.url.split(['?', '#']).next().unwrap_or_default()),
         }
     }
 }
@@ -328,16 +314,19 @@ impl Action {
             (Self::Command(one) | Self::Background(one), Self::Command(two) | Self::Background(two)) => {
                 one == two
             }
-            (Self::Callback(_), _) | (_, Self::Callback(_)) => false,
+            (Self::Http(one), Self::Http(two)) => one == two,
+            (Self::Callback(_) | Self::Http(_), _) | (_, Self::Callback(_) | Self::Http(_)) => false,
         }
     }
 }
 
-impl From<Option<&OnFailure>> for Failure {
-    fn from(on_failure: Option<&OnFailure>) -> Self {
-        match on_failure {
-            Some(OnFailure::Block) => Self::Blocks,
-            Some(OnFailure::Other(_)) | None => Self::Told,
+/// What the failure of a hook means; a word that nobody knows is an error, lest a guard be lost by it.
+fn failure(event: HookEvent, on_failure: Option<&OnFailure>, origin: &str) -> Result<Failure, HookError> {
+    match on_failure {
+        None => Ok(Failure::Told),
+        Some(OnFailure::Block) => Ok(Failure::Blocks),
+        Some(OnFailure::Other(word)) => {
+            Err(HookError::BadTerms { event, origin: origin.into(), word: word.clone() })
         }
     }
 }

@@ -78,6 +78,23 @@ impl Said {
         }
     }
 
+    /// Reads what a web address said.
+    pub(super) fn by_text(event: HookEvent, text: &str) -> Self {
+        let trimmed = text.trim().trim_start_matches('\u{feff}');
+        let answer = match trimmed.starts_with('{') && trimmed.ends_with('}') {
+            true => read_json(event, trimmed),
+            false => Answer::Text(trimmed.to_owned()),
+        };
+        match answer {
+            Answer::Given(output) => Self::Answer(output),
+            Answer::Flawed { legible, flaw } => Self::Flawed { legible, flaw },
+            Answer::Later => Self::Later,
+            Answer::Wrong(reason) => Self::Fault(reason),
+            Answer::Text(text) if text.is_empty() => Self::Nothing,
+            Answer::Text(text) => Self::Text(text),
+        }
+    }
+
     /// Reads the answer of a host.
     pub(super) fn by_host(event: HookEvent, output: HookOutput) -> Self {
         match check(event, output) {

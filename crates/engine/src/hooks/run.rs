@@ -119,6 +119,9 @@ impl Staff {
                 job(command).run_in_background().await
             }
             Action::Command(command) | Action::Background(command) => job(command).run(cancel).await,
+            Action::Http(hook) => {
+                hook.run(event, input.clone(), &self.desk.workspace, handler.limit, cancel).await
+            }
         };
         said = judge(event, handler.failure, said);
         long::shorten(&mut said, self.desk.workspace.spill());

@@ -91,10 +91,16 @@ pub(super) fn hooks(effective: &Effective) -> Result<(HookSet, Vec<String>), Set
     let mut warnings = Vec::new();
     for hook in &effective.hooks {
         let origin = origin(hook);
+        let (event, matcher) = (hook.event.to_string(), hook.matcher.as_deref());
+        let invalid = |error: hooks::HookError| SetupError::Invalid(format!("Hooks: {error}."));
+        if let Handler::Other { kind, fields } = &hook.handler
+            && kind == "http"
+        {
+            set.add_http(&event, matcher, &http(fields, &origin)?, &origin).map_err(invalid)?;
+            continue;
+        }
         match command(&hook.handler) {
-            Ok(command) => set
-                .add_commands(&hook.event.to_string(), hook.matcher.as_deref(), vec![command], &origin)
-                .map_err(|error| SetupError::Invalid(format!("Hooks: {error}.")))?,
+            Ok(command) => set.add_commands(&event, matcher, vec![command], &origin).map_err(invalid)?,
             Err(why) => warnings.push(format!("{origin}: a {} hook does not run: {why}.", hook.event)),
         }
     }
@@ -108,6 +114,12 @@ fn origin(hook: &Hook) -> String {
         (Some(file), None) => file.display().to_string(),
         (None, _) => "the host's settings".into(),
     }
+}
+
+fn http(fields: &Map<String, Value>, origin: &str) -> Result<hooks::HttpHook, SetupError> {
+    serde_path_to_error::deserialize(Value::Object(fields.clone())).map_err(|error| {
+        SetupError::Invalid(format!("Hooks: {origin}: no http hook: {}: {}.", error.path(), error.inner()))
+    })
 }
 
 /// The command of a hook, or why there is none in this version.

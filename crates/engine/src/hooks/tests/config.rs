@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use whimbrel_wire::control::OnFailure;
 use whimbrel_wire::hook::{HookEvent, HookEventInput, PreToolUse, SessionEnd, SessionStart, Stop};
 
-use super::super::config::{Action, CommandHook, Failure, Handler, HookError, HookSet};
+use super::super::HookError;
+use super::super::config::{Action, CommandHook, Failure, Handler, HookSet};
 use crate::workspace::Workspace;
 
 fn host(hooks: &Value) -> Result<HookSet, HookError> {
