@@ -139,7 +139,7 @@ fn what_does_not_count_the_next_time_is_told_and_counts_in_this_session() {
 }
 
 #[test]
-fn a_file_that_is_not_read_or_cannot_be_written_keeps_nothing_but_the_session_does() {
+fn what_cannot_be_written_counts_for_this_session() {
     let bench = Bench::new();
     fs::remove_dir(bench.path("project/.claude")).unwrap();
     fs::write(bench.path("project/.claude"), "no folder").unwrap();
