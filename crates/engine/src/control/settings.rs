@@ -6,7 +6,11 @@ use whimbrel_wire::control::{ControlResponse, UpdateSettings};
 use crate::files;
 use crate::permission::Rights;
 use crate::serve::Session;
+use crate::settings::http_hooks::{ADDRESSES, VARIABLES};
 use crate::setup::model::effort_named;
+
+/// Keys about hooks, which are what they were at the start.
+const ABOUT_HOOKS: &[&str] = &["hooks", "disableAllHooks", "allowManagedHooksOnly", ADDRESSES, VARIABLES];
 
 /// Shows what is in force, what each source says, and what the session makes of it.
 pub(super) fn show(session: &Session, id: String) -> ControlResponse {
@@ -29,7 +33,7 @@ pub(super) fn lay_over(session: &mut Session, id: String, changes: Map<String, V
 }
 
 fn try_lay_over(session: &mut Session, changes: Map<String, Value>) -> Result<(), String> {
-    if changes.contains_key("hooks") || changes.contains_key("disableAllHooks") {
+    if ABOUT_HOOKS.iter().any(|key| changes.contains_key(*key)) {
         return Err("Hooks cannot be changed while a session runs. Give them at its start.".into());
     }
     if changes.get("permissions").is_some_and(|permissions| permissions.get("defaultMode").is_some()) {

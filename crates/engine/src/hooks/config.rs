@@ -89,6 +89,8 @@ pub(super) enum Action {
     Background(Arc<str>),
     /// A web address is told.
     Http(Arc<HttpHook>),
+    /// Nothing: it cannot run, for this reason.
+    Lost(Arc<str>),
 }
 
 /// What the failure of a hook means.
@@ -156,6 +158,25 @@ impl HookSet {
         let condition = self.condition(event, hook.condition.as_deref(), origin)?;
         let spent = hook.once.then(Arc::default);
         self.push(Hook { event, matcher, condition, spent, handler });
+        Ok(())
+    }
+
+    /// Adds a hook that cannot run and without which nothing may go on: it always fails.
+    pub fn add_lost(
+        &mut self,
+        event: &str,
+        matcher: Option<&str>,
+        why: &str,
+        origin: &str,
+    ) -> Result<(), HookError> {
+        let Some((event, matcher)) = self.entry(event, matcher, origin)? else { return Ok(()) };
+        let handler = Handler {
+            action: Action::Lost(format!("{origin}: {why}").into()),
+            limit: LONGEST,
+            failure: Failure::Blocks,
+            environment: Arc::default(),
+        };
+        self.push(Hook { event, matcher, condition: None, spent: None, handler });
         Ok(())
     }
 
@@ -303,6 +324,7 @@ impl Handler {
             Action::Command(command) | Action::Background(command) => shortened(command),
             // What follows may be a secret.
             Action::Http(hook) => shortened(hook.url.split(['?', '#']).next().unwrap_or_default()),
+            Action::Lost(_) => "a hook that cannot run".into(),
         }
     }
 }
@@ -315,7 +337,9 @@ impl Action {
                 one == two
             }
             (Self::Http(one), Self::Http(two)) => one == two,
-            (Self::Callback(_) | Self::Http(_), _) | (_, Self::Callback(_) | Self::Http(_)) => false,
+            (Self::Lost(one), Self::Lost(two)) => one == two,
+            (Self::Callback(_) | Self::Http(_) | Self::Lost(_), _)
+            | (_, Self::Callback(_) | Self::Http(_) | Self::Lost(_)) => false,
         }
     }
 }

@@ -122,6 +122,7 @@ impl Staff {
             Action::Http(hook) => {
                 hook.run(event, input.clone(), &self.desk.workspace, handler.limit, cancel).await
             }
+            Action::Lost(why) => Said::Fault(why.to_string()),
         };
         said = judge(event, handler.failure, said);
         long::shorten(&mut said, self.desk.workspace.spill());

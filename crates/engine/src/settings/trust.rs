@@ -57,6 +57,8 @@ const HARMLESS: &[&str] = &[
     "deniedMcpServers",
     "deniedModels",
     "disableAllHooks",
+    "allowedHttpHookUrls",
+    "httpHookAllowedEnvVars",
     "autoCompactEnabled",
 ];
 
@@ -78,8 +80,6 @@ const PERSONAL: &[&str] = &[
     "autoMode",
     "autoMemoryDirectory",
     "autoUploadSessions",
-    "allowedHttpHookUrls",
-    "httpHookAllowedEnvVars",
     "forceLoginMethod",
     "forceLoginOrgUUID",
     "forceLoginGatewayUrl",

@@ -30,7 +30,7 @@ use crate::settings::{self, Known, Settings};
 use crate::setup::extensions::{self, Extensions};
 use crate::setup::in_store::StoredBeginning;
 use crate::setup::resume::{self, Origin};
-use crate::setup::{absent, configure, ending, grants, history, home, model, servers, tools};
+use crate::setup::{absent, configure, ending, grants, history, home, hooks, model, servers, tools};
 use crate::shape::{self, Shape};
 use crate::state::Wanted;
 use crate::toolbox::{Offered, Toolbox};
@@ -335,7 +335,7 @@ fn brought(
     ground: &Ground,
     warnings: &mut Vec<String>,
 ) -> Result<Brought, SetupError> {
-    let (mut hooks, about_hooks) = configure::hooks(settings.effective())?;
+    let (mut hooks, about_hooks) = hooks::of_settings(settings.effective())?;
     warnings.extend(about_hooks);
     let found = extensions::find(options, settings, ground, &ground.root);
     warnings.extend(found.warnings);

@@ -38,6 +38,7 @@ fn rules(effective: &Effective) -> Vec<String> {
 fn commands(effective: &Effective) -> Vec<String> {
     let command = |hook: &Hook| match &hook.handler {
         Handler::Command(command) => command.command.clone(),
+        Handler::Http(hook) => hook.url.clone(),
         Handler::Other { kind, .. } => kind.clone(),
     };
     effective.hooks.iter().map(command).collect()
