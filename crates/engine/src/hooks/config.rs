@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use whimbrel_wire::control::{HookMatcher, Initialize, OnFailure};
-use whimbrel_wire::hook::{HookEvent, HookEventInput};
+use whimbrel_wire::hook::{HookEvent, HookEventInput, HookInput};
 
 use super::catalog;
 use super::condition::Condition;
@@ -204,14 +204,17 @@ impl HookSet {
 
     /// What is to be done now on an occasion, in the order of registration and nothing twice. A hook that runs only once
     /// has had its turn with that.
-    pub(super) fn handlers(&self, input: &HookEventInput, workspace: &Workspace) -> Vec<Handler> {
+    pub(super) fn handlers(&self, input: &HookInput, workspace: &Workspace) -> Vec<Handler> {
+        let HookInput { base, event: input } = input;
         let Some(event) = input.event() else { return Vec::new() };
+        // An agent may stand elsewhere than the session.
+        let cwd = if base.cwd.is_empty() { workspace.cwd() } else { base.cwd.clone().into() };
         let subject = subject(input);
         let mut chosen: Vec<Handler> = Vec::new();
         for hook in self.hooks.iter().filter(|hook| hook.event == event) {
             if !hook.handler.hears(input)
                 || !hook.matcher.matches(subject.as_deref())
-                || hook.condition.as_ref().is_some_and(|condition| !condition.fits(input, workspace))
+                || hook.condition.as_ref().is_some_and(|condition| !condition.fits(input, &cwd, workspace))
                 || hook.spent.as_ref().is_some_and(|spent| spent.swap(true, Ordering::Relaxed))
             {
                 continue;

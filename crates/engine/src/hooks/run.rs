@@ -67,7 +67,7 @@ impl Hooks {
         if cancel.is_cancelled() {
             return Folded { interrupted: true, ..Folded::default() };
         }
-        let handlers = staff.set.handlers(&occasion.input.event, &staff.desk.workspace);
+        let handlers = staff.set.handlers(&occasion.input, &staff.desk.workspace);
         let input = json_for(&handlers, &occasion.input);
         let runs = handlers.iter().map(|handler| staff.run(handler, event, &occasion, &input, cancel));
         let outcomes = join_all(runs).await;

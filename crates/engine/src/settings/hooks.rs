@@ -151,6 +151,13 @@ fn handler(hook: &Value) -> Result<Handler, String> {
     if let Some(word) = fields.get("onFailure").filter(|word| !word.is_null() && *word != "block") {
         return Err(format!("has onFailure {word}; the only choice is \"block\""));
     }
+    let in_background =
+        ["async", "asyncRewake"].iter().any(|key| fields.get(*key) == Some(&Value::Bool(true)));
+    if in_background && fields.get("onFailure").is_some_and(|word| word == "block") {
+        return Err(
+            "has \"async\" and onFailure \"block\"; nobody waits for it, so that it cannot block".into()
+        );
+    }
     match fields.get("type").and_then(Value::as_str) {
         Some(kind @ "command") => typed(hook, kind).map(Handler::Command),
         Some(kind @ "http") => typed(hook, kind).map(Handler::Http),

@@ -180,7 +180,7 @@ fn drop_rules(layer: &mut Layer, behaviors: &[PermissionBehavior]) {
     }
 }
 
-/// The same rule from the same place twice says nothing new. From two places, both are kept: a path in them may start
+/// The same rule from the same place twice says nothing new. So it is with directories. From two places, both are kept: a path in them may start
 /// from different folders, and a reader wants to see both.
 fn unique<'a>(rules: impl Iterator<Item = &'a Rule>) -> Vec<Rule> {
     let mut seen = HashSet::new();
@@ -193,8 +193,10 @@ fn directories(layers: &[Layer]) -> Vec<Directory> {
     for layer in layers.iter().rev() {
         let paths =
             permission(layer, "additionalDirectories").and_then(Value::as_array).into_iter().flatten();
-        for path in paths.filter_map(Value::as_str).filter(|path| seen.insert((*path).to_owned())) {
-            directories.push(Directory { path: path.into(), source: layer.origin.source });
+        let source = layer.origin.source;
+        let new = |path: &&str| seen.insert(((*path).to_owned(), source));
+        for path in paths.filter_map(Value::as_str).filter(new) {
+            directories.push(Directory { path: path.into(), source });
         }
     }
     directories

@@ -9,8 +9,7 @@
 //!   local files are the person's), [`vouched`] (which folders the person trusts)
 //! - [`schema`], [`hooks`] (what the keys may hold), [`http_hooks`] (which web addresses hooks may tell), `nearby` (keys that are almost known), [`layer`] (what one source says)
 //! - [`merge`](mod@merge) (many layers to one), [`known`] (its keys in types), [`view`] (what the host sees)
-//! - [`flag`] (changes by the host), `update`, [`edit`], [`write`](mod@write) (changes to a file), [`rule_text`] (how a rule
-//!   is written)
+//! - [`flag`] (changes by the host), `update`, [`edit`], [`write`](mod@write) (changes to a file)
 
 pub mod edit;
 pub mod environment;
@@ -25,7 +24,6 @@ pub mod merge;
 mod nearby;
 mod own;
 pub mod read;
-pub mod rule_text;
 pub mod schema;
 pub mod sources;
 pub mod tracked;
@@ -36,9 +34,11 @@ pub mod vouched;
 pub mod write;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 use whimbrel_wire::control::SettingsReport;
+use whimbrel_wire::options::SettingSource;
 
 pub use edit::{Act, Change, List};
 pub use error::{Problem, SettingsError};
@@ -85,6 +85,11 @@ impl Settings {
     /// How far the project is trusted.
     pub fn trust(&self) -> Trust {
         self.request.trust
+    }
+
+    /// The file of a source.
+    pub fn file(&self, source: SettingSource) -> Option<PathBuf> {
+        self.request.file(source)
     }
 
     /// What the host should know: values that do not count, and what is held back from a project.

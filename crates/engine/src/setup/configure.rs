@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use whimbrel_wire::options::{Options, SettingSource};
 
+use super::resolve::is_set;
 use super::{SetupError, absent};
 use crate::ground::Ground;
 use crate::settings::{self, Request, Settings, Tolerance, Trust, vouched};
@@ -65,7 +66,7 @@ pub(super) fn trust(options: &Options, env: &Env, project: &Path) -> Trust {
 
 /// Whether the machine is said to be disposable.
 pub(super) fn is_disposable(env: &Env) -> bool {
-    env.contains_key("IS_SANDBOX")
+    is_set(env, "IS_SANDBOX")
 }
 
 fn managed(options: &Options) -> Result<Option<Map<String, Value>>, SetupError> {
@@ -80,4 +81,19 @@ fn managed(options: &Options) -> Result<Option<Map<String, Value>>, SetupError> 
 pub(super) fn ground(options: &Options, settings: &Settings, config: Option<PathBuf>, root: &Path) -> Ground {
     let (project, sources) = (project(options, root), sources(options));
     Ground { sources, trust: settings.trust(), config, root: root.into(), project }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_disposable_only_if_it_says_yes() {
+        for (value, expected) in
+            [(None, false), (Some(""), false), (Some("0"), false), (Some("false"), false), (Some("1"), true)]
+        {
+            let env = value.map(|value| ("IS_SANDBOX".to_owned(), value.to_owned())).into_iter().collect();
+            assert_eq!(is_disposable(&env), expected, "{value:?}");
+        }
+    }
 }

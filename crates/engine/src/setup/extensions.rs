@@ -39,6 +39,8 @@ pub struct Extensions {
     http_limits: HttpLimits,
     /// Where relative paths start.
     cwd: PathBuf,
+    /// What the host has been told about them.
+    told: Vec<String>,
 }
 
 /// What was found at the start of a session.
@@ -64,6 +66,7 @@ pub(super) fn find(options: &Options, settings: &Settings, ground: &Ground, cwd:
         hooks_run: other_hooks_run(settings.layers()),
         http_limits: settings.effective().http_limits.clone(),
         cwd: cwd.into(),
+        told: warnings.clone(),
         style: None,
         styles,
         plugins,
@@ -134,8 +137,8 @@ impl Extensions {
 }
 
 impl Setup {
-    /// Finds commands, skills, styles and plugins anew, with some plugins more. The answer is what the host should know.
-    /// Touches the disk.
+    /// Finds commands, skills, styles and plugins anew, with some plugins more. The answer is what the host should know
+    /// and has not been told. Touches the disk.
     pub fn renew_extensions(&mut self, more: &[PluginConfig]) -> Vec<String> {
         let extensions = &mut self.extensions;
         let mut configs = extensions.plugins.configs().to_vec();
@@ -148,8 +151,10 @@ impl Setup {
         extensions.skills.renew(&commands);
         extensions.styles = styles;
         self.commands = commands;
+        let news = warnings.iter().filter(|warning| !extensions.told.contains(warning)).cloned().collect();
+        extensions.told = warnings;
         self.offer_skills();
-        warnings
+        news
     }
 
     /// Offers the tool for skills if there are any and it is wanted; takes it away otherwise.

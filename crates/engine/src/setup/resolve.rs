@@ -442,7 +442,8 @@ fn offered(engine: &Engine, env: &BTreeMap<String, String>) -> Vec<Arc<Offered>>
     engine.tools().iter().chain(teams).cloned().collect()
 }
 
-fn is_set(env: &BTreeMap<String, String>, name: &str) -> bool {
+/// Whether a variable says yes.
+pub(super) fn is_set(env: &BTreeMap<String, String>, name: &str) -> bool {
     env.get(name).is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
 }
 

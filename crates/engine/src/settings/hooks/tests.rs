@@ -97,6 +97,13 @@ fn what_is_wrong_is_named_and_what_is_right_still_counts() {
             0,
         ),
         (
+            "a guard that nobody waits for",
+            json!({"Stop": [{"hooks": [{"type": "command", "command": "x", "async": true, "onFailure": "block"}]}]}),
+            "/hooks/Stop/0/hooks/0",
+            true,
+            0,
+        ),
+        (
             "an unknown type",
             json!({"Stop": [{"hooks": [{"type": "magic"}]}]}),
             "/hooks/Stop/0/hooks/0",

@@ -93,7 +93,7 @@ fn lists_are_joined_and_objects_are_merged_key_by_key() {
     assert_eq!(rules(&effective), ["deny D", "allow B", "allow C", "allow A", "allow B"]);
     let directories: Vec<(&str, Source)> =
         effective.directories.iter().map(|directory| (directory.path.as_str(), directory.source)).collect();
-    assert_eq!(directories, [("/y", Source::Local), ("/x", Source::Local)]);
+    assert_eq!(directories, [("/y", Source::Local), ("/x", Source::Local), ("/x", Source::User)]);
 }
 
 #[test]
