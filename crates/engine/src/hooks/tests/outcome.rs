@@ -131,7 +131,6 @@ fn counts(rows: impl IntoIterator<Item = Row>) {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "one table")]
 fn of_an_answer_that_is_wrong_in_part_only_what_holds_something_up_counts() {
     use HookEvent::{PreToolUse, Stop};
     let deny = || for_event(PreToolUse, json!({"permissionDecision": "deny"}));
