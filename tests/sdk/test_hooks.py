@@ -1,6 +1,8 @@
 """Hooks: callbacks of the PyPI and npm SDKs, and commands of the settings."""
 
 import json
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 
 import pytest
 from claude_agent_sdk import HookMatcher
@@ -195,3 +197,26 @@ def test_a_condition_and_once_choose_when_a_command_runs(stage):
     options = stage.options(call("Bash", command="ls"), TOUCH, TOUCH, "Done.", allowed_tools=["Bash"])
     assert len(tool_results(ask("go", options))) == 3
     assert (stage.workspace / "ran").read_text() == "run\n"
+
+
+def test_a_web_address_of_the_settings_is_told_and_refuses(stage):
+    told = []
+
+    class Address(BaseHTTPRequestHandler):
+        def do_POST(self):
+            told.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(DENY).encode())
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Address) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        hook = {"type": "http", "url": f"http://127.0.0.1:{server.server_port}/check"}
+        settings(stage, hooks={"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]})
+        (made,) = tool_results(ask("go", stage.options(TOUCH, "Done.", allowed_tools=["Bash"])))
+        server.shutdown()
+    assert made.failed and "not with me" in made.text
+    assert [event["hook_event_name"] for event in told] == ["PreToolUse"]

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use whimbrel_policy::{Decision, HookVerdict, Judged, Place, Question, Reason};
+use whimbrel_policy::{Decision, HookVerdict, Judged, Place, Question, Reason, ToolKind};
+use whimbrel_wire::codec::MAX_LINE_OUT;
 use whimbrel_wire::hook::{HookEvent, HookPermissionDecision};
 use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 
@@ -140,6 +141,9 @@ impl Gate {
     ) -> Result<Permit, Trouble> {
         // Input that does not fit is an error of the model, not a matter of permission.
         listed.tool().touches(&input)?;
+        if listed.facts().kind == ToolKind::Shell && !can_be_shown(&input) {
+            return Err(Trouble::Refused(format!("InputValidationError: {TOO_LONG}")));
+        }
         let mut said = self.before(listed, id, &input, cancel).await;
         let rewritten = said.updated_input.take().map(Value::Object);
         let rewrote_input = rewritten.is_some();
@@ -161,6 +165,19 @@ impl Gate {
             *changed = rewritten;
         }
         Ok(permit)
+    }
+
+    /// Goes on with a call that a hook wanted to put off, as if it had said nothing: only a call that stands alone can be.
+    pub async fn go_on(
+        &self,
+        listed: &Offered,
+        id: &str,
+        input: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Permit, Trouble> {
+        let text = "A PreToolUse hook wants to put a call off. That is possible only if the reply has no other call: the rules decide.";
+        self.outbox.warn(text).await;
+        self.judge(listed, id, input, None, cancel).await
     }
 
     /// Tells the hooks that a call is about to be made.
@@ -209,27 +226,41 @@ impl Gate {
             Decision::Allow(_) => Ok(Permit::go(input, place)),
             Decision::Deny(reason) => self.refuse(listed, id, &input, &reason, cancel).await,
             Decision::Ask(why) => {
-                let asked = Asked { listed, id, input: &input, why: &why, hook };
-                match self.ask(&asked, cancel).await {
-                    // Whoever allows it allows what was shown, wherever the path may lead by now.
-                    Answer::Allowed { input: allowed, .. } if allowed == input => {
-                        Ok(Permit::go(input, place))
-                    }
-                    Answer::Allowed { input: changed, by } => {
-                        self.judge_changed(listed, id, changed, (mode, by), cancel).await
-                    }
-                    Answer::Refused(permit) => Ok(permit),
-                    Answer::Moot(Judged { decision: Decision::Deny(reason), .. }) => {
-                        self.refuse(listed, id, &input, &reason, cancel).await
-                    }
-                    Answer::Moot(Judged { place, .. }) => Ok(Permit::go(input, place)),
-                }
+                let asked = Asked { listed, id, input: &input, why: &why, hook, hooks: Hooks::Asked };
+                self.inquire(&asked, mode, place, cancel).await
             }
         }
     }
 
+    /// Asks about a call, and does as the answer says.
+    async fn inquire(
+        &self,
+        asked: &Asked<'_>,
+        mode: PermissionMode,
+        place: Option<Place>,
+        cancel: &CancellationToken,
+    ) -> Result<Permit, Trouble> {
+        let Asked { listed, id, input, .. } = *asked;
+        if listed.facts().kind == ToolKind::Mcp && !can_be_shown(input) {
+            return Ok(Permit::no(format!("This needs a permission. {TOO_LONG}"), Refuser::NoAnswer));
+        }
+        match self.ask(asked, cancel).await {
+            // Whoever allows it allows what was shown, wherever the path may lead by now.
+            Answer::Allowed { input: allowed, .. } if allowed == *input => Ok(Permit::go(allowed, place)),
+            Answer::Allowed { input: changed, by } => {
+                Box::pin(self.judge_changed(listed, id, changed, (mode, by), cancel)).await
+            }
+            Answer::Refused(permit) => Ok(permit),
+            Answer::Moot(Judged { decision: Decision::Deny(reason), .. }) => {
+                self.refuse(listed, id, input, &reason, cancel).await
+            }
+            Answer::Moot(Judged { place, .. }) => Ok(Permit::go(input.clone(), place)),
+        }
+    }
+
     /// Judges input that whoever was asked has changed, in the mode that it was asked about. If it was the host, only what
-    /// denies counts, all else has been answered. A hook cannot answer for what it wrote itself.
+    /// denies counts, all else has been answered. A hook cannot answer for what it wrote itself, except in a question that
+    /// its input answers: the host is asked about that, if there is one.
     async fn judge_changed(
         &self,
         listed: &Offered,
@@ -246,10 +277,15 @@ impl Gate {
             Decision::Deny(reason) if !matches!(reason, Reason::Mode(_)) => {
                 Ok(self.refuse(listed, id, &input, &reason, cancel).await?.of(input))
             }
-            Decision::Ask(why) if by == Answerer::Hook => {
-                let message =
-                    format!("A hook changed the call to one that needs a permission. {}", why.reason.text());
-                Ok(Permit::no(message, Refuser::Hook).of(input))
+            Decision::Ask(why) if by == Answerer::Hook && why.reason != Reason::Interaction => {
+                if matches!(self.asks, Asks::Nobody) {
+                    let why = why.reason.text();
+                    let message = format!("A hook changed the call to one that needs a permission. {why}");
+                    return Ok(Permit::no(message, Refuser::Hook).of(input));
+                }
+                let asked = Asked { listed, id, input: &input, why: &why, hook: None, hooks: Hooks::Heard };
+                let permit = self.inquire(&asked, mode, place, cancel).await?;
+                Ok(permit.of(input))
             }
             Decision::Allow(_) | Decision::Deny(_) | Decision::Ask(_) => Ok(Permit::go(input, place)),
         }
@@ -312,6 +348,16 @@ impl Gate {
     }
 }
 
+/// The most bytes of an input that whoever is asked sees as a whole; a longer one is cut to fit a line. What would be run
+/// must not be longer than what is shown; what is written may be.
+const LONGEST_SHOWN: usize = MAX_LINE_OUT / 10 * 9;
+
+const TOO_LONG: &str = "The input is too long to be shown to whoever decides about it. Put the data into a file and name the file.";
+
+fn can_be_shown(input: &Value) -> bool {
+    input.to_string().len() <= LONGEST_SHOWN
+}
+
 /// Why a hook lets a call not go on.
 enum Refusal {
     No(String),
@@ -325,6 +371,16 @@ struct Asked<'a> {
     input: &'a Value,
     why: &'a Question,
     hook: Option<HookVerdict>,
+    hooks: Hooks,
+}
+
+/// Whether hooks are asked about a call, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hooks {
+    /// They are.
+    Asked,
+    /// They have been heard.
+    Heard,
 }
 
 impl Permit {
@@ -336,10 +392,10 @@ impl Permit {
         Self { verdict: Verdict::No { message, by, changed: None }, notes: Vec::new(), halt: None }
     }
 
-    /// The same about an input that is not the model's.
+    /// The same about an input that is not the model's, unless it is about another one already.
     fn of(mut self, input: Value) -> Self {
         if let Verdict::No { changed, .. } = &mut self.verdict {
-            *changed = Some(input);
+            changed.get_or_insert(input);
         }
         self
     }

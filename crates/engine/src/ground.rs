@@ -63,13 +63,17 @@ impl Ground {
         self.config.as_ref().is_some_and(|config| real(path).starts_with(real(config)))
     }
 
-    /// Whose word a file is. A file of one's own that came with the repository is the project's.
+    /// Whose word a file is. A file of one's own that came with the repository is the project's, and so is one where nobody
+    /// vouches for the project: it may have come with an archive.
     pub fn scope(&self, source: SettingSource, file: &Path) -> Scope {
         match source {
             SettingSource::User => Scope::Person,
             SettingSource::Project => Scope::Project,
-            SettingSource::Local if files::link_target(file).is_some() || is_tracked(file) => Scope::Project,
-            SettingSource::Local => Scope::Person,
+            SettingSource::Local => {
+                let is_own =
+                    self.trust >= Trust::Customary && files::link_target(file).is_none() && !is_tracked(file);
+                if is_own { Scope::Person } else { Scope::Project }
+            }
         }
     }
 
@@ -107,6 +111,16 @@ mod tests {
         }
         let trusted = Ground { trust: Trust::Full, ..ground.clone() };
         assert!(trusted.reaches(Scope::Project, within, Path::new("/etc/passwd")));
+    }
+
+    #[test]
+    fn a_local_file_is_the_persons_only_where_somebody_vouches_for_the_project() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("CLAUDE.local.md");
+        fs::write(&file, "").unwrap();
+        let scope = |trust| Ground { trust, ..Ground::default() }.scope(SettingSource::Local, &file);
+        assert_eq!(scope(Trust::Unknown), Scope::Project);
+        assert_eq!(scope(Trust::Full), Scope::Person);
     }
 
     #[test]

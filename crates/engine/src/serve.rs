@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::ControlResponse;
@@ -257,7 +257,9 @@ pub(crate) struct Session {
     teams: Teams,
     /// What the model is told with whatever comes next.
     asides: Vec<News>,
-    lookout: Lookout,
+    pub(crate) lookout: Lookout,
+    /// Resolves when the last change of a settings file is done.
+    pub(crate) kept: Option<oneshot::Receiver<()>>,
     state: StateSign,
     /// The agent, while no turn owns it. Made with the first turn, so that `initialize` can still shape it.
     agent: Option<Box<Agent>>,
@@ -343,6 +345,7 @@ impl Session {
             teams: Teams::new(inbox.clone(), config, setup.session.clone(), setup.team_letters),
             inbox,
             asides: Vec::new(),
+            kept: None,
             state,
             agent: None,
             running: None,

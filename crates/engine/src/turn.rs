@@ -17,6 +17,7 @@ use whimbrel_wire::StopReason;
 use crate::agent::Agent;
 use crate::context::planning::{self, Moment};
 use crate::context::room;
+use crate::gate::Halt;
 use crate::verdict::{self, End, Happened, Next, Nudge, Situation};
 use crate::workshop::Workshop;
 use crate::{clock, shape, understudy};
@@ -70,12 +71,10 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
     hooked::after_reading(agent, cancel).await;
     loop {
         match next {
+            Next::Ask | Next::Nudge(_) if hooked::ended_before_call(agent, cancel).await => {
+                now.event = Happened::Acted { halt: Some(Halt::Hook) };
+            }
             Next::Ask | Next::Nudge(_) => {
-                room::make_if_scarce(agent, cancel).await;
-                if agent.bench.gate.lookout.is_stopped() {
-                    next = Next::End(End::HookStopped);
-                    continue;
-                }
                 if let Next::Nudge(nudge) = next {
                     match nudge {
                         Nudge::Answer => agent.owed.demanded(),

@@ -12,6 +12,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::hook::{BatchedCall, HookEvent};
 use whimbrel_wire::message::Denial;
@@ -106,6 +107,8 @@ pub struct Workshop {
     alone: bool,
     streaming: bool,
     closed: bool,
+    /// How many calls the reply has, once it is complete.
+    size: watch::Sender<Option<usize>>,
 }
 
 /// How far a call is.
@@ -138,6 +141,7 @@ impl Workshop {
             alone: false,
             streaming: true,
             closed: false,
+            size: watch::Sender::new(None),
         }
     }
 
@@ -152,6 +156,7 @@ impl Workshop {
     /// The reply is complete: everything may begin.
     pub fn reply_complete(&mut self) {
         self.streaming = false;
+        self.size.send_replace(Some(self.calls));
         self.begin();
     }
 
@@ -237,7 +242,8 @@ impl Workshop {
             if let Some((wanted, _)) = self.waiting.pop_front() {
                 let progress = Arc::<Progress>::default();
                 self.begun.push((wanted.clone(), Arc::clone(&progress)));
-                self.running.push(Box::pin(make(self.bench.clone(), wanted, progress)));
+                let size = self.size.subscribe();
+                self.running.push(Box::pin(make(self.bench.clone(), wanted, progress, size)));
             }
         }
     }
@@ -253,7 +259,7 @@ impl Workshop {
 }
 
 /// Makes one call: find the tool, pass the gate, do the work.
-async fn make(bench: Bench, wanted: Wanted, progress: Arc<Progress>) -> Made {
+async fn make(bench: Bench, wanted: Wanted, progress: Arc<Progress>, size: Size) -> Made {
     if let Some(why) = &wanted.bad_input {
         return failed(&wanted.id, &Trouble::Refused(format!("InputValidationError: {why}")));
     }
@@ -263,14 +269,28 @@ async fn make(bench: Bench, wanted: Wanted, progress: Arc<Progress>) -> Made {
         return failed(&wanted.id, &Trouble::Refused(text));
     };
     let (on_demand, toolbox) = (bench.call.on_demand.clone(), Arc::clone(&bench.toolbox));
-    let mut made = carry_out(bench, &tool, wanted, progress).await;
+    let mut made = carry_out(bench, &tool, wanted, progress, size).await;
     on_demand::help(&on_demand, &toolbox, tool.tool().name(), &mut made);
     made
 }
 
 /// Makes a call of a tool that there is.
-async fn carry_out(bench: Bench, tool: &Offered, wanted: Wanted, progress: Arc<Progress>) -> Made {
-    let passed = bench.gate.pass(tool, &wanted.id, wanted.input.clone(), &bench.call.cancel).await;
+async fn carry_out(
+    bench: Bench,
+    tool: &Offered,
+    wanted: Wanted,
+    progress: Arc<Progress>,
+    size: Size,
+) -> Made {
+    let cancel = &bench.call.cancel;
+    let mut passed = bench.gate.pass(tool, &wanted.id, wanted.input.clone(), cancel).await;
+    if let Ok(Permit { verdict: Verdict::Defer(input), notes, .. }) = &mut passed
+        && !stands_alone(size).await
+    {
+        let notes = std::mem::take(notes);
+        let judged = bench.gate.go_on(tool, &wanted.id, input.take(), cancel).await;
+        passed = judged.map(|permit| Permit { notes: [notes, permit.notes].concat(), ..permit });
+    }
     let Permit { verdict, mut notes, halt } = match passed {
         Ok(permit) => permit,
         Err(trouble) => return failed(&wanted.id, &trouble),
@@ -298,6 +318,14 @@ async fn carry_out(bench: Bench, tool: &Offered, wanted: Wanted, progress: Arc<P
     };
     notes.append(&mut made.notes);
     Made { halt: halt.or(made.halt), notes, ..made }
+}
+
+/// How many calls a reply has, once it is complete.
+type Size = watch::Receiver<Option<usize>>;
+
+/// Whether a call is the only one of its reply; that is known when the reply is complete.
+async fn stands_alone(mut size: Size) -> bool {
+    size.wait_for(Option::is_some).await.is_ok_and(|size| *size == Some(1))
 }
 
 async fn work(tool: &dyn AnyTool, call: Call, input: Value) -> Made {

@@ -107,7 +107,13 @@ impl ToolFacts {
             mcp_server: server.map(|(server, _)| server.to_owned()),
             requires_interaction: kind == ToolKind::Interaction,
             brings_grants: false,
-            fields: fields.iter().map(|field| (*field).to_owned()).collect(),
+            // Taken though the model is not shown it.
+            fields: fields
+                .iter()
+                .copied()
+                .chain((kind == ToolKind::Agent).then_some("isolation"))
+                .map(Into::into)
+                .collect(),
         }
     }
 

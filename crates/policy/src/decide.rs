@@ -310,5 +310,21 @@ fn has_control_characters(text: &str) -> bool {
         .any(|character| character < ' ' && !matches!(character, '\n' | '\t') || character == '\u{7f}')
 }
 
+/// Whether a rule that denies means the call, or may mean it: for whoever would rather look once too often. A command
+/// that is not understood may be anything.
+pub fn is_limited(call: &Call<'_>, rules: &RuleSet, dirs: &WorkDirs, facts: &Facts<'_>) -> bool {
+    let case = Case { call, rules, mode: PermissionMode::Default, dirs, facts };
+    if case.names().any(|name| rules.removing(name).is_some()) {
+        return true;
+    }
+    if wrong_input(&case).is_some() {
+        return false;
+    }
+    let subject = Subject::of(&case);
+    case.plain_rule(PermissionBehavior::Deny, &subject).is_some()
+        || subject.rule_hit(&case, PermissionBehavior::Deny).is_some()
+        || !subject.is_understood()
+}
+
 #[cfg(test)]
 mod tests;

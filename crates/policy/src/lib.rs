@@ -38,7 +38,7 @@ pub mod tools;
 pub mod update;
 
 pub use call::{Call, Facts, HookVerdict, SandboxFacts, ToolFacts};
-pub use decide::{decide, judge};
+pub use decide::{decide, is_limited, judge};
 pub use decision::{Danger, Decision, Question, Reason};
 pub use dirs::WorkDirs;
 pub use files::ReadFilter;

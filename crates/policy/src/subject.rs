@@ -68,6 +68,14 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// Whether it is clear what would be done.
+    pub(crate) fn is_understood(&self) -> bool {
+        match self {
+            Self::Command(command) => command.script.unanalysable.is_empty() && !command.script.opaque(),
+            Self::File(_) | Self::Host(_) | Self::Plain => true,
+        }
+    }
+
     pub(crate) fn critical_removal(&self, case: &Case<'_>) -> Option<String> {
         match self {
             Self::Command(command) => command.critical_removal(case),

@@ -132,6 +132,46 @@ async fn a_hook_ends_the_turn_or_puts_a_call_off() {
 }
 
 #[tokio::test]
+async fn only_a_call_that_stands_alone_can_be_put_off() {
+    let list = json!({"type": "tool_use", "name": "Bash", "input": {"command": "ls"}});
+    let make = json!({"type": "tool_use", "name": "Bash", "input": {"command": "mkdir made"}});
+    let defer = specific(HookEvent::PreToolUse, json!({"permissionDecision": "defer"}));
+    let stage = Stage::new(json!([[list, make], "done"])).hook(HookEvent::PreToolUse, defer);
+    let stage = Stage { agent: stage.agent.clone().allowed_tools(["Bash"]), ..stage };
+    let result = stage.run().await;
+    assert!(stage.made(), "the rules decide");
+    assert_eq!((result.result.as_deref(), result.deferred_tool_use), (Some("done"), None));
+}
+
+#[tokio::test]
+async fn what_cannot_be_shown_as_a_whole_is_not_run() {
+    let command = format!("mkdir made # {}", "x".repeat(1_000_000));
+    let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": command}}]);
+    let stage = Stage::new(json!([call, "done"]));
+    let stage =
+        Stage { agent: stage.agent.clone().can_use_tool(|_| async { PermissionResult::allow() }), ..stage };
+    stage.run().await;
+    assert!(!stage.made() && stage.sent().contains("too long to be shown"));
+}
+
+#[tokio::test]
+async fn what_a_hook_changes_in_the_persons_place_is_asked_about_again() {
+    let call = json!([{"type": "tool_use", "name": "Bash", "input": {"command": "touch other"}}]);
+    let decision = json!({"decision": {"behavior": "allow", "updatedInput": {"command": "mkdir made"}}});
+    let stage = Stage::new(json!([call, "done"]))
+        .hook(HookEvent::PermissionRequest, specific(HookEvent::PermissionRequest, decision));
+    let agent = stage.agent.clone().can_use_tool(|asked| async move {
+        match asked.input["command"] == "mkdir made" {
+            true => PermissionResult::allow(),
+            false => std::future::pending().await,
+        }
+    });
+    let stage = Stage { agent, ..stage };
+    assert_eq!(stage.run().await.result.as_deref(), Some("done"));
+    assert!(stage.made());
+}
+
+#[tokio::test]
 async fn what_hooks_add_reaches_the_model_behind_the_results() {
     let two = json!([
         {"type": "tool_use", "name": "Bash", "input": {"command": "echo one"}},

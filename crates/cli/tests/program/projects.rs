@@ -204,8 +204,8 @@ fn a_change_that_cannot_be_read_is_told_and_the_answer_counts() {
     let answer = json!({"type": "control_response", "response": {"subtype": "success", "request_id": asked["request_id"],
         "response": {"behavior": "allow", "updatedInput": {"command": "mkdir made"}, "updatedPermissions": changes}}});
     session.write(format!("{answer}\n").as_bytes());
-    let told = session.next("system");
-    assert_eq!((&told["subtype"], &told["level"]), (&json!("informational"), &json!("warning")), "{told}");
+    let told = session.next("informational");
+    assert_eq!(told["level"], "warning", "{told}");
     let text = told["content"].as_str().unwrap();
     assert!(text.contains("updatedPermissions[0]") && text.contains("behavior"), "{text}");
     // The second call is not asked about: the change that can be read counts.
@@ -339,4 +339,45 @@ fn a_session_does_not_begin_with_hooks_that_cannot_be_read() {
     assert_eq!(session.next("control_response")["response"]["subtype"], "error");
     assert_eq!(session.finish().0, Some(1));
     assert!(!rig.work().join("made").exists());
+}
+
+#[test]
+fn a_hook_answers_though_the_host_has_ended_its_input() {
+    let rig = Rig::new();
+    let replies = json!([call("Bash", &json!({"command": "mkdir made"})), "done"]);
+    let allow = json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}});
+    // It takes longer than it takes to see that nobody else can be asked.
+    let slow = hook(&format!("cat > asked; sleep 0.2; echo '{allow}'"));
+    let settings = json!({"hooks": {"PermissionRequest": slow}}).to_string();
+    let more = ["--permission-prompt-tool", "stdio", "--settings", &settings];
+    let mut session = rig.session(&replies, &more);
+    session.say("go");
+    session.end_input();
+    session.next("result");
+    assert_eq!(session.finish().0, Some(0));
+    assert!(rig.work().join("asked").exists() && rig.work().join("made").exists());
+}
+
+#[test]
+fn a_hook_can_stop_a_change_of_settings_and_changes_are_answered_in_order() {
+    let rig = Rig::new();
+    let guard = json!([{"matcher": "user_settings", "hooks": [
+        {"type": "command", "command": "cat > told; echo not that >&2; exit 2"}]}]);
+    let settings = json!({"hooks": {"ConfigChange": guard}}).to_string();
+    let mut session = rig.session(&json!(["done"]), &["--settings", &settings]);
+    let rows = [("one", "userSettings", "effortLevel"), ("two", "localSettings", "outputStyle")];
+    for (id, source, key) in rows {
+        let request = json!({"subtype": "update_settings", "source": source, "settings": {key: "default"}});
+        let line = json!({"type": "control_request", "request_id": id, "request": request});
+        session.write(format!("{line}\n").as_bytes());
+    }
+    let (first, second) = (session.next("control_response"), session.next("control_response"));
+    let ids = [&first, &second].map(|answer| answer["response"]["request_id"].clone());
+    assert_eq!(ids, ["one", "two"]);
+    assert!(first["response"]["error"].as_str().unwrap().contains("not that"), "{first}");
+    assert_eq!(second["response"]["subtype"], "success", "{second}");
+    let told: Value = serde_json::from_str(&fs::read_to_string(rig.work().join("told")).unwrap()).unwrap();
+    assert_eq!((&told["source"], told["file_path"].is_string()), (&json!("user_settings"), true));
+    assert!(rig.work().join(".claude/settings.local.json").exists());
+    session.finish();
 }

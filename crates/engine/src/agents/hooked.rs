@@ -1,11 +1,13 @@
 //! The hooks of a kind of agent: commands that its file names, and that run while an agent of this kind works.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::Definition;
 use crate::hooks::HookSet;
-use crate::settings::hooks::read;
-use crate::setup::configure;
+use crate::settings::hooks::{Handler, read};
+use crate::setup::hooks::command;
 
 /// The hooks of a kind, and what cannot be had of them. What stands under `Stop` runs when the agent wants to end.
 pub(super) fn hooks(definition: &Definition) -> (HookSet, Vec<String>) {
@@ -17,10 +19,19 @@ pub(super) fn hooks(definition: &Definition) -> (HookSet, Vec<String>) {
         flaws.iter().map(|flaw| format!("Hooks of {origin}: {} {}.", flaw.pointer, flaw.cause)).collect();
     for entry in entries {
         let (event, matcher) = (entry.event.to_string(), entry.matcher.as_deref());
-        let added = configure::command(&entry.handler).and_then(|command| {
+        let found = match &entry.handler {
+            Handler::Command(hook) => command(hook, BTreeMap::new()),
+            Handler::Http(_) => Err("only settings may name web addresses".into()),
+            Handler::Other { kind, .. } => Err(format!("hooks of the type \"{kind}\" are not there yet")),
+        };
+        let added = found.and_then(|command| {
             set.add_commands(&event, matcher, vec![command], &origin).map_err(|error| error.to_string())
         });
         if let Err(why) = added {
+            if entry.handler.must_agree() {
+                // Whoever wrote the event and the matcher has been told what is wrong with them.
+                let _ = set.add_lost(&event, matcher, &why, &origin);
+            }
             warnings.push(format!("A {event} hook of {origin} does not run: {why}."));
         }
     }

@@ -1,12 +1,22 @@
 //! Requests about settings: show them, lay others over them, keep one.
 
 use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::{ControlResponse, UpdateSettings};
+use whimbrel_wire::hook::HookEvent;
+use whimbrel_wire::options::SettingSource;
+use whimbrel_wire::system::Status;
 
 use crate::files;
+use crate::hooks::{Lookout, Scene, joined};
 use crate::permission::Rights;
 use crate::serve::Session;
+use crate::settings::http_hooks::{ADDRESSES, VARIABLES};
 use crate::setup::model::effort_named;
+
+/// Keys about hooks, which are what they were at the start.
+const ABOUT_HOOKS: &[&str] = &["hooks", "disableAllHooks", "allowManagedHooksOnly", ADDRESSES, VARIABLES];
 
 /// Shows what is in force, what each source says, and what the session makes of it.
 pub(super) fn show(session: &Session, id: String) -> ControlResponse {
@@ -21,15 +31,26 @@ pub(super) fn show(session: &Session, id: String) -> ControlResponse {
 }
 
 /// Lays settings of the host over all others. If something in them cannot be taken, nothing changes.
-pub(super) fn lay_over(session: &mut Session, id: String, changes: Map<String, Value>) -> ControlResponse {
-    match try_lay_over(session, changes) {
+pub(super) async fn lay_over(
+    session: &mut Session,
+    id: String,
+    changes: Map<String, Value>,
+) -> ControlResponse {
+    let before = session.setup.rights.mode();
+    let laid = try_lay_over(session, changes);
+    let mode = session.setup.rights.mode();
+    if mode != before {
+        // The mode that asks nobody was switched off.
+        session.outbox.notify(Status { permission_mode: Some(mode), ..Status::default() }).await;
+    }
+    match laid {
         Ok(()) => ControlResponse::ok(id),
         Err(error) => ControlResponse::error(id, error),
     }
 }
 
 fn try_lay_over(session: &mut Session, changes: Map<String, Value>) -> Result<(), String> {
-    if changes.contains_key("hooks") || changes.contains_key("disableAllHooks") {
+    if ABOUT_HOOKS.iter().any(|key| changes.contains_key(*key)) {
         return Err("Hooks cannot be changed while a session runs. Give them at its start.".into());
     }
     if changes.get("permissions").is_some_and(|permissions| permissions.get("defaultMode").is_some()) {
@@ -52,11 +73,41 @@ fn try_lay_over(session: &mut Session, changes: Map<String, Value>) -> Result<()
     Ok(())
 }
 
-/// Writes values to a file of the person.
-pub(super) async fn keep(rights: Rights, id: String, update: UpdateSettings) -> ControlResponse {
-    match files::aside(move || rights.keep_values(&update)).await {
-        Ok(Ok(_)) => ControlResponse::ok(id),
-        Ok(Err(error)) => ControlResponse::error(id, error.to_string()),
-        Err(error) => ControlResponse::error(id, error.to_string()),
+/// Writes values to a file of the person, beside everything else: another writer may hold the file. One request after the
+/// other.
+pub(super) fn keep(session: &mut Session, id: String, update: UpdateSettings) -> Option<ControlResponse> {
+    let (rights, lookout) = (session.setup.rights.clone(), session.lookout.clone());
+    let (done, next) = oneshot::channel::<()>();
+    let before = session.kept.replace(next);
+    session.crew.later(async move {
+        if let Some(before) = before {
+            // However it ended, it is our turn.
+            let _ = before.await;
+        }
+        let answer = match try_keep(rights, &lookout, update).await {
+            Ok(()) => ControlResponse::ok(id),
+            Err(error) => ControlResponse::error(id, error),
+        };
+        drop(done);
+        answer
+    });
+    None
+}
+
+async fn try_keep(rights: Rights, lookout: &Lookout, update: UpdateSettings) -> Result<(), String> {
+    let (source, file) = match update.source.as_str() {
+        "localSettings" => ("local_settings", rights.settings().file(SettingSource::Local)),
+        "userSettings" => ("user_settings", rights.settings().file(SettingSource::User)),
+        _ => ("", None),
+    };
+    // What cannot be kept is refused below.
+    if let Some(file) = file {
+        let told = |scene: &Scene| scene.config_change(source, &file);
+        let said = lookout.raise(HookEvent::ConfigChange, told, &CancellationToken::new()).await;
+        if !said.blocked.is_empty() {
+            return Err(format!("A hook has stopped the change of settings: {}", joined(&said.blocked)));
+        }
     }
+    let kept = files::aside(move || rights.keep_values(&update)).await.map_err(|error| error.to_string())?;
+    kept.map(|_| ()).map_err(|error| error.to_string())
 }

@@ -2,6 +2,7 @@
 //! a rule or the mode decides meanwhile, the question is taken back.
 
 use std::future::pending;
+use std::pin::pin;
 
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -11,8 +12,9 @@ use whimbrel_wire::control::CanUseTool;
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::permission::PermissionResult;
 
-use super::{Asked, Asks, Gate, Halt, Permit, Refuser, called, prompt_tool};
+use super::{Asked, Asks, Gate, Halt, Hooks, Permit, Refuser, called, prompt_tool};
 use crate::ask::NoAnswer;
+use crate::hooks::Scene;
 use crate::permission::question::question;
 
 /// What came of asking.
@@ -69,16 +71,18 @@ impl Gate {
                 let question = CanUseTool {
                     agent_id: self.lookout.agent_id().map(Into::into),
                     mcp_server: asked.listed.provenance().cloned(),
-                    ..question(tool, asked.listed.facts(), asked.id, asked.input, asked.why)
+                    ..question((tool, asked.listed.facts()), asked.id, asked.input, asked.why, |path| {
+                        self.rights.shown(path)
+                    })
                 };
                 let waiting = match self.asks {
                     Asks::Host(_) => Some(self.state.requires_action().await),
                     Asks::Tool(..) | Asks::Nobody => None,
                 };
+                self.call_the_person(tool, asked.hooks, cancel);
                 let first = tokio::select! {
                     biased;
-                    answer = self.hooks_first(asked, cancel) => First::Hook(answer),
-                    answer = self.asks.put(question, cancel) => First::Host(answer),
+                    first = self.first_answer(asked, question, cancel) => first,
                     decision = self.decided(asked) => First::Decided(decision),
                     () = self.too_long() => First::Nobody,
                 };
@@ -92,6 +96,7 @@ impl Gate {
             First::Decided(decision) => return Answer::Moot(decision),
             First::Nobody => return failed("nobody has answered in time"),
             First::Hook(answer) => (Ok(answer), Answerer::Hook),
+            First::Host(Err(NoAnswer::Deaf)) => return Answer::Refused(self.unheard(asked, cancel).await),
             First::Host(Ok(PermissionResult::Allow { tool_use_id: Some(other), .. }))
                 if other != asked.id =>
             {
@@ -105,8 +110,48 @@ impl Gate {
         read(tool, asked.input, answer, by)
     }
 
-    /// What hooks say in the person's place, if anything. They are told that the person should look, too.
+    /// The first answer of hooks or host. Where the host cannot answer the hooks have all the time that they need.
+    async fn first_answer(
+        &self,
+        asked: &Asked<'_>,
+        question: CanUseTool,
+        cancel: &CancellationToken,
+    ) -> First {
+        let mut hooks = pin!(self.hooks_answer(asked, cancel));
+        let mut host = pin!(self.asks.put(question, cancel));
+        tokio::select! {
+            biased;
+            answer = &mut hooks => match answer {
+                Some(answer) => First::Hook(answer),
+                None => First::Host(host.await),
+            },
+            answer = &mut host => match answer {
+                Err(error) if error == NoAnswer::Deaf || matches!(self.asks, Asks::Tool(..)) => {
+                    hooks.await.map_or(First::Host(Err(error)), First::Hook)
+                }
+                answer => First::Host(answer),
+            },
+        }
+    }
+
+    /// Tells the hooks that the person should look. Nobody waits for that.
+    fn call_the_person(&self, tool: &str, hooks: Hooks, cancel: &CancellationToken) {
+        if hooks == Hooks::Heard || !self.lookout.listens(HookEvent::Notification) {
+            return;
+        }
+        let (lookout, cancel) = (self.lookout.clone(), cancel.clone());
+        let message = format!("A permission is needed to use {tool}");
+        tokio::spawn(async move {
+            let told = |scene: &Scene| scene.notification("permission_prompt", message, None);
+            lookout.raise(HookEvent::Notification, told, &cancel).await;
+        });
+    }
+
+    /// What hooks say in the person's place, if anything.
     async fn hooks_answer(&self, asked: &Asked<'_>, cancel: &CancellationToken) -> Option<PermissionResult> {
+        if asked.hooks == Hooks::Heard {
+            return None;
+        }
         let call = called(asked.listed, asked.id, asked.input);
         let suggestions = &asked.why.suggestions;
         let request = self.lookout.raise(
@@ -114,21 +159,7 @@ impl Gate {
             |scene| scene.permission_request(call, suggestions.clone()),
             cancel,
         );
-        let message = format!("A permission is needed to use {}", call.name);
-        let notice = self.lookout.raise(
-            HookEvent::Notification,
-            |scene| scene.notification("permission_prompt", message, None),
-            cancel,
-        );
-        tokio::join!(request, notice).0.permission
-    }
-
-    /// The hooks' answer; never, if they have none.
-    async fn hooks_first(&self, asked: &Asked<'_>, cancel: &CancellationToken) -> PermissionResult {
-        match self.hooks_answer(asked, cancel).await {
-            Some(answer) => answer,
-            None => pending().await,
-        }
+        request.await.permission
     }
 
     /// Ends when a change of rules or mode decides the call.
@@ -155,6 +186,13 @@ impl Gate {
             Some(patience) => tokio::time::sleep(patience).await,
             None => pending().await,
         }
+    }
+
+    /// The host no longer hears anything, and no hook has answered in its place.
+    async fn unheard(&self, asked: &Asked<'_>, cancel: &CancellationToken) -> Permit {
+        let message = format!("Tool permission request failed: {}", NoAnswer::Deaf);
+        let call = called(asked.listed, asked.id, asked.input);
+        Permit::no(self.told_of_refusal(call, message, cancel).await, Refuser::NoAnswer)
     }
 
     async fn nobody(&self, asked: &Asked<'_>, cancel: &CancellationToken) -> Permit {

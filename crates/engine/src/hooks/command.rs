@@ -80,6 +80,14 @@ impl Job<'_> {
             Err(fault) => return unstarted(&fault),
         };
         match run.listen(self.limit, cancel).await {
+            // It asked for time and was done before anybody looked.
+            Finish::Over(over @ Over::Ended(_)) if run.asked_for_time().is_some() => {
+                let mut said = run.conclude(over, self.event, late_answer).await;
+                long::shorten(&mut said, self.desk.workspace.spill());
+                let agent_id = self.occasion.input.base.agent_id.clone();
+                self.late.put(&self.hook, self.event, agent_id, said);
+                Said::Later
+            }
             Finish::Over(over) => run.conclude(over, self.event, Said::by_command).await,
             Finish::GoesOn(limit) => {
                 self.leave(run, limit);

@@ -3,13 +3,13 @@
 //! It is read as a rule that denies would be: any part of a compound command will do, and a command that is not fully
 //! understood counts as one that matches. A guard that looks once too often does no harm.
 
+use std::path::Path;
+
 use serde_json::Value;
 use whimbrel_policy::fs::RealFs;
-use whimbrel_policy::{
-    Call, Decision, Facts, Reason, Rule, RuleSet, Source, ToolFacts, ToolKind, WorkDirs, decide,
-};
+use whimbrel_policy::{Call, Facts, Rule, RuleSet, Source, ToolFacts, ToolKind, WorkDirs, is_limited};
 use whimbrel_wire::hook::{HookEvent, HookEventInput};
-use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
+use whimbrel_wire::permission::PermissionBehavior;
 
 use crate::workspace::Workspace;
 
@@ -37,47 +37,37 @@ impl Condition {
     }
 
     /// Whether the call that this is about matches. What is about no call does not.
-    pub(super) fn fits(&self, input: &HookEventInput, workspace: &Workspace) -> bool {
+    pub(super) fn fits(&self, input: &HookEventInput, cwd: &Path, workspace: &Workspace) -> bool {
         use HookEventInput as On;
         match input {
-            On::PreToolUse(on) => self.matches(&on.tool_name, &on.tool_input, workspace),
-            On::PostToolUse(on) => self.matches(&on.tool_name, &on.tool_input, workspace),
-            On::PostToolUseFailure(on) => self.matches(&on.tool_name, &on.tool_input, workspace),
-            On::PermissionRequest(on) => self.matches(&on.tool_name, &on.tool_input, workspace),
-            On::PermissionDenied(on) => self.matches(&on.tool_name, &on.tool_input, workspace),
+            On::PreToolUse(on) => self.matches(&on.tool_name, &on.tool_input, cwd, workspace),
+            On::PostToolUse(on) => self.matches(&on.tool_name, &on.tool_input, cwd, workspace),
+            On::PostToolUseFailure(on) => self.matches(&on.tool_name, &on.tool_input, cwd, workspace),
+            On::PermissionRequest(on) => self.matches(&on.tool_name, &on.tool_input, cwd, workspace),
+            On::PermissionDenied(on) => self.matches(&on.tool_name, &on.tool_input, cwd, workspace),
             _ => false,
         }
     }
 
-    fn matches(&self, tool: &str, input: &Value, workspace: &Workspace) -> bool {
-        let home = workspace.variable("HOME").unwrap_or_default();
-        let (root, cwd) = (workspace.root(), workspace.cwd());
-        let mut rules = RuleSet::new(home.as_ref(), root);
+    fn matches(&self, tool: &str, input: &Value, cwd: &Path, workspace: &Workspace) -> bool {
+        let (root, home) = (workspace.root(), workspace.home().unwrap_or_default());
+        let mut rules = RuleSet::new(&home, root);
         if rules.add_rule(self.0.clone(), PermissionBehavior::Deny, Source::CliArg, &RealFs).is_err() {
             return true;
         }
         let fields: Vec<&str> =
             input.as_object().into_iter().flat_map(|fields| fields.keys().map(String::as_str)).collect();
-        let facts = ToolFacts { requires_interaction: false, ..ToolFacts::named(tool, &fields) };
+        let facts = ToolFacts::named(tool, &fields);
         let call = Call { tool, input };
         // Rules about files hold for commands too; a condition is about the tool that it names.
         let is_named = rules.about(PermissionBehavior::Deny, facts.name(&call)).next().is_some();
         if facts.kind == ToolKind::Shell && !is_named {
             return false;
         }
-        let facts = Facts::new(&cwd, home.as_ref(), &RealFs, facts);
+        let facts = Facts::new(cwd, &home, &RealFs, facts);
         let dirs = WorkDirs::new(root, &RealFs);
-        match decide(&call, &rules, PermissionMode::Default, &dirs, &facts) {
-            Decision::Deny(Reason::UnknownTool { removed_by }) => removed_by.is_some(),
-            Decision::Deny(reason) => names_it(&reason),
-            Decision::Ask(question) => names_it(&question.reason),
-            Decision::Allow(_) => false,
-        }
+        is_limited(&call, &rules, &dirs, &facts)
     }
-}
-
-fn names_it(reason: &Reason) -> bool {
-    matches!(reason, Reason::Rule(_) | Reason::PossibleRule(_) | Reason::Unanalysable(_))
 }
 
 #[cfg(test)]
@@ -105,6 +95,11 @@ mod tests {
             ("Bash(git *)", bash("rm -rf x"), false),
             ("Bash(git *)", bash("echo $(git push)"), true),
             ("Bash(git *)", bash("eval \"$x\" ; ("), true),
+            ("Bash(git push *)", bash("eval \"$x\" &"), true),
+            ("Bash(git push *)", bash("eval \"$x\"; touch .git/y"), true),
+            ("Bash(git push *)", bash("$CMD &"), true),
+            ("Bash(git push *)", bash("make &"), false),
+            ("Bash(git push *)", bash("rm -rf /"), false),
             ("Bash(git *)", edit(root.join("a.ts")), false),
             ("Edit(*.ts)", edit(root.join("a.ts")), true),
             ("Edit(*.ts)", edit(root.join("a.rs")), false),
@@ -115,11 +110,11 @@ mod tests {
         ] {
             let occasion =
                 PreToolUse { tool_name: tool.into(), tool_input: input.clone(), ..PreToolUse::default() };
-            let fits = Condition::parse(rule).unwrap().fits(&occasion.into(), &workspace);
+            let fits = Condition::parse(rule).unwrap().fits(&occasion.into(), &root, &workspace);
             assert_eq!(fits, expected, "{rule}: {tool} {input}");
         }
         let condition = Condition::parse("Bash").unwrap();
-        assert!(!condition.fits(&Stop::default().into(), &workspace), "a stop is no call");
+        assert!(!condition.fits(&Stop::default().into(), &root, &workspace), "a stop is no call");
         assert!(Condition::parse("Bash(git").is_err());
     }
 }

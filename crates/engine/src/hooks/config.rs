@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use whimbrel_wire::control::{HookMatcher, Initialize, OnFailure};
-use whimbrel_wire::hook::{HookEvent, HookEventInput};
+use whimbrel_wire::hook::{HookEvent, HookEventInput, HookInput};
 
 use super::catalog;
 use super::condition::Condition;
+use super::error::HookError;
+use super::http::HttpHook;
 use super::matcher::{Matcher, subject};
 use crate::tools;
 use crate::workspace::Workspace;
@@ -85,6 +87,10 @@ pub(super) enum Action {
     Command(Arc<str>),
     /// A command is run, and nobody waits.
     Background(Arc<str>),
+    /// A web address is told.
+    Http(Arc<HttpHook>),
+    /// Nothing: it cannot run, for this reason.
+    Lost(Arc<str>),
 }
 
 /// What the failure of a hook means.
@@ -94,48 +100,6 @@ pub(super) enum Failure {
     Told,
     /// The event is blocked.
     Blocks,
-}
-
-/// A hook that cannot be had.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum HookError {
-    /// Its matcher is neither a list of names nor a regular expression.
-    #[error(
-        "the matcher `{matcher}` of a {event} hook from {origin} is no valid regular expression: {reason}. \
-         Write names such as `Edit|Write`, a valid expression, or `*` for everything"
-    )]
-    BadMatcher {
-        /// The event.
-        event: HookEvent,
-        /// Where the hook comes from.
-        origin: String,
-        /// The matcher.
-        matcher: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The condition on its calls is no rule.
-    #[error("\"if\" of a {event} hook from {origin}: {reason}")]
-    BadCondition {
-        /// The event.
-        event: HookEvent,
-        /// Where the hook comes from.
-        origin: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// What its failure should mean is not one of the choices.
-    #[error(
-        "onFailure of a {event} hook from {origin} is {word:?}. The only choice is \"block\"; leave it out otherwise"
-    )]
-    BadTerms {
-        /// The event.
-        event: HookEvent,
-        /// Where the hook comes from.
-        origin: String,
-        /// What was said.
-        word: String,
-    },
 }
 
 impl HookSet {
@@ -166,10 +130,53 @@ impl HookSet {
             let command = command.into();
             let action = if background { Action::Background(command) } else { Action::Command(command) };
             let limit = seconds(event, timeout).unwrap_or_else(|| catalog::row(event).usual_limit);
-            let (failure, environment) = (Failure::from(on_failure.as_ref()), Arc::new(environment));
-            let handler = Handler { action, limit, failure, environment };
+            let failure = failure(event, on_failure.as_ref(), origin)?;
+            let handler = Handler { action, limit, failure, environment: Arc::new(environment) };
             self.push(Hook { event, matcher: matcher.clone(), condition, spent, handler });
         }
+        Ok(())
+    }
+
+    /// Adds a web address.
+    pub fn add_http(
+        &mut self,
+        event: &str,
+        matcher: Option<&str>,
+        hook: &HttpHook,
+        origin: &str,
+    ) -> Result<(), HookError> {
+        let Some((event, matcher)) = self.entry(event, matcher, origin)? else { return Ok(()) };
+        if let Some(reason) = hook.flaw() {
+            return Err(HookError::BadAddress { event, origin: origin.into(), reason });
+        }
+        let handler = Handler {
+            limit: seconds(event, hook.timeout).unwrap_or_else(|| catalog::row(event).usual_limit),
+            failure: failure(event, hook.on_failure.as_ref(), origin)?,
+            action: Action::Http(Arc::new(hook.clone())),
+            environment: Arc::default(),
+        };
+        let condition = self.condition(event, hook.condition.as_deref(), origin)?;
+        let spent = hook.once.then(Arc::default);
+        self.push(Hook { event, matcher, condition, spent, handler });
+        Ok(())
+    }
+
+    /// Adds a hook that cannot run and without which nothing may go on: it always fails.
+    pub fn add_lost(
+        &mut self,
+        event: &str,
+        matcher: Option<&str>,
+        why: &str,
+        origin: &str,
+    ) -> Result<(), HookError> {
+        let Some((event, matcher)) = self.entry(event, matcher, origin)? else { return Ok(()) };
+        let handler = Handler {
+            action: Action::Lost(format!("{origin}: {why}").into()),
+            limit: LONGEST,
+            failure: Failure::Blocks,
+            environment: Arc::default(),
+        };
+        self.push(Hook { event, matcher, condition: None, spent: None, handler });
         Ok(())
     }
 
@@ -197,14 +204,17 @@ impl HookSet {
 
     /// What is to be done now on an occasion, in the order of registration and nothing twice. A hook that runs only once
     /// has had its turn with that.
-    pub(super) fn handlers(&self, input: &HookEventInput, workspace: &Workspace) -> Vec<Handler> {
+    pub(super) fn handlers(&self, input: &HookInput, workspace: &Workspace) -> Vec<Handler> {
+        let HookInput { base, event: input } = input;
         let Some(event) = input.event() else { return Vec::new() };
+        // An agent may stand elsewhere than the session.
+        let cwd = if base.cwd.is_empty() { workspace.cwd() } else { base.cwd.clone().into() };
         let subject = subject(input);
         let mut chosen: Vec<Handler> = Vec::new();
         for hook in self.hooks.iter().filter(|hook| hook.event == event) {
             if !hook.handler.hears(input)
                 || !hook.matcher.matches(subject.as_deref())
-                || hook.condition.as_ref().is_some_and(|condition| !condition.fits(input, workspace))
+                || hook.condition.as_ref().is_some_and(|condition| !condition.fits(input, &cwd, workspace))
                 || hook.spent.as_ref().is_some_and(|spent| spent.swap(true, Ordering::Relaxed))
             {
                 continue;
@@ -220,9 +230,7 @@ impl HookSet {
     fn add_callbacks(&mut self, event: &str, group: &HookMatcher) -> Result<(), HookError> {
         let found = self.entry(event, group.matcher.as_deref(), HOST)?;
         let Some((event, matcher)) = found else { return Ok(()) };
-        if let Some(OnFailure::Other(word)) = &group.on_failure {
-            return Err(HookError::BadTerms { event, origin: HOST.into(), word: word.clone() });
-        }
+        let failure = failure(event, group.on_failure.as_ref(), HOST)?;
         for field in group.unknown.keys() {
             self.warnings.push(format!(
                 "The field `{field}` of a {event} hook from {HOST} is not known here and says nothing. Check the spelling."
@@ -232,7 +240,7 @@ impl HookSet {
             let handler = Handler {
                 action: Action::Callback(id.as_str().into()),
                 limit: seconds(event, group.timeout).unwrap_or(CALLBACK_LIMIT),
-                failure: Failure::from(group.on_failure.as_ref()),
+                failure,
                 environment: Arc::default(),
             };
             let (condition, spent) = (None, None);
@@ -317,6 +325,9 @@ impl Handler {
         match &self.action {
             Action::Callback(id) => format!("callback {id}").into(),
             Action::Command(command) | Action::Background(command) => shortened(command),
+            // What follows may be a secret.
+            Action::Http(hook) => shortened(hook.url.split(['?', '#']).next().unwrap_or_default()),
+            Action::Lost(_) => "a hook that cannot run".into(),
         }
     }
 }
@@ -328,16 +339,21 @@ impl Action {
             (Self::Command(one) | Self::Background(one), Self::Command(two) | Self::Background(two)) => {
                 one == two
             }
-            (Self::Callback(_), _) | (_, Self::Callback(_)) => false,
+            (Self::Http(one), Self::Http(two)) => one == two,
+            (Self::Lost(one), Self::Lost(two)) => one == two,
+            (Self::Callback(_) | Self::Http(_) | Self::Lost(_), _)
+            | (_, Self::Callback(_) | Self::Http(_) | Self::Lost(_)) => false,
         }
     }
 }
 
-impl From<Option<&OnFailure>> for Failure {
-    fn from(on_failure: Option<&OnFailure>) -> Self {
-        match on_failure {
-            Some(OnFailure::Block) => Self::Blocks,
-            Some(OnFailure::Other(_)) | None => Self::Told,
+/// What the failure of a hook means; a word that nobody knows is an error, lest a guard be lost by it.
+fn failure(event: HookEvent, on_failure: Option<&OnFailure>, origin: &str) -> Result<Failure, HookError> {
+    match on_failure {
+        None => Ok(Failure::Told),
+        Some(OnFailure::Block) => Ok(Failure::Blocks),
+        Some(OnFailure::Other(word)) => {
+            Err(HookError::BadTerms { event, origin: origin.into(), word: word.clone() })
         }
     }
 }

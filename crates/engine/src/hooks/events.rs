@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 use whimbrel_wire::hook::{
-    BackgroundTaskSummary, BatchedCall, CwdChanged, HookBase, HookEvent, HookEventInput, HookInput,
-    InstructionsLoaded, Notification, PermissionDenied, PermissionRequest, PostCompact, PostToolBatch,
-    PostToolUse, PostToolUseFailure, PreCompact, PreToolUse, SessionCronSummary, SessionEnd, SessionStart,
-    Stop, StopFailure, SubagentStart, SubagentStop, UserPromptExpansion, UserPromptSubmit,
+    BackgroundTaskSummary, BatchedCall, ConfigChange, CwdChanged, HookBase, HookEvent, HookEventInput,
+    HookInput, InstructionsLoaded, Notification, PermissionDenied, PermissionRequest, PostCompact,
+    PostToolBatch, PostToolUse, PostToolUseFailure, PreCompact, PreToolUse, SessionCronSummary, SessionEnd,
+    SessionStart, Stop, StopFailure, SubagentStart, SubagentStop, UserPromptExpansion, UserPromptSubmit,
 };
 use whimbrel_wire::message::FailureKind;
 use whimbrel_wire::permission::{McpServerProvenance, PermissionUpdate};
@@ -226,6 +226,11 @@ impl Scene {
     /// The shell stands somewhere else now.
     pub fn cwd_changed(&self, old: &Path, new: &Path) -> Occasion {
         self.of(CwdChanged { old_cwd: old.display().to_string(), new_cwd: new.display().to_string() })
+    }
+
+    /// Settings are about to change. Sources: `user_settings`, `project_settings`, `local_settings`, ...
+    pub fn config_change(&self, source: &str, file: &Path) -> Occasion {
+        self.of(ConfigChange { source: source.into(), file_path: Some(file.display().to_string()) })
     }
 
     /// An instruction file was read. Kinds: `User`, `Project`, `Local`, `Managed`.

@@ -2,7 +2,8 @@
 //!
 //! - `config`: which hooks there are; `matcher` and `condition`: which occasions they are for; `catalog`: the events, one row each;
 //! - `events`: what hooks are told;
-//! - `run`: raises an event; `callback` asks the host, `command` runs a command, `herald` tells the host of it;
+//! - `run`: raises an event; `callback` asks the host, `command` runs a command, `http` asks a web
+//!   address, `herald` tells the host of it;
 //! - `outcome`: what one hook said, `restraint`: what counts of it if it is wrong in part; `fold`: what all of them said
 //!   together, `covered`: what an allow among it is for; `long`: when one says too much;
 //! - `late`: what hooks say that nobody waited for;
@@ -17,9 +18,11 @@ mod command;
 mod condition;
 mod config;
 mod covered;
+mod error;
 pub mod events;
 pub mod fold;
 mod herald;
+mod http;
 mod late;
 mod long;
 pub mod lookout;
@@ -30,10 +33,12 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub use config::{CommandHook, HookError, HookSet};
+pub use config::{CommandHook, HookSet};
+pub use error::HookError;
 pub use events::{Called, Occasion, Scene};
 pub use fold::{Folded, Reason, Ruling, joined};
 pub use herald::Announce;
+pub use http::HttpHook;
 pub use late::{Late, LateAnswer};
 pub use lookout::Lookout;
 pub use outcome::{Outcome, Said};

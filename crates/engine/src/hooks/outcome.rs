@@ -3,7 +3,7 @@
 //! A command's output is an answer in JSON if it begins with `{` and ends with `}`. Its exit code:
 //! - 0: the answer counts; output that is no JSON is text;
 //! - 2: the hook blocks, whatever else it says, with the answer's reason or else with its complaints;
-//! - any other: an answer counts all the same; without one the hook has failed. A hook that has to make or remove a
+//! - any other: the hook has failed; of an answer only what holds something up counts. A hook that has to make or remove a
 //!   work tree blocks.
 //!
 //! Of an answer that is wrong in part only what holds something up counts ([`restraint`](super::restraint)); the hook has
@@ -68,13 +68,37 @@ impl Said {
             (Ending::Exited(code), _) if code != 0 && makes_work_trees(event) => {
                 Self::Block { reason: failure(ending, &heard.stderr.text()), besides: None }
             }
-            (_, Answer::Given(output)) => Self::Answer(output),
+            (Ending::Exited(0), Answer::Given(output)) => Self::Answer(output),
+            (_, Answer::Given(output)) => {
+                let flaw = failure(ending, &heard.stderr.text());
+                match restraint(*output) {
+                    Some(legible) => Self::Flawed { legible: Box::new(legible), flaw },
+                    None => Self::Fault(flaw),
+                }
+            }
             (_, Answer::Flawed { legible, flaw }) => Self::Flawed { legible, flaw },
             (_, Answer::Later) => Self::Nothing,
             (_, Answer::Wrong(reason)) => Self::Fault(reason),
             (Ending::Exited(0), Answer::Text(text)) if text.is_empty() => Self::Nothing,
             (Ending::Exited(0), Answer::Text(text)) => Self::Text(text),
             (_, Answer::Text(_)) => Self::Fault(failure(ending, &heard.stderr.text())),
+        }
+    }
+
+    /// Reads what a web address said.
+    pub(super) fn by_text(event: HookEvent, text: &str) -> Self {
+        let trimmed = text.trim().trim_start_matches('\u{feff}');
+        let answer = match trimmed.starts_with('{') && trimmed.ends_with('}') {
+            true => read_json(event, trimmed),
+            false => Answer::Text(trimmed.to_owned()),
+        };
+        match answer {
+            Answer::Given(output) => Self::Answer(output),
+            Answer::Flawed { legible, flaw } => Self::Flawed { legible, flaw },
+            Answer::Later => Self::Later,
+            Answer::Wrong(reason) => Self::Fault(reason),
+            Answer::Text(text) if text.is_empty() => Self::Nothing,
+            Answer::Text(text) => Self::Text(text),
         }
     }
 

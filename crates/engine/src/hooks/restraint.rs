@@ -3,7 +3,8 @@
 
 use whimbrel_wire::control::ElicitationAction;
 use whimbrel_wire::hook::{
-    HookDecision, HookEvent, HookPermissionDecision, HookSpecific, PreToolUseOutput, SyncOutput,
+    HookDecision, HookEvent, HookPermissionDecision, HookSpecific, PermissionRequestOutput, PreToolUseOutput,
+    SyncOutput,
 };
 use whimbrel_wire::permission::PermissionResult;
 
@@ -70,10 +71,10 @@ pub(super) fn readdress(event: HookEvent, output: &mut SyncOutput) -> Option<Str
         {
             refuse(output, answer.permission_decision_reason);
         }
-        HookSpecific::PermissionRequest(answer) if event == HookEvent::PreToolUse => {
-            if let PermissionResult::Deny { message, .. } = answer.decision {
-                refuse(output, Some(message).filter(|message| !message.is_empty()));
-            }
+        HookSpecific::PermissionRequest(PermissionRequestOutput {
+            decision: PermissionResult::Deny { message, .. },
+        }) if event == HookEvent::PreToolUse => {
+            refuse(output, Some(message).filter(|message| !message.is_empty()));
         }
         _ => {}
     }

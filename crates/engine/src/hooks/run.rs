@@ -79,7 +79,7 @@ impl Hooks {
         if cancel.is_cancelled() {
             return Folded { interrupted: true, ..Folded::default() };
         }
-        let handlers = staff.set.handlers(&occasion.input.event, &staff.desk.workspace);
+        let handlers = staff.set.handlers(&occasion.input, &staff.desk.workspace);
         let input = json_for(&handlers, &occasion.input);
         let runs = handlers.iter().map(|handler| staff.run(handler, event, &occasion, &input, cancel));
         let outcomes = join_all(runs).await;
@@ -131,6 +131,10 @@ impl Staff {
                 job(command).run_in_background().await
             }
             Action::Command(command) | Action::Background(command) => job(command).run(cancel).await,
+            Action::Http(hook) => {
+                hook.run(event, input.clone(), &self.desk.workspace, handler.limit, cancel).await
+            }
+            Action::Lost(why) => Said::Fault(why.to_string()),
         };
         said = judge(event, handler.failure, said);
         long::shorten(&mut said, self.desk.workspace.spill());

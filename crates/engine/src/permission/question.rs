@@ -1,7 +1,5 @@
 //! What the host is asked about a call.
 
-use std::path::Path;
-
 use serde_json::Value;
 use whimbrel_policy::{Question, ToolFacts, ToolKind};
 use whimbrel_wire::control::{CanUseTool, MatchedAskRule};
@@ -10,7 +8,15 @@ use whimbrel_wire::control::{CanUseTool, MatchedAskRule};
 const LONGEST_DESCRIPTION: usize = 500;
 
 /// A call, as a question to the host.
-pub fn question(tool: &str, facts: &ToolFacts, id: &str, input: &Value, why: &Question) -> CanUseTool {
+///
+/// `shown` gives a path as people know it.
+pub fn question(
+    (tool, facts): (&str, &ToolFacts),
+    id: &str,
+    input: &Value,
+    why: &Question,
+    shown: impl Fn(&str) -> String,
+) -> CanUseTool {
     let by_person = facts.requires_interaction || why.requires_user_interaction();
     let reason_type = why.reason_type(facts.kind);
     CanUseTool {
@@ -32,14 +38,14 @@ pub fn question(tool: &str, facts: &ToolFacts, id: &str, input: &Value, why: &Qu
             }
         }),
         display_name: Some(tool.to_owned()),
-        description: description(tool, facts.kind, input),
+        description: description(tool, facts.kind, input, shown),
         requires_user_interaction: by_person.then_some(true),
         ..CanUseTool::default()
     }
 }
 
 /// What the call is about, in its own words.
-fn description(tool: &str, kind: ToolKind, input: &Value) -> Option<String> {
+fn description(tool: &str, kind: ToolKind, input: &Value, shown: impl Fn(&str) -> String) -> Option<String> {
     let field = match kind {
         ToolKind::Shell => "description",
         ToolKind::WebSearch => "query",
@@ -47,7 +53,7 @@ fn description(tool: &str, kind: ToolKind, input: &Value) -> Option<String> {
     };
     let text = input.get(field)?.as_str()?;
     let shown = match kind {
-        ToolKind::Read | ToolKind::Edit => Path::new(text).file_name()?.to_string_lossy().into_owned(),
+        ToolKind::Read | ToolKind::Edit => shown(text),
         _ => text.to_owned(),
     };
     Some(plain(&shown)).filter(|text| !text.is_empty())
@@ -77,12 +83,13 @@ mod tests {
                 Some("List[31m files"),
             ),
             ("Bash", json!({"command": "ls"}), None),
-            ("Write", json!({"file_path": "/a/b/c.txt"}), Some("c.txt")),
+            ("Write", json!({"file_path": "/a/b/c\u{202e}.txt"}), Some("<b/c.txt>")),
             ("WebFetch", json!({"url": "https://example.com/"}), Some("https://example.com/")),
             ("Agent", json!({"prompt": "x"}), None),
         ];
         for (tool, input, expected) in rows {
-            assert_eq!(description(tool, ToolKind::of(tool), &input).as_deref(), expected, "{tool}");
+            let shown = |path: &str| format!("<{}>", path.trim_start_matches("/a/"));
+            assert_eq!(description(tool, ToolKind::of(tool), &input, shown).as_deref(), expected, "{tool}");
         }
     }
 }

@@ -128,6 +128,9 @@ impl Rights {
             if effective.managed_rules_only {
                 standing.rules.limit_to_managed();
             }
+            if effective.bypass_disabled && standing.mode == PermissionMode::BypassPermissions {
+                standing.mode = PermissionMode::Default;
+            }
             let warnings = from_settings::replace(standing, effective, sources, &self.workspace)?;
             let is_taken = |update: &&PermissionUpdate| {
                 let source = Source::of(update.destination());
@@ -223,7 +226,10 @@ impl Rights {
     pub fn leave_plan(&self) {
         if self.mode() == PermissionMode::Plan {
             let before = *self.before_plan.borrow();
-            self.set_mode(before);
+            // It may have been switched off meanwhile.
+            if !self.set_mode(before) {
+                self.set_mode(PermissionMode::Default);
+            }
         }
     }
 
@@ -266,6 +272,18 @@ impl Rights {
         let call = Call { tool, input };
         let judged = judge(&call, &standing.rules, mode, &standing.dirs, &facts);
         Judged { decision: judged.decision.in_mode(mode), ..judged }
+    }
+
+    /// A path as people know it: from where the shell stands, from home, or as it is.
+    pub fn shown(&self, path: &str) -> String {
+        let path = self.workspace.resolve(path);
+        if let Ok(below) = path.strip_prefix(self.workspace.cwd()) {
+            return below.display().to_string();
+        }
+        match path.strip_prefix(&self.home) {
+            Ok(below) if !self.home.as_os_str().is_empty() => format!("~/{}", below.display()),
+            _ => path.display().to_string(),
+        }
     }
 
     /// What a search may see, as things stand.

@@ -1,12 +1,15 @@
 //! A change to the text of a settings file, pure: only the touched list or value changes, everything else stays as it
 //! is written.
 
+use std::path::Path;
+
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
+use whimbrel_policy::fs::RealFs;
+use whimbrel_policy::{Rule, RuleSet, Source};
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode, PermissionUpdate, RuleValue};
 
 use super::read::STRICT;
-use super::rule_text;
 
 /// A change to a settings file.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +61,7 @@ impl List {
 
     fn same(self, one: &str, other: &str) -> bool {
         match self {
-            Self::Rules(_) => rule_text::same(one, other),
+            Self::Rules(_) => one == other || is_same_rule(one, other),
             Self::Directories => one == other,
         }
     }
@@ -76,16 +79,22 @@ pub enum Act {
 }
 
 impl Change {
-    /// The change that an update asks for, and the rules in it that cannot be written.
+    /// The change that an update asks for, and the rules in it that cannot be written: those that could not be taken
+    /// either. So it is with directories that are not named by their whole path.
     pub fn of(update: &PermissionUpdate) -> (Self, Vec<RuleValue>) {
         let rules = |act, behavior, rules: &[RuleValue]| {
-            let (good, bad): (Vec<_>, Vec<_>) =
-                rules.iter().partition(|rule| rule_text::write(rule, behavior).is_some());
-            let entries = good.iter().filter_map(|rule| rule_text::write(rule, behavior)).collect();
-            (Self::List { list: List::Rules(behavior), act, entries }, bad.into_iter().cloned().collect())
+            let (mut entries, mut bad) = (Vec::new(), Vec::new());
+            for rule in rules {
+                match written(rule, behavior, act) {
+                    Some(text) => entries.push(text),
+                    None => bad.push(rule.clone()),
+                }
+            }
+            (Self::List { list: List::Rules(behavior), act, entries }, bad)
         };
         let directories = |act, entries: &[String]| {
-            (Self::List { list: List::Directories, act, entries: entries.to_vec() }, Vec::new())
+            let entries = entries.iter().filter(|path| Path::new(path).is_absolute()).cloned().collect();
+            (Self::List { list: List::Directories, act, entries }, Vec::new())
         };
         match update {
             PermissionUpdate::AddRules { rules: given, behavior, .. } => rules(Act::Add, *behavior, given),
@@ -100,6 +109,25 @@ impl Change {
             PermissionUpdate::RemoveDirectories { directories: given, .. } => directories(Act::Remove, given),
         }
     }
+}
+
+/// The text of a rule; none if it is one that nobody could take from the file.
+fn written(value: &RuleValue, behavior: PermissionBehavior, act: Act) -> Option<String> {
+    let mut rule = Rule::from_value(value).ok()?;
+    if act != Act::Remove {
+        let mut rules = RuleSet::new(Path::new("/"), Path::new("/"));
+        rules.add_rule(rule.clone(), behavior, Source::UserSettings, &RealFs).ok()?;
+    }
+    if behavior != PermissionBehavior::Allow {
+        // Without anything between its brackets it means the whole tool.
+        rule.content = rule.content.filter(|content| !content.is_empty());
+    }
+    Some(rule.to_string())
+}
+
+/// Whether two texts are the same rule, however they are written.
+fn is_same_rule(one: &str, other: &str) -> bool {
+    matches!((Rule::parse(one), Rule::parse(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Makes a change to a text that is strict JSON. None if it says so already; an error if a key in the way has another

@@ -1,11 +1,13 @@
 //! Hooks as settings write them: `{"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", ...}]}]}`.
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use whimbrel_wire::control::OnFailure;
 use whimbrel_wire::hook::HookEvent;
 
 use super::read::step;
+use crate::hooks::HttpHook;
 
 /// One hook: when it runs, and what it does.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,13 +27,26 @@ pub struct HookEntry {
 pub enum Handler {
     /// Runs a command.
     Command(CommandHook),
-    /// Something else that hooks can do: asks a model, an agent, a web address or an MCP server.
+    /// Tells a web address.
+    Http(HttpHook),
+    /// Something else that hooks can do: asks a model, an agent or an MCP server.
     Other {
-        /// What: `prompt`, `agent`, `http` or `mcp_tool`.
+        /// What: `prompt`, `agent` or `mcp_tool`.
         kind: String,
         /// How, as it is written.
         fields: Map<String, Value>,
     },
+}
+
+impl Handler {
+    /// Whether nothing goes on without it.
+    pub fn must_agree(&self) -> bool {
+        match self {
+            Self::Command(hook) => hook.on_failure == Some(OnFailure::Block),
+            Self::Http(hook) => hook.on_failure == Some(OnFailure::Block),
+            Self::Other { fields, .. } => fields.get("onFailure").is_some_and(|word| word == "block"),
+        }
+    }
 }
 
 /// A hook that runs a command.
@@ -133,18 +148,20 @@ fn group_of(
 
 fn handler(hook: &Value) -> Result<Handler, String> {
     let fields = hook.as_object().ok_or("must be an object")?;
+    if let Some(word) = fields.get("onFailure").filter(|word| !word.is_null() && *word != "block") {
+        return Err(format!("has onFailure {word}; the only choice is \"block\""));
+    }
+    let in_background =
+        ["async", "asyncRewake"].iter().any(|key| fields.get(*key) == Some(&Value::Bool(true)));
+    if in_background && fields.get("onFailure").is_some_and(|word| word == "block") {
+        return Err(
+            "has \"async\" and onFailure \"block\"; nobody waits for it, so that it cannot block".into()
+        );
+    }
     match fields.get("type").and_then(Value::as_str) {
-        Some("command") => {
-            let hook: CommandHook = serde_path_to_error::deserialize(hook)
-                .map_err(|error| format!("is not a command hook: {}: {}", error.path(), error.inner()))?;
-            match &hook.on_failure {
-                Some(OnFailure::Other(word)) => {
-                    Err(format!("has onFailure {word:?}; the only choice is \"block\""))
-                }
-                Some(OnFailure::Block) | None => Ok(Handler::Command(hook)),
-            }
-        }
-        Some(kind @ ("prompt" | "agent" | "http" | "mcp_tool")) => {
+        Some(kind @ "command") => typed(hook, kind).map(Handler::Command),
+        Some(kind @ "http") => typed(hook, kind).map(Handler::Http),
+        Some(kind @ ("prompt" | "agent" | "mcp_tool")) => {
             Ok(Handler::Other { kind: kind.into(), fields: fields.clone() })
         }
         Some(kind) => {
@@ -154,24 +171,25 @@ fn handler(hook: &Value) -> Result<Handler, String> {
     }
 }
 
-/// Fields of a command hook that nobody reads. A newer version may; a slip of the pen should be seen.
+fn typed<T: DeserializeOwned>(hook: &Value, kind: &str) -> Result<T, String> {
+    serde_path_to_error::deserialize(hook)
+        .map_err(|error| format!("is not a hook of the type {kind}: {}: {}", error.path(), error.inner()))
+}
+
+/// What every hook may say.
+const COMMON: &[&str] = &["type", "if", "timeout", "onFailure", "once", "statusMessage"];
+
+/// Fields of a hook that nobody reads. A newer version may; a slip of the pen should be seen.
 fn unknown_fields(hook: &Value, pointer: &str) -> Vec<Flaw> {
-    const KNOWN: [&str; 11] = [
-        "type",
-        "command",
-        "args",
-        "shell",
-        "if",
-        "timeout",
-        "async",
-        "asyncRewake",
-        "onFailure",
-        "once",
-        "statusMessage",
-    ];
-    let fields = hook.as_object().filter(|fields| fields.get("type").is_some_and(|kind| kind == "command"));
-    let unknown =
-        fields.into_iter().flat_map(|fields| fields.keys()).filter(|name| !KNOWN.contains(&name.as_str()));
+    let own: &[&str] = match hook.get("type").and_then(Value::as_str) {
+        Some("command") => &["command", "args", "shell", "async", "asyncRewake"],
+        Some("http") => &["url", "headers", "allowedEnvVars"],
+        // Nobody reads them, whatever they say.
+        Some(_) | None => return Vec::new(),
+    };
+    let is_known = |name: &str| COMMON.contains(&name) || own.contains(&name);
+    let names = hook.as_object().into_iter().flat_map(|fields| fields.keys());
+    let unknown = names.filter(|name| !is_known(name));
     let cause = || "is a field that this version does not know; it says nothing".into();
     unknown
         .map(|name| Flaw { pointer: format!("{pointer}{}", step(name)), cause: cause(), grave: false })

@@ -8,6 +8,7 @@ use whimbrel_wire::permission::PermissionBehavior;
 
 use super::error::{Problem, plain};
 use super::hooks::{Flaw, Handler};
+use super::http_hooks::Rank;
 use super::nearby;
 use super::read::Document;
 use super::schema::{self, dotted};
@@ -42,6 +43,8 @@ pub struct Hook {
     pub handler: Handler,
     /// Who wrote it.
     pub source: Source,
+    /// How much its writer may decide.
+    pub rank: Rank,
     /// The file that it stands in.
     pub file: Option<PathBuf>,
     /// The line there.
@@ -98,6 +101,7 @@ pub fn judge(origin: Origin, document: Document, trust: Trust) -> Judged {
         matcher: hook.matcher,
         handler: hook.handler,
         source: origin.source,
+        rank: Rank::of(&origin),
         file: origin.file.clone(),
         line: document.line(&hook.pointer),
     });

@@ -9,12 +9,14 @@
 //! 5. `disableAllHooks`: said by an administrator, no hook runs; by the person or the host, only an administrator's run;
 //!    by the project, the project's own do not run: it cannot switch off what guards the person
 //! 6. `disableBypassPermissionsMode` counts whoever says it
+//! 7. which web addresses hooks may tell: see [`http_hooks`](super::http_hooks); a project limits its own only
 
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
+use super::http_hooks::{self, HttpLimits};
 use super::known::Known;
 use super::layer::{Hook, Layer, Rule};
 use super::sources::{Scope, Source};
@@ -37,6 +39,8 @@ pub struct Effective {
     pub env: BTreeMap<String, String>,
     /// The hooks, those of the strongest source first.
     pub hooks: Vec<Hook>,
+    /// Which web addresses hooks may tell.
+    pub http_limits: HttpLimits,
     /// The other keys that the engine acts on.
     pub known: Known,
     /// All values that are in force, as they would stand in one file.
@@ -54,6 +58,7 @@ pub struct Directory {
 
 /// Merges layers, the weakest first.
 pub fn merge(layers: &[Layer]) -> Effective {
+    let http_limits = HttpLimits::of(layers);
     let layers: Vec<Layer> = govern(layers);
     let mut values = Map::new();
     for layer in layers.iter().rev() {
@@ -69,6 +74,7 @@ pub fn merge(layers: &[Layer]) -> Effective {
             .any(|layer| permission(layer, "disableBypassPermissionsMode").is_some()),
         env: variables(&values),
         hooks: layers.iter().rev().flat_map(|layer| layer.hooks.clone()).collect(),
+        http_limits,
         // Each value was checked, so that it has its type.
         known: serde_json::from_value(Value::Object(values.clone())).unwrap_or_default(),
         values,
@@ -132,6 +138,10 @@ fn govern(layers: &[Layer]) -> Vec<Layer> {
         if !is_managed(layer) {
             drop_managed_switches(layer);
         }
+        if layer.origin.scope == Scope::Project {
+            layer.values.remove(http_hooks::ADDRESSES);
+            layer.values.remove(http_hooks::VARIABLES);
+        }
         if rules_only && layer.origin.source == Source::Flag {
             drop_rules(layer, &[PermissionBehavior::Allow]);
         } else if rules_only && !is_managed(layer) {
@@ -170,7 +180,7 @@ fn drop_rules(layer: &mut Layer, behaviors: &[PermissionBehavior]) {
     }
 }
 
-/// The same rule from the same place twice says nothing new. From two places, both are kept: a path in them may start
+/// The same rule from the same place twice says nothing new. So it is with directories. From two places, both are kept: a path in them may start
 /// from different folders, and a reader wants to see both.
 fn unique<'a>(rules: impl Iterator<Item = &'a Rule>) -> Vec<Rule> {
     let mut seen = HashSet::new();
@@ -183,8 +193,10 @@ fn directories(layers: &[Layer]) -> Vec<Directory> {
     for layer in layers.iter().rev() {
         let paths =
             permission(layer, "additionalDirectories").and_then(Value::as_array).into_iter().flatten();
-        for path in paths.filter_map(Value::as_str).filter(|path| seen.insert((*path).to_owned())) {
-            directories.push(Directory { path: path.into(), source: layer.origin.source });
+        let source = layer.origin.source;
+        let new = |path: &&str| seen.insert(((*path).to_owned(), source));
+        for path in paths.filter_map(Value::as_str).filter(new) {
+            directories.push(Directory { path: path.into(), source });
         }
     }
     directories

@@ -7,16 +7,16 @@
 //! - [`sources`] (which files there are), [`read`] (a file to values that know their lines), [`load`] (all of them)
 //! - [`trust`], [`environment`] (what a project may bring along), [`tracked`] (what came with a repository), `own` (which
 //!   local files are the person's), [`vouched`] (which folders the person trusts)
-//! - [`schema`], [`hooks`] (what the keys may hold), `nearby` (keys that are almost known), [`layer`] (what one source says)
+//! - [`schema`], [`hooks`] (what the keys may hold), [`http_hooks`] (which web addresses hooks may tell), `nearby` (keys that are almost known), [`layer`] (what one source says)
 //! - [`merge`](mod@merge) (many layers to one), [`known`] (its keys in types), [`view`] (what the host sees)
-//! - [`flag`] (changes by the host), `update`, [`edit`], [`write`](mod@write) (changes to a file), [`rule_text`] (how a rule
-//!   is written)
+//! - [`flag`] (changes by the host), `update`, [`edit`], [`write`](mod@write) (changes to a file)
 
 pub mod edit;
 pub mod environment;
 mod error;
 pub mod flag;
 pub mod hooks;
+pub mod http_hooks;
 pub mod known;
 pub mod layer;
 pub mod load;
@@ -24,7 +24,6 @@ pub mod merge;
 mod nearby;
 mod own;
 pub mod read;
-pub mod rule_text;
 pub mod schema;
 pub mod sources;
 pub mod tracked;
@@ -35,9 +34,11 @@ pub mod vouched;
 pub mod write;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 use whimbrel_wire::control::SettingsReport;
+use whimbrel_wire::options::SettingSource;
 
 pub use edit::{Act, Change, List};
 pub use error::{Problem, SettingsError};
@@ -84,6 +85,11 @@ impl Settings {
     /// How far the project is trusted.
     pub fn trust(&self) -> Trust {
         self.request.trust
+    }
+
+    /// The file of a source.
+    pub fn file(&self, source: SettingSource) -> Option<PathBuf> {
+        self.request.file(source)
     }
 
     /// What the host should know: values that do not count, and what is held back from a project.

@@ -55,6 +55,8 @@ const KEYS: &[(&[&str], Shape, Loss)] = &[
     (&["allowManagedHooksOnly"], Shape::Switch, Guard),
     (&["hooks"], Shape::Hooks, Guard),
     (&["disableAllHooks"], Shape::Switch, Wish),
+    (&["allowedHttpHookUrls"], Shape::Texts, Guard),
+    (&["httpHookAllowedEnvVars"], Shape::Texts, Guard),
     (&["sandbox"], Shape::Object, Guard),
     (&["sandbox", "enabled"], Shape::Switch, Guard),
     (&["sandbox", "failIfUnavailable"], Shape::Switch, Guard),

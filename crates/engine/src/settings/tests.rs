@@ -297,7 +297,8 @@ fn directories_are_kept_as_real_paths() {
     symlink("../real", bench.path("project/link")).unwrap();
     let mut settings = bench.load();
     let directories = |kind: &str| -> PermissionUpdate {
-        serde_json::from_value(json!({"type": kind, "directories": ["link"], "destination": "localSettings"}))
+        let named = [bench.path("project/link")];
+        serde_json::from_value(json!({"type": kind, "directories": named, "destination": "localSettings"}))
             .unwrap()
     };
     update(&mut settings, &directories("addDirectories")).unwrap();

@@ -57,6 +57,8 @@ const HARMLESS: &[&str] = &[
     "deniedMcpServers",
     "deniedModels",
     "disableAllHooks",
+    "allowedHttpHookUrls",
+    "httpHookAllowedEnvVars",
     "autoCompactEnabled",
 ];
 
@@ -78,8 +80,6 @@ const PERSONAL: &[&str] = &[
     "autoMode",
     "autoMemoryDirectory",
     "autoUploadSessions",
-    "allowedHttpHookUrls",
-    "httpHookAllowedEnvVars",
     "forceLoginMethod",
     "forceLoginOrgUUID",
     "forceLoginGatewayUrl",
@@ -132,9 +132,12 @@ pub fn filter(values: Map<String, Value>, scope: Scope, trust: Trust) -> (Map<St
 fn hooks(value: &mut Value, trust: Trust, held: &mut Vec<Held>) {
     if trust != Trust::Full
         && let Some(events) = value.as_object_mut()
-        && events.remove("PermissionRequest").is_some()
     {
-        hold("hooks (PermissionRequest)", Reason::Untrusted, held);
+        for event in ["PermissionRequest", "Elicitation", "ElicitationResult"] {
+            if events.remove(event).is_some() {
+                hold(&format!("hooks ({event})"), Reason::Untrusted, held);
+            }
+        }
     }
 }
 

@@ -170,7 +170,7 @@ impl Draft {
     /// Writes the change, and reads all files again. Touches the disk, and may wait for another writer.
     pub fn write(self) -> Result<Written, SettingsError> {
         let Self { request, source, file, change, skipped } = self;
-        let change = with_real_directories(change, &request.cwd);
+        let change = with_real_directories(change);
         let readers = match source {
             SettingSource::User => Readers::Person,
             SettingSource::Project => Readers::Project,
@@ -211,8 +211,8 @@ fn said(change: &Change) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }
 
-fn with_real_directories(change: Change, cwd: &Path) -> Change {
-    let real = |path: String| paths::real(&cwd.join(path)).to_string_lossy().into_owned();
+fn with_real_directories(change: Change) -> Change {
+    let real = |path: String| paths::real(Path::new(&path)).to_string_lossy().into_owned();
     match change {
         Change::List { list: List::Directories, act, entries } => {
             let entries = entries.into_iter().map(real).collect();

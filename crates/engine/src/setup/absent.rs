@@ -27,13 +27,40 @@ pub fn in_settings(settings: &Settings) -> Option<String> {
 
 /// What settings ask for that the session goes on without, for the person.
 pub fn unheeded(settings: &Settings) -> Vec<String> {
-    let known = &settings.effective().known;
-    let rows = [(is_enabled(&known.sandbox), "sandbox: commands run without one")];
-    rows.iter()
-        .filter(|(asked, _)| *asked)
-        .map(|(_, what)| format!("This version of Whimbrel does not have what a setting asks for: {what}."))
+    let effective = settings.effective();
+    let sandbox = is_enabled(&effective.known.sandbox).then_some("sandbox: commands run without one");
+    let guards = GUARDS.iter().filter(|(path, _)| {
+        let value = path.iter().try_fold(None, |found: Option<&Value>, key| {
+            Some(Some(match found {
+                Some(value) => value.get(*key)?,
+                None => effective.values.get(*key)?,
+            }))
+        });
+        !matches!(value.flatten(), None | Some(Value::Bool(false) | Value::Null))
+    });
+    sandbox
+        .into_iter()
+        .chain(guards.map(|(_, what)| *what))
+        .map(|what| format!("This version of Whimbrel does not have what a setting asks for: {what}."))
         .collect()
 }
+
+/// Keys that should guard something and do not yet.
+const GUARDS: &[(&[&str], &str)] = &[
+    (
+        &["permissions", "denyInsteadOfPrompting"],
+        "permissions.denyInsteadOfPrompting: questions are asked; the mode dontAsk has the same effect",
+    ),
+    (
+        &["permissions", "blockReadsOutsideWorkingDirectories"],
+        "permissions.blockReadsOutsideWorkingDirectories: such reads are asked about, not blocked",
+    ),
+    (
+        &["permissions", "blockWritesOutsideWorkingDirectories"],
+        "permissions.blockWritesOutsideWorkingDirectories: such writes are asked about, not blocked",
+    ),
+    (&["deniedModels"], "deniedModels: no model is refused"),
+];
 
 fn is_enabled(sandbox: &Map<String, Value>) -> bool {
     sandbox.get("enabled") == Some(&Value::Bool(true))
@@ -41,4 +68,26 @@ fn is_enabled(sandbox: &Map<String, Value>) -> bool {
 
 fn sentence(what: &str) -> String {
     format!("This version of Whimbrel does not have {what} yet. Leave it out, or use a newer version.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Request;
+
+    #[test]
+    fn a_guard_that_is_not_there_is_named() {
+        for (flag, named) in [
+            (r#"{"permissions": {"denyInsteadOfPrompting": true}}"#, Some("denyInsteadOfPrompting")),
+            (r#"{"permissions": {"denyInsteadOfPrompting": false}}"#, None),
+            (r#"{"permissions": {"blockReadsOutsideWorkingDirectories": true}}"#, Some("blockReads")),
+            (r#"{"deniedModels": ["x"]}"#, Some("deniedModels")),
+            ("{}", None),
+        ] {
+            let request = Request { flag: Some(flag.into()), ..Request::default() };
+            let told = unheeded(&Settings::load(request).unwrap());
+            assert_eq!(told.len(), named.iter().count(), "{flag}: {told:?}");
+            assert!(told.iter().all(|told| told.contains(named.unwrap())), "{told:?}");
+        }
+    }
 }

@@ -1,5 +1,4 @@
-//! The settings that a session begins with: which files are read, how far the project is trusted, and what the session
-//! takes from them: rights, hooks, the model.
+//! The settings that a session begins with: which files are read, and how far the project is trusted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,11 +6,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use whimbrel_wire::options::{Options, SettingSource};
 
+use super::resolve::is_set;
 use super::{SetupError, absent};
 use crate::ground::Ground;
-use crate::hooks::{self, HookSet};
-use crate::settings::hooks::{CommandHook, Handler};
-use crate::settings::{self, Effective, Hook, Request, Settings, Tolerance, Trust, vouched};
+use crate::settings::{self, Request, Settings, Tolerance, Trust, vouched};
 
 type Env = BTreeMap<String, String>;
 
@@ -68,7 +66,7 @@ pub(super) fn trust(options: &Options, env: &Env, project: &Path) -> Trust {
 
 /// Whether the machine is said to be disposable.
 pub(super) fn is_disposable(env: &Env) -> bool {
-    env.contains_key("IS_SANDBOX")
+    is_set(env, "IS_SANDBOX")
 }
 
 fn managed(options: &Options) -> Result<Option<Map<String, Value>>, SetupError> {
@@ -85,58 +83,17 @@ pub(super) fn ground(options: &Options, settings: &Settings, config: Option<Path
     Ground { sources, trust: settings.trust(), config, root: root.into(), project }
 }
 
-/// The hooks that the settings bring, and what cannot be had of them.
-pub(super) fn hooks(effective: &Effective) -> Result<(HookSet, Vec<String>), SetupError> {
-    let mut set = HookSet::default();
-    let mut warnings = Vec::new();
-    for hook in &effective.hooks {
-        let origin = origin(hook);
-        match command(&hook.handler) {
-            Ok(command) => set
-                .add_commands(&hook.event.to_string(), hook.matcher.as_deref(), vec![command], &origin)
-                .map_err(|error| SetupError::Invalid(format!("Hooks: {error}.")))?,
-            Err(why) => warnings.push(format!("{origin}: a {} hook does not run: {why}.", hook.event)),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_disposable_only_if_it_says_yes() {
+        for (value, expected) in
+            [(None, false), (Some(""), false), (Some("0"), false), (Some("false"), false), (Some("1"), true)]
+        {
+            let env = value.map(|value| ("IS_SANDBOX".to_owned(), value.to_owned())).into_iter().collect();
+            assert_eq!(is_disposable(&env), expected, "{value:?}");
         }
     }
-    warnings.extend(set.warnings().iter().cloned());
-    Ok((set, warnings))
-}
-
-fn origin(hook: &Hook) -> String {
-    match (&hook.file, hook.line) {
-        (Some(file), Some(line)) => format!("{}, line {line}", file.display()),
-        (Some(file), None) => file.display().to_string(),
-        (None, _) => "the host's settings".into(),
-    }
-}
-
-/// The command of a hook, or why there is none in this version.
-pub(crate) fn command(handler: &Handler) -> Result<hooks::CommandHook, String> {
-    let hook = match handler {
-        Handler::Command(hook) => hook,
-        Handler::Other { kind, .. } => return Err(format!("hooks of the type \"{kind}\" are not there yet")),
-    };
-    let lacking = [
-        (hook.shell.as_deref().is_some_and(|shell| shell != "bash"), "only bash runs hooks"),
-        (hook.wakes_the_model, "\"asyncRewake\" is not there yet"),
-    ];
-    if let Some((_, why)) = lacking.iter().find(|(lacks, _)| *lacks) {
-        return Err((*why).into());
-    }
-    Ok(hooks::CommandHook {
-        command: spelled(hook),
-        timeout: hook.timeout,
-        background: hook.in_background,
-        on_failure: hook.on_failure.clone(),
-        condition: hook.condition.clone(),
-        once: hook.once,
-        ..hooks::CommandHook::default()
-    })
-}
-
-/// The command as a shell reads it. With arguments, each word is taken as it is.
-fn spelled(hook: &CommandHook) -> String {
-    let Some(args) = &hook.args else { return hook.command.clone() };
-    let quoted = |word: &String| format!("'{}'", word.replace('\'', r"'\''"));
-    std::iter::once(&hook.command).chain(args).map(quoted).collect::<Vec<_>>().join(" ")
 }

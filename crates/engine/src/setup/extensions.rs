@@ -7,13 +7,14 @@ use std::sync::Arc;
 use whimbrel_wire::options::{Options, PluginConfig, ToolSet};
 
 use super::Setup;
-use super::configure;
+use super::hooks::{self, Entry};
 use crate::commands::Commands;
 use crate::ground::Ground;
-use crate::hooks::{CommandHook, HookSet};
+use crate::hooks::HookSet;
 use crate::output_styles::{DEFAULT, Style, Styles};
 use crate::plugins::{Plugins, ROOT_VARIABLE};
 use crate::settings::Settings;
+use crate::settings::http_hooks::{HttpLimits, Rank};
 use crate::settings::merge::other_hooks_run;
 use crate::skills::{Skill, Skills};
 use crate::tools::SKILL;
@@ -34,8 +35,12 @@ pub struct Extensions {
     switched_off: bool,
     /// Whether hooks of plugins run.
     hooks_run: bool,
+    /// Which web addresses they may tell.
+    http_limits: HttpLimits,
     /// Where relative paths start.
     cwd: PathBuf,
+    /// What the host has been told about them.
+    told: Vec<String>,
 }
 
 /// What was found at the start of a session.
@@ -59,7 +64,9 @@ pub(super) fn find(options: &Options, settings: &Settings, ground: &Ground, cwd:
         wanted: is_wanted(options.tools.as_ref()),
         switched_off,
         hooks_run: other_hooks_run(settings.layers()),
+        http_limits: settings.effective().http_limits.clone(),
         cwd: cwd.into(),
+        told: warnings.clone(),
         style: None,
         styles,
         plugins,
@@ -114,18 +121,20 @@ impl Extensions {
     pub fn hooks(&self, wanted: impl Fn(&str) -> bool) -> (HookSet, Vec<String>) {
         let mut set = HookSet::default();
         let mut warnings = Vec::new();
-        let hooks = self.plugins.hooks().filter(|(plugin, _)| self.hooks_run && wanted(&plugin.name));
-        for (plugin, hook) in hooks {
+        let brought = self.plugins.hooks().filter(|(plugin, _)| self.hooks_run && wanted(&plugin.name));
+        for (plugin, hook) in brought {
             let environment = [(ROOT_VARIABLE.to_owned(), plugin.root.display().to_string())].into();
-            let added = configure::command(&hook.entry.handler).and_then(|command| {
-                let command = CommandHook { environment, ..command };
-                let (event, matcher) = (hook.entry.event.to_string(), hook.entry.matcher.as_deref());
-                set.add_commands(&event, matcher, vec![command], &hook.origin)
-                    .map_err(|error| error.to_string())
-            });
-            if let Err(why) = added {
-                warnings.push(format!("{}: a {} hook does not run: {why}.", hook.origin, hook.entry.event));
-            }
+            let entry = Entry {
+                event: hook.entry.event,
+                matcher: hook.entry.matcher.as_deref(),
+                handler: &hook.entry.handler,
+                origin: &hook.origin,
+                rank: Rank::Person,
+                environment,
+            };
+            warnings.extend(hooks::add(&mut set, entry, &self.http_limits).unwrap_or_else(|error| {
+                Some(format!("{}: a {} hook does not run: {error}.", hook.origin, hook.entry.event))
+            }));
         }
         warnings.extend(set.warnings().iter().cloned());
         (set, warnings)
@@ -133,8 +142,8 @@ impl Extensions {
 }
 
 impl Setup {
-    /// Finds commands, skills, styles and plugins anew, with some plugins more. The answer is what the host should know.
-    /// Touches the disk.
+    /// Finds commands, skills, styles and plugins anew, with some plugins more. The answer is what the host should know
+    /// and has not been told. Touches the disk.
     pub fn renew_extensions(&mut self, more: &[PluginConfig]) -> Vec<String> {
         let extensions = &mut self.extensions;
         let mut configs = extensions.plugins.configs().to_vec();
@@ -147,8 +156,10 @@ impl Setup {
         extensions.skills.renew(&commands);
         extensions.styles = styles;
         self.commands = commands;
+        let news = warnings.iter().filter(|warning| !extensions.told.contains(warning)).cloned().collect();
+        extensions.told = warnings;
         self.offer_skills();
-        warnings
+        news
     }
 
     /// Offers the tool for skills if there are any and it is wanted; takes it away otherwise.

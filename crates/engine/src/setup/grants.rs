@@ -7,6 +7,7 @@ use whimbrel_wire::options::{Options, PermissionPromptTool};
 use whimbrel_wire::permission::PermissionMode;
 
 use super::{SetupError, configure};
+use crate::permission::narrower::narrower;
 use crate::permission::rights::{Bypass, Granted, Grants};
 use crate::permission::{Rights, paths};
 use crate::settings::Settings;
@@ -37,7 +38,9 @@ pub(super) fn rights(
     }
     let available = wanted || options.allow_dangerously_skip_permissions && !too_mighty(env) && !switched_off;
     let bypass = if available { Bypass::Available } else { Bypass::Unavailable };
-    let mode = match (options.permission_mode.or(before), effective.mode) {
+    // A session that goes on gets no more than it had, and no more than the settings say now.
+    let then = before.map(|then| effective.mode.map_or(then, |(now, _)| narrower(then, now)));
+    let mode = match (options.permission_mode.or(then), effective.mode) {
         (Some(mode), _) => mode,
         (None, Some((PermissionMode::BypassPermissions, _))) if !available => {
             warnings.push("The settings choose the mode bypassPermissions, but the session was not started with --allow-dangerously-skip-permissions: it begins in the mode default.".into());
@@ -83,4 +86,33 @@ pub(super) fn person(host_answers: bool, mode: PermissionMode) -> Person {
 /// Whether a mistake would have the whole machine.
 fn too_mighty(env: &BTreeMap<String, String>) -> bool {
     nix::unistd::Uid::effective().is_root() && !configure::is_disposable(env)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Request;
+
+    #[test]
+    fn a_session_that_goes_on_has_no_more_than_then_and_now() {
+        use PermissionMode::{AcceptEdits, Default, DontAsk, Plan};
+        let rows = [
+            ("nothing is said", None, None, None, Default),
+            ("as it was", None, Some(AcceptEdits), None, AcceptEdits),
+            ("less by now", None, Some(AcceptEdits), Some("plan"), Plan),
+            ("less then", None, Some(Default), Some("acceptEdits"), Default),
+            ("the host says it", Some(AcceptEdits), Some(Default), Some("dontAsk"), AcceptEdits),
+            ("a new session", None, None, Some("dontAsk"), DontAsk),
+        ];
+        for (name, wanted, before, settings, expected) in rows {
+            let options = Options { permission_mode: wanted, ..Options::default() };
+            let flag = settings.map(|mode| format!(r#"{{"permissions": {{"defaultMode": "{mode}"}}}}"#));
+            let settings = Settings::load(Request { flag, ..Request::default() }).unwrap();
+            let workspace =
+                Arc::new(Workspace::new("/place".into(), "/place/.spill".into(), BTreeMap::new()));
+            let granted =
+                rights(&options, &BTreeMap::new(), settings, &workspace, before, &mut Vec::new()).unwrap();
+            assert_eq!(granted.rights.mode(), expected, "{name}");
+        }
+    }
 }

@@ -30,7 +30,7 @@ use crate::settings::{self, Known, Settings};
 use crate::setup::extensions::{self, Extensions};
 use crate::setup::in_store::StoredBeginning;
 use crate::setup::resume::{self, Origin};
-use crate::setup::{absent, configure, ending, grants, history, home, model, servers, tools};
+use crate::setup::{absent, configure, ending, grants, history, home, hooks, model, servers, tools};
 use crate::shape::{self, Shape};
 use crate::state::Wanted;
 use crate::toolbox::{Offered, Toolbox};
@@ -335,7 +335,7 @@ fn brought(
     ground: &Ground,
     warnings: &mut Vec<String>,
 ) -> Result<Brought, SetupError> {
-    let (mut hooks, about_hooks) = configure::hooks(settings.effective())?;
+    let (mut hooks, about_hooks) = hooks::of_settings(settings.effective())?;
     warnings.extend(about_hooks);
     let found = extensions::find(options, settings, ground, &ground.root);
     warnings.extend(found.warnings);
@@ -442,7 +442,8 @@ fn offered(engine: &Engine, env: &BTreeMap<String, String>) -> Vec<Arc<Offered>>
     engine.tools().iter().chain(teams).cloned().collect()
 }
 
-fn is_set(env: &BTreeMap<String, String>, name: &str) -> bool {
+/// Whether a variable says yes.
+pub(super) fn is_set(env: &BTreeMap<String, String>, name: &str) -> bool {
     env.get(name).is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
 }
 

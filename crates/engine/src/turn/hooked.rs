@@ -6,6 +6,7 @@ use whimbrel_wire::hook::{BackgroundTaskSummary, BatchedCall, HookEvent, Session
 
 use super::Ending;
 use crate::agent::Agent;
+use crate::context::room;
 use crate::gate::Halt;
 use crate::hooks::{events, joined};
 use crate::tasks::{TaskInfo, TaskState};
@@ -25,6 +26,12 @@ pub(crate) fn brief(agent: &mut Agent, notes: &[String]) {
 pub(super) async fn brief_late(agent: &mut Agent) {
     let late = agent.bench.gate.lookout.late().await;
     brief(agent, &late);
+}
+
+/// Makes room for a model call where it is scarce, and says whether a hook has ended the turn by now, at whichever event.
+pub(super) async fn ended_before_call(agent: &mut Agent, cancel: &CancellationToken) -> bool {
+    room::make_if_scarce(agent, cancel).await;
+    agent.bench.gate.lookout.is_stopped()
 }
 
 /// Tells the hooks that all calls of a reply have been made. They may add to that, or end the turn.

@@ -25,10 +25,13 @@ impl Compiled {
             check_grant(rule)?;
         }
         let (matcher, warning) = match rule.content.as_deref() {
-            None => (Matcher::Whole, unknown_tool(rule, *behavior)),
+            None => (Matcher::Whole, None),
             Some(content) => specifier(rule, content, *behavior, anchors, real)?,
         };
         let parameter = rule.content.as_deref().filter(|_| !grants).and_then(ParameterRule::read);
+        let warning = warning
+            .or_else(|| about_primary_field(rule, parameter.as_ref()))
+            .or_else(|| unknown_tool(rule, *behavior));
         Ok((Self { reference, matcher, parameter }, warning))
     }
 }
@@ -76,7 +79,7 @@ fn specifier(
         ToolKind::Search => (Matcher::Read(path()?), None),
         ToolKind::WebFetch => match (content.strip_prefix("domain:"), grants) {
             (Some(host), true) => (Matcher::Domain(DomainPattern::new(host)), None),
-            (Some(host), false) => (Matcher::Domain(DomainPattern::new(host.trim())), None),
+            (Some(host), false) => (Matcher::Domain(DomainPattern::new(bare_host(host))), None),
             (None, true) => no_effect("write `WebFetch(domain:HOST)`".to_owned()),
             (None, false) => for_all_but_fields(content, for_all),
         },
@@ -101,6 +104,26 @@ fn for_all_but_fields(
         Some(_) => (Matcher::Whole, None),
         None => for_all(),
     }
+}
+
+/// The host in what may be written as an address: a limit means the host all the same.
+fn bare_host(text: &str) -> &str {
+    let text = text.trim();
+    let text = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let end = text.find(['/', '?', '#']).unwrap_or(text.len());
+    let host = text.get(..end).unwrap_or(text);
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,
+        _ => host,
+    }
+}
+
+/// A rule about the field that the tool's own specifier is for never matches.
+fn about_primary_field(rule: &Rule, parameter: Option<&ParameterRule>) -> Option<Warning> {
+    let field = ToolKind::of(&rule.tool).primary_field(&rule.tool)?;
+    let is_meant = parameter.is_some_and(|parameter| parameter.field == field);
+    let remedy = format!("`{field}` is what the specifier is about by itself: leave `{field}:` out");
+    is_meant.then(|| Warning::NoEffect { rule: rule.clone(), remedy })
 }
 
 /// The skill that a specifier names; what follows it is not looked at.

@@ -125,3 +125,24 @@ fn a_reference_explains_itself() {
     let (rules, _) = set(&[], &[], &["Bash(rm *)"]);
     assert_eq!(rules.all().next().unwrap().to_string(), "deny rule `Bash(rm *)` of projectSettings");
 }
+
+#[test]
+fn a_limit_that_can_never_hold_is_told() {
+    for (rule, told) in [
+        ("bash(rm:*)", true),
+        ("Bsh(rm:*)", true),
+        ("WebFetch(url:*)", true),
+        ("Bash(command:rm*)", true),
+        ("Bash(rm:*)", false),
+        ("Agent(isolation:*)", false),
+        ("WebFetch(domain:example.com)", false),
+    ] {
+        let (_, loaded) = set(&[], &[], &[rule]);
+        assert_eq!(loaded.warnings.len(), usize::from(told), "{rule}: {loaded:?}");
+    }
+    for host in ["example.com", " example.com ", "https://example.com/x", "example.com:443", "EXAMPLE.com."] {
+        let (rules, _) = set(&[], &[], &[&format!("WebFetch(domain:{host})")]);
+        let rule = rules.saying(Deny).next().unwrap();
+        assert!(matches!(&rule.matcher, Matcher::Domain(domain) if domain.matches("example.com")), "{host}");
+    }
+}

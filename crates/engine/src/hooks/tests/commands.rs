@@ -48,6 +48,7 @@ async fn a_command_has_its_say() {
             "Deny: A hook that must agree has failed: its answer cannot be read: key must be a string at line 1 column 2",
         ),
         (strict("exit 0"), ""),
+        (command("echo '{\"decision\": \"approve\"}'; exit 1"), "it ended with code 1"),
     ] {
         assert_eq!(says(hook.clone()).await, expected, "{hook:?}");
     }
@@ -56,6 +57,17 @@ async fn a_command_has_its_say() {
         missing.starts_with("Deny: A hook that must agree has failed: it ended with code 127"),
         "{missing}"
     );
+}
+
+#[tokio::test]
+async fn a_command_that_asks_for_time_and_is_done_at_once_is_heard_late() {
+    let hasty = r#"printf '{"async": true}\n{"systemMessage": "done"}\n'"#;
+    let stage = Stage::with_commands(&[("PreToolUse", None, command(hasty))]);
+    let folded = stage.before_bash().await;
+    assert_eq!((folded.ruling, folded.faults), (None, Vec::new()));
+    stage.hooks.late().unwrap().arrived().await;
+    let late = stage.hooks.take_late(None);
+    assert_eq!(late[0].system_message.as_deref(), Some("done"));
 }
 
 #[tokio::test]

@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use whimbrel_wire::control::OnFailure;
-use whimbrel_wire::hook::{HookEvent, HookEventInput, PreToolUse, SessionEnd, SessionStart, Stop};
+use whimbrel_wire::hook::{
+    HookBase, HookEvent, HookEventInput, HookInput, PreToolUse, SessionEnd, SessionStart, Stop,
+};
 
-use super::super::config::{Action, CommandHook, Failure, Handler, HookError, HookSet};
+use super::super::HookError;
+use super::super::config::{Action, CommandHook, Failure, Handler, HookSet};
 use crate::workspace::Workspace;
 
 fn host(hooks: &Value) -> Result<HookSet, HookError> {
@@ -28,7 +31,8 @@ fn commands(rows: &[(&str, Option<&str>, CommandHook)]) -> HookSet {
 }
 
 fn handlers(set: &HookSet, input: &HookEventInput) -> Vec<Handler> {
-    set.handlers(input, &Workspace::new("/nowhere".into(), "/nowhere".into(), BTreeMap::new()))
+    let input = HookInput { base: HookBase::default(), event: input.clone() };
+    set.handlers(&input, &Workspace::new("/nowhere".into(), "/nowhere".into(), BTreeMap::new()))
 }
 
 fn tool(name: &str) -> HookEventInput {

@@ -5,6 +5,7 @@ mod commands;
 mod config;
 mod events;
 mod fold;
+mod http;
 mod later;
 mod outcome;
 mod stage;

@@ -40,7 +40,25 @@ fn a_command_speaks_by_exit_code_and_output() {
             "",
             Said::Text("hi {\"a\": 1}".into()),
         ),
-        ("other codes do not spoil an answer", PreToolUse, 1, deny, "oops", denied()),
+        (
+            "what holds something up counts with other codes too",
+            PreToolUse,
+            1,
+            deny,
+            "oops",
+            Said::Flawed {
+                legible: answer(serde_json::from_str(deny).unwrap()),
+                flaw: "it ended with code 1: oops".into(),
+            },
+        ),
+        (
+            "what grants something does not",
+            PreToolUse,
+            1,
+            r#"{"decision": "approve"}"#,
+            "oops",
+            fault("it ended with code 1: oops"),
+        ),
         ("code 2 blocks with the complaints", PreToolUse, 2, "", "no\nway\n", block("no\nway")),
         ("code 2 blocks without a reason", PreToolUse, 2, "", "", block("The hook gave no reason.")),
         ("code 2 ignores text", PreToolUse, 2, "hello", "no", block("no")),
@@ -88,21 +106,36 @@ fn an_answer_in_a_wrong_shape_names_the_field() {
     assert!(said.fault().unwrap().contains("permissionDecision"), "{said:?}");
 }
 
+/// The answer to one event, and what else is in it.
+fn for_event(event: HookEvent, mut fields: serde_json::Value) -> serde_json::Value {
+    fields["hookEventName"] = event.as_str().into();
+    json!({ "hookSpecificOutput": fields })
+}
+
+/// A name, the event, the answer, what counts of it, and words of what is told.
+type Row = (&'static str, HookEvent, serde_json::Value, Option<serde_json::Value>, &'static str);
+
+fn counts(rows: impl IntoIterator<Item = Row>) {
+    for (name, event, json, legible, words) in rows {
+        let by_command = Said::by_command(event, Ending::Exited(0), &Heard::of(&json.to_string(), ""));
+        let by_host = Said::by_host(event, serde_json::from_value(json).unwrap());
+        assert_eq!(by_command, by_host, "{name}");
+        let flaw = by_host.fault().unwrap();
+        assert!(flaw.contains(words), "{name}: {flaw}");
+        let expected = match legible {
+            Some(legible) => Said::Flawed { legible: answer(legible), flaw },
+            None => Said::Fault(flaw),
+        };
+        assert_eq!(by_host, expected, "{name}");
+    }
+}
+
 #[test]
-#[expect(clippy::too_many_lines, reason = "one table")]
 fn of_an_answer_that_is_wrong_in_part_only_what_holds_something_up_counts() {
-    use HookEvent::{PermissionRequest, PreToolUse, Stop};
-    let pre = |mut fields: serde_json::Value| {
-        fields["hookEventName"] = "PreToolUse".into();
-        json!({ "hookSpecificOutput": fields })
-    };
-    let asked = |mut fields: serde_json::Value| {
-        fields["hookEventName"] = "PermissionRequest".into();
-        json!({ "hookSpecificOutput": fields })
-    };
-    let deny = || pre(json!({"permissionDecision": "deny"}));
+    use HookEvent::{PreToolUse, Stop};
+    let deny = || for_event(PreToolUse, json!({"permissionDecision": "deny"}));
     let refuse = || json!({"decision": "block", "reason": "no"});
-    let rows = [
+    counts([
         (
             "a block",
             PreToolUse,
@@ -113,15 +146,18 @@ fn of_an_answer_that_is_wrong_in_part_only_what_holds_something_up_counts() {
         (
             "a denial",
             PreToolUse,
-            pre(json!({"permissionDecision": "deny", "updatedInput": 5})),
+            for_event(PreToolUse, json!({"permissionDecision": "deny", "updatedInput": 5})),
             Some(deny()),
             "updatedInput",
         ),
         (
             "a question about what the model wrote",
             PreToolUse,
-            pre(json!({"permissionDecision": "ask", "updatedInput": {"a": 1}, "additionalContext": 5})),
-            Some(pre(json!({"permissionDecision": "ask"}))),
+            for_event(
+                PreToolUse,
+                json!({"permissionDecision": "ask", "updatedInput": {"a": 1}, "additionalContext": 5}),
+            ),
+            Some(for_event(PreToolUse, json!({"permissionDecision": "ask"}))),
             "additionalContext",
         ),
         (
@@ -134,10 +170,19 @@ fn of_an_answer_that_is_wrong_in_part_only_what_holds_something_up_counts() {
         (
             "an allow never",
             PreToolUse,
-            pre(json!({"permissionDecision": "allow", "updatedInput": 5})),
+            for_event(PreToolUse, json!({"permissionDecision": "allow", "updatedInput": 5})),
             None,
             "updatedInput",
         ),
+    ]);
+}
+
+#[test]
+fn a_no_that_is_addressed_wrongly_is_a_no() {
+    use HookEvent::{PermissionRequest, PreToolUse, Stop};
+    let deny = || for_event(PreToolUse, json!({"permissionDecision": "deny"}));
+    let refuse = || json!({"decision": "block", "reason": "no"});
+    counts([
         (
             "a block beside an answer to another event",
             Stop,
@@ -169,30 +214,18 @@ fn of_an_answer_that_is_wrong_in_part_only_what_holds_something_up_counts() {
         (
             "a no to the question about a call is a no to the call",
             PreToolUse,
-            asked(json!({"decision": {"behavior": "deny", "message": "no"}})),
+            for_event(PermissionRequest, json!({"decision": {"behavior": "deny", "message": "no"}})),
             Some(refuse()),
             "its answer is for PermissionRequest",
         ),
         (
             "and the other way round",
             PermissionRequest,
-            pre(json!({"permissionDecision": "deny", "permissionDecisionReason": "no"})),
+            for_event(PreToolUse, json!({"permissionDecision": "deny", "permissionDecisionReason": "no"})),
             Some(refuse()),
             "its answer is for PreToolUse",
         ),
-    ];
-    for (name, event, json, legible, words) in rows {
-        let by_command = Said::by_command(event, Ending::Exited(0), &Heard::of(&json.to_string(), ""));
-        let by_host = Said::by_host(event, serde_json::from_value(json).unwrap());
-        assert_eq!(by_command, by_host, "{name}");
-        let flaw = by_host.fault().unwrap();
-        assert!(flaw.contains(words), "{name}: {flaw}");
-        let expected = match legible {
-            Some(legible) => Said::Flawed { legible: answer(legible), flaw },
-            None => Said::Fault(flaw),
-        };
-        assert_eq!(by_host, expected, "{name}");
-    }
+    ]);
 }
 
 #[test]

@@ -58,6 +58,11 @@ impl Stage {
         Self::new(set, announce, |_| None)
     }
 
+    /// With these hooks.
+    pub(super) fn with(set: HookSet) -> Self {
+        Self::new(set, Announce::Beginning, |_| None)
+    }
+
     fn new(
         set: HookSet,
         announce: Announce,

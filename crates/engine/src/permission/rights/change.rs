@@ -122,10 +122,8 @@ impl Rights {
 /// Whether a change was not made at all.
 fn is_refusal(problem: &UpdateProblem) -> bool {
     match problem {
-        UpdateProblem::ManagedOnly(_)
-        | UpdateProblem::BypassUnavailable
-        | UpdateProblem::RelativeDirectory(_) => true,
-        UpdateProblem::Rule(_) | UpdateProblem::Warning(_) => false,
+        UpdateProblem::ManagedOnly(_) | UpdateProblem::BypassUnavailable => true,
+        UpdateProblem::Rule(_) | UpdateProblem::Warning(_) | UpdateProblem::RelativeDirectory(_) => false,
     }
 }
 

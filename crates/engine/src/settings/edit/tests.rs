@@ -243,3 +243,47 @@ proptest! {
         prop_assert_eq!(read, plainly(value, act, &entries));
     }
 }
+
+#[test]
+fn only_rules_that_can_be_taken_are_written() {
+    use PermissionBehavior::{Allow, Ask, Deny};
+    let rows = [
+        ("Bash", None, Allow, Some("Bash")),
+        ("Bash", Some("m1 *"), Allow, Some("Bash(m1 *)")),
+        ("Read", Some("//a/(b)\\c"), Allow, Some("Read(//a/\\(b\\)\\\\c)")),
+        ("mcp__a__b", None, Deny, Some("mcp__a__b")),
+        ("Task", Some("explore"), Deny, Some("Agent(explore)")),
+        ("Bash", Some(""), Deny, Some("Bash")),
+        ("Bash", Some(""), Allow, None),
+        ("", None, Deny, None),
+        ("Bash(x", None, Allow, None),
+        ("a b", None, Allow, None),
+        ("Ba*", None, Allow, None),
+        ("Ba*", None, Deny, Some("Ba*")),
+        ("Edit", Some("!x"), Deny, None),
+        ("mcp__a__", None, Ask, None),
+    ];
+    for (name, content, behavior, expected) in rows {
+        let rule = RuleValue { tool_name: name.into(), rule_content: content.map(String::from) };
+        assert_eq!(written(&rule, behavior, Act::Add).as_deref(), expected, "{name} {content:?}");
+    }
+}
+
+#[test]
+fn the_same_rule_can_be_written_in_several_ways() {
+    let rows = [
+        ("Bash(x)", " Bash(x) ", true),
+        ("Bash", "Bash(*)", true),
+        ("Task(explore)", "Agent(explore)", true),
+        ("SlashCommand(x)", "Skill(x)", true),
+        ("Read(a\\(b\\))", "Read(a(b))", true),
+        ("Bash(x)", "Bash(X)", false),
+        ("Bash(x)", "Bash(x )", false),
+        ("Bash", "Bash(x)", false),
+        ("Bash(x", "Bash(x", true),
+        ("Bash(x", "Bash(y", false),
+    ];
+    for (one, other, expected) in rows {
+        assert_eq!(List::Rules(PermissionBehavior::Allow).same(one, other), expected, "{one} {other}");
+    }
+}

@@ -33,17 +33,13 @@ fn hooks_are_read_in_the_order_in_which_they_stand() {
         args: Some(vec!["-a".into()]),
         ..CommandHook::default()
     };
-    let http = json!({"type": "http", "url": "https://example.invalid"}).as_object().unwrap().clone();
+    let http = HttpHook { url: "https://example.invalid".into(), ..HttpHook::default() };
     assert_eq!(flaws, []);
     assert_eq!(
         entries,
         [
             entry(Some("Bash"), Handler::Command(check), "/hooks/PreToolUse/0/hooks/0"),
-            entry(
-                Some("Bash"),
-                Handler::Other { kind: "http".into(), fields: http },
-                "/hooks/PreToolUse/0/hooks/1"
-            ),
+            entry(Some("Bash"), Handler::Http(http), "/hooks/PreToolUse/0/hooks/1"),
             entry(None, Handler::Command(log), "/hooks/PreToolUse/1/hooks/0"),
         ]
     );
@@ -84,6 +80,28 @@ fn what_is_wrong_is_named_and_what_is_right_still_counts() {
             "/hooks/Stop/0/hooks/1",
             true,
             1,
+        ),
+        (
+            "a misspelt field of an address",
+            json!({"Stop": [{"hooks": [{"type": "http", "url": "http://x.example", "header": {}}]}]}),
+            "/hooks/Stop/0/hooks/0/header",
+            false,
+            1,
+        ),
+        ("no address", json!({"Stop": [{"hooks": [{"type": "http"}]}]}), "/hooks/Stop/0/hooks/0", true, 0),
+        (
+            "terms that nobody knows",
+            json!({"Stop": [{"hooks": [{"type": "prompt", "onFailure": "deny"}]}]}),
+            "/hooks/Stop/0/hooks/0",
+            true,
+            0,
+        ),
+        (
+            "a guard that nobody waits for",
+            json!({"Stop": [{"hooks": [{"type": "command", "command": "x", "async": true, "onFailure": "block"}]}]}),
+            "/hooks/Stop/0/hooks/0",
+            true,
+            0,
         ),
         (
             "an unknown type",

@@ -38,6 +38,7 @@ fn rules(effective: &Effective) -> Vec<String> {
 fn commands(effective: &Effective) -> Vec<String> {
     let command = |hook: &Hook| match &hook.handler {
         Handler::Command(command) => command.command.clone(),
+        Handler::Http(hook) => hook.url.clone(),
         Handler::Other { kind, .. } => kind.clone(),
     };
     effective.hooks.iter().map(command).collect()
@@ -92,7 +93,7 @@ fn lists_are_joined_and_objects_are_merged_key_by_key() {
     assert_eq!(rules(&effective), ["deny D", "allow B", "allow C", "allow A", "allow B"]);
     let directories: Vec<(&str, Source)> =
         effective.directories.iter().map(|directory| (directory.path.as_str(), directory.source)).collect();
-    assert_eq!(directories, [("/y", Source::Local), ("/x", Source::Local)]);
+    assert_eq!(directories, [("/y", Source::Local), ("/x", Source::Local), ("/x", Source::User)]);
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn what_does_not_count_the_next_time_is_told_and_counts_in_this_session() {
 }
 
 #[test]
-fn a_file_that_is_not_read_or_cannot_be_written_keeps_nothing_but_the_session_does() {
+fn what_cannot_be_written_counts_for_this_session() {
     let bench = Bench::new();
     fs::remove_dir(bench.path("project/.claude")).unwrap();
     fs::write(bench.path("project/.claude"), "no folder").unwrap();
@@ -222,4 +222,57 @@ fn nobody_waits_for_a_file_who_only_judges_or_looks() {
         assert_eq!(written.join().unwrap(), [""; 0]);
     });
     assert_eq!(rights.settings().effective().rules.len(), 1);
+}
+
+#[test]
+fn of_a_change_that_is_wrong_in_part_the_rest_is_kept() {
+    let bench = Bench::new();
+    let rights = bench.rights(Request { trust: Trust::Full, ..Request::default() }, Grants::default());
+    let rules =
+        json!([{"toolName": "Edit", "ruleContent": "!x"}, {"toolName": "Bash", "ruleContent": "zap *"}]);
+    let deny =
+        json!({"type": "addRules", "behavior": "deny", "destination": "localSettings", "rules": rules});
+    let more = bench.path("more");
+    fs::create_dir(&more).unwrap();
+    let directories =
+        json!({"type": "addDirectories", "destination": "localSettings", "directories": [more, "relative"]});
+    let problems = rights.change(&[update(deny), update(directories)]);
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    let kept: Value = serde_json::from_str(&fs::read_to_string(bench.path(LOCAL)).unwrap()).unwrap();
+    let expected = json!({"deny": ["Bash(zap *)"], "additionalDirectories": [more]});
+    assert_eq!(kept["permissions"], expected);
+    assert_eq!(judged(&rights, "zap x"), "deny");
+    // What was written can be read again, now and at the next start.
+    assert_eq!(rights.change(&[self::rules("addRules", "allow", "localSettings", "make")]), [""; 0]);
+    assert_eq!(judged(&bench.rights(Request::default(), Grants::default()), "zap x"), "deny");
+}
+
+#[test]
+fn a_mode_that_is_switched_off_ends() {
+    let bench = Bench::new();
+    let bypass = Grants { mode: PermissionMode::BypassPermissions, ..Grants::default() };
+    let rights = bench.rights(Request::default(), bypass);
+    assert_eq!(rights.mode(), PermissionMode::BypassPermissions);
+    let off = json!({"permissions": {"disableBypassPermissionsMode": "disable"}});
+    rights.lay_over(off.as_object().unwrap().clone()).unwrap();
+    assert_eq!(rights.mode(), PermissionMode::Default);
+}
+
+#[test]
+fn a_directory_that_two_files_name_goes_only_with_both() {
+    let bench = Bench::new();
+    let more = bench.path("more");
+    fs::create_dir(&more).unwrap();
+    let named = json!({"permissions": {"additionalDirectories": [more]}});
+    bench.put(LOCAL, &named);
+    bench.put(USER, &named);
+    let rights = bench.rights(Request { trust: Trust::Full, ..Request::default() }, Grants::default());
+    let read = format!("cat {}/x", more.display());
+    let remove = |destination: &str| {
+        update(json!({"type": "removeDirectories", "directories": [more], "destination": destination}))
+    };
+    rights.change(&[remove("localSettings")]);
+    assert_eq!(judged(&rights, &read), "allow", "the person's own file still names it");
+    rights.change(&[remove("userSettings")]);
+    assert_eq!(judged(&rights, &read), "ask");
 }

@@ -1,0 +1,159 @@
+//! A web address as a hook: it is told what happened by POST, and its answer says what it thinks of it.
+//!
+//! - a status from 200 to 299 counts: no body is no opinion, a JSON object is the answer, other text is text;
+//! - any other status, also one that leads elsewhere, and no answer at all is a failure.
+//!
+//! What the headers say of variables, `$NAME` or `${NAME}`, is filled in for those that the hook lists; others are left empty.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use fancy_regex::{Captures, Regex};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+use whimbrel_models::http::{Door, Url};
+use whimbrel_wire::control::OnFailure;
+use whimbrel_wire::hook::HookEvent;
+
+use super::outcome::Said;
+use crate::workspace::Workspace;
+
+/// The most bytes of an answer.
+const LONGEST: usize = 1024 * 1024;
+
+/// A web address as a hook.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HttpHook {
+    /// The address.
+    pub url: String,
+    /// Headers that go with it.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// The variables that headers may hold.
+    #[serde(default)]
+    pub allowed_env_vars: Vec<String>,
+    /// How long it may take, in seconds.
+    #[serde(default)]
+    pub timeout: Option<f64>,
+    /// What its failure means; without it, the event goes on.
+    #[serde(default)]
+    pub on_failure: Option<OnFailure>,
+    /// A permission rule that the call must match.
+    #[serde(default, rename = "if")]
+    pub condition: Option<String>,
+    /// Whether it runs only once in a session.
+    #[serde(default)]
+    pub once: bool,
+}
+
+impl HttpHook {
+    /// What is wrong with it, if anything.
+    pub(super) fn flaw(&self) -> Option<String> {
+        match Url::parse(&self.url) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {}
+            _ => return Some(format!("{:?} is no address that begins with http:// or https://", self.url)),
+        }
+        let bad = self.headers.keys().find(|name| HeaderName::from_bytes(name.as_bytes()).is_err())?;
+        Some(format!("{bad:?} is no name of a header"))
+    }
+
+    /// Tells the address what happened and reads what it says.
+    pub(super) async fn run(
+        &self,
+        event: HookEvent,
+        told: Bytes,
+        workspace: &Workspace,
+        limit: Duration,
+        cancel: &CancellationToken,
+    ) -> Said {
+        let answer = tokio::time::timeout(limit, self.post(told, workspace));
+        match cancel.run_until_cancelled(answer).await {
+            None => Said::Cancelled,
+            Some(Err(_)) => Said::TimedOut(limit),
+            Some(Ok(Err(why))) => Said::Fault(why),
+            Some(Ok(Ok(text))) => Said::by_text(event, &text),
+        }
+    }
+
+    async fn post(&self, told: Bytes, workspace: &Workspace) -> Result<String, String> {
+        let door = Door::from_env(|name| workspace.variable(name));
+        let headers = self.headers(|name| workspace.variable(name))?;
+        let answer = door.post(&self.url, headers, told).await.map_err(|fault| fault.message)?;
+        match answer.status {
+            200..=299 => {
+                let body = answer.whole(LONGEST).await.map_err(|fault| fault.message)?;
+                Ok(String::from_utf8_lossy(&body).into_owned())
+            }
+            status @ 300..=399 => {
+                Err(format!("it answered {status}: a hook is not followed to another address"))
+            }
+            status => Err(format!("it answered {status} {}", answer.status_text())),
+        }
+    }
+
+    fn headers(&self, variable: impl Fn(&str) -> Option<String>) -> Result<HeaderMap, String> {
+        let mut headers =
+            HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+        for (name, value) in &self.headers {
+            let value = filled(value, |name| {
+                variable(name).filter(|_| self.allowed_env_vars.iter().any(|allowed| allowed == name))
+            });
+            // What a variable holds may be a secret, so it is not repeated.
+            let bad = || format!("the value of its header {name} cannot be sent");
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+            headers.insert(name, HeaderValue::from_str(&value).map_err(|_| bad())?);
+        }
+        Ok(headers)
+    }
+}
+
+/// A text with its variables filled in.
+fn filled(text: &str, variable: impl Fn(&str) -> Option<String>) -> String {
+    let Ok(pattern) = Regex::new(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))") else {
+        return text.to_owned();
+    };
+    let value = |found: &Captures<'_, str>| {
+        found.get(1).or(found.get(2)).and_then(|name| variable(name.as_str())).unwrap_or_default()
+    };
+    pattern.replace_all(text, value).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_listed_variables_go_into_headers() {
+        let hook = HttpHook {
+            headers: BTreeMap::from([("X-Key".into(), "a $KEY b ${KEY}c $OTHER$".into())]),
+            allowed_env_vars: vec!["KEY".into()],
+            ..HttpHook::default()
+        };
+        let headers = hook.headers(|name| Some(format!("<{name}>"))).unwrap();
+        assert_eq!(headers["x-key"], "a <KEY> b <KEY>c $");
+        assert_eq!(headers[CONTENT_TYPE], "application/json");
+        let error = hook.headers(|_| Some("line\nbreak".into())).unwrap_err();
+        assert_eq!(error, "the value of its header X-Key cannot be sent");
+    }
+
+    #[test]
+    fn an_address_is_a_web_address() {
+        for (url, good) in [
+            ("https://example.invalid/hook", true),
+            ("http://127.0.0.1:8080", true),
+            ("file:///etc/passwd", false),
+            ("example.invalid", false),
+            ("", false),
+        ] {
+            let hook = HttpHook { url: url.into(), ..HttpHook::default() };
+            assert_eq!(hook.flaw().is_none(), good, "{url}");
+        }
+        let headers = BTreeMap::from([("no name".into(), String::new())]);
+        let hook = HttpHook { url: "http://127.0.0.1".into(), headers, ..HttpHook::default() };
+        assert!(hook.flaw().unwrap().contains("no name"));
+    }
+}
