@@ -59,6 +59,7 @@ async fn in_process() -> Result<(f64, f64)> {
         description: "Gives the word back".into(),
         schema: RawJson::of(&json!({"type": "object"}))?,
         annotations: McpToolAnnotations::default(),
+        always_load: None,
         work,
     };
     let server = LocalServer::new(McpServerInfo::default(), None, vec![tool]);

@@ -131,7 +131,6 @@ mod tests {
     #[test]
     fn a_pattern_fits_every_build() {
         assert_eq!(pattern("_RNvNtCs4fqI2P2rA04_4core3fmt5write"), "_RNvNtCs*_4core3fmt5write");
-        assert_eq!(pattern("_RNvXsd_NtCsa1_5alloc6CsillyB2_"), "_RNvXsd_NtCs*_5alloc6CsillyB2_");
         assert_eq!(pattern("aws_lc_0_4_rand"), "aws_lc_0_4_rand");
     }
 }
