@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
 use super::Command;
-use super::expand::expand;
 use super::repository::Repository;
 use super::scope::{Obstacle, is_inside};
 use crate::command_pattern::CommandPattern;
@@ -195,7 +194,7 @@ impl Command<'_> {
         });
         globs.into_iter().any(|glob| {
             self.directories.known.iter().any(|at| {
-                let found = expand(glob, at, self.around.fs);
+                let found = self.expand(glob, at);
                 found.paths.iter().any(|path| {
                     path.strip_prefix(at).unwrap_or(path).as_os_str().as_encoded_bytes().starts_with(b"-")
                 })

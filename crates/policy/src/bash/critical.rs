@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Command;
-use super::expand::{expand, is_wild, static_prefix, unescape};
+use super::expand::{is_wild, static_prefix, unescape};
 use crate::decide::Case;
 use crate::path_pattern::fold;
 use crate::shell::Value;
@@ -72,7 +72,7 @@ impl Command<'_> {
         if is_wild(directory) {
             // Which directories these are is known only from the disk.
             let unresolved = self.directories.all().any(|at| {
-                let expansion = expand(directory, at, self.around.fs);
+                let expansion = self.expand(directory, at);
                 !expansion.complete
                     || expansion.paths.is_empty()
                     || is_wild(name) && expansion.paths.iter().any(|path| spelled(&path.to_string_lossy()))
@@ -84,7 +84,7 @@ impl Command<'_> {
             return true;
         }
         self.directories.all().any(|at| {
-            let expansion = expand(glob, at, self.around.fs);
+            let expansion = self.expand(glob, at);
             expansion.paths.iter().any(|path| self.critical_path(&path.to_string_lossy(), places))
         })
     }

@@ -1,6 +1,6 @@
 //! Writes that are asked about whatever the rules allow.
 
-use super::expand::{Below, expand, look_below, static_prefix};
+use super::expand::{Below, look_below, static_prefix};
 use super::{Command, static_directory};
 use crate::decide::Case;
 use crate::decision::Danger;
@@ -47,8 +47,7 @@ impl Command<'_> {
                 let prefix = prefix.to_string_lossy();
                 let in_prefix = (!prefix.is_empty()).then(|| self.prefix_danger(&prefix, case)).flatten();
                 in_prefix.or_else(|| {
-                    let matches =
-                        self.directories.all().flat_map(|at| expand(glob, at, self.around.fs).paths);
+                    let matches = self.directories.all().flat_map(|at| self.expand(glob, at).paths.clone());
                     matches.into_iter().find_map(|path| of_text(&path.to_string_lossy()))
                 })
             }

@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use super::Command;
-use super::expand::expand;
 use crate::fs::EntryKind;
 use crate::shell::{Class, Landing, Part, Value};
 
@@ -66,7 +65,7 @@ impl Command<'_> {
             Value::Glob(glob) => {
                 let mut names = Vec::new();
                 for directory in self.directories.all() {
-                    let expansion = expand(glob, directory, self.around.fs);
+                    let expansion = self.expand(glob, directory);
                     names.extend(expansion.paths.iter().filter_map(|path| last(path)).map(Some));
                     names.extend((!expansion.complete).then_some(None));
                 }

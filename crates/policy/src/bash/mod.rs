@@ -22,13 +22,17 @@ pub(crate) use allow::Verdict;
 pub(crate) use expand::{Below, look_below};
 pub(crate) use scope::Obstacle;
 
-use std::path::Path;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use crate::command_pattern::tidy_blanks;
 use crate::decide::Case;
 use crate::paths::{Spellings, Surroundings, resolve_absolute};
 use crate::shell::{self, Part, Script, Value};
 use directories::Directories;
+use expand::{Expansion, expand};
 use shift::Shift;
 
 /// A command and where its parts may run.
@@ -40,6 +44,8 @@ pub(crate) struct Command<'a> {
     directories: Directories,
     /// Parts after which paths may lead elsewhere.
     shifts: Vec<Shift>,
+    /// What globs became, each looked up once.
+    expansions: RefCell<HashMap<(PathBuf, String), Rc<Expansion>>>,
     around: Surroundings<'a>,
 }
 
@@ -50,10 +56,25 @@ impl<'a> Command<'a> {
         let script = shell::analyse(text, &shell::Surroundings { home: &home });
         let tidy_text = tidy_blanks(&script.text);
         let directories = Directories::of(&script, &around);
-        let mut command = Self { script, tidy_text, directories, shifts: Vec::new(), around };
+        let mut command = Self {
+            script,
+            tidy_text,
+            directories,
+            shifts: Vec::new(),
+            expansions: RefCell::default(),
+            around,
+        };
         command.note_landings();
         command.shifts = command.find_shifts();
         command
+    }
+
+    /// What a glob becomes in a directory.
+    fn expand(&self, glob: &str, from: &Path) -> Rc<Expansion> {
+        let key = (if glob.starts_with('/') { PathBuf::new() } else { from.to_owned() }, glob.to_owned());
+        let mut known = self.expansions.borrow_mut();
+        let expansion = known.entry(key).or_insert_with(|| Rc::new(expand(glob, from, self.around.fs)));
+        Rc::clone(expansion)
     }
 
     /// A path that a command names, from each directory that it may be in.
@@ -63,7 +84,7 @@ impl<'a> Command<'a> {
 
     /// A path from each directory that the shell itself may be in.
     fn spell_plainly(&self, text: &str) -> Vec<Spellings> {
-        self.spell_from(text, self.directories.known.iter().map(|at| at.as_path()))
+        self.spell_from(text, self.directories.known.iter().map(PathBuf::as_path))
     }
 
     fn spell_from<'d>(&self, text: &str, from: impl Iterator<Item = &'d Path>) -> Vec<Spellings> {

@@ -1,6 +1,6 @@
 //! What a word of a command may mean on disk, and how much of the disk is looked at to know it.
 
-use super::expand::{expand, is_wild_in_directory, static_prefix};
+use super::expand::{is_wild_in_directory, static_prefix};
 use super::{Command, static_directory};
 use crate::paths::{Spellings, lexical};
 use crate::shell::Value;
@@ -120,13 +120,13 @@ impl Command<'_> {
         if is_wild_in_directory(glob) {
             reached.possible = reached.possible.max(Missing::Below);
         }
-        let everywhere = glob.starts_with('/').then_some(1).unwrap_or(usize::MAX);
+        let everywhere = if glob.starts_with('/') { 1 } else { usize::MAX };
         for directory in self.directories.all().take(everywhere) {
             if !budget.take(Look::Glob, 1) {
                 unsearched = unsearched.max(Missing::Below);
                 break;
             }
-            let expansion = expand(glob, directory, self.around.fs);
+            let expansion = self.expand(glob, directory);
             if !expansion.complete {
                 unsearched = unsearched.max(Missing::Below);
             }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use whimbrel_wire::permission::PermissionMode;
 
 use super::Command;
-use super::expand::{Below, expand, look_below, static_prefix};
+use super::expand::{Below, look_below, static_prefix};
 use super::links::follows;
 use crate::decide::Case;
 use crate::files::{edit_grant, read_grant};
@@ -65,7 +65,7 @@ impl Command<'_> {
                     return Some(obstacle);
                 }
                 for directory in &self.directories.known {
-                    let expansion = expand(glob, directory, self.around.fs);
+                    let expansion = self.expand(glob, directory);
                     let mut paths = expansion.paths.iter().map(|path| path.to_string_lossy());
                     if let Some(obstacle) = paths.find_map(|path| blocked(&path)) {
                         return Some(obstacle);

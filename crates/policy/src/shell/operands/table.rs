@@ -125,7 +125,6 @@ pub(super) const ROWS: &[Row] = &[
         known: COPYING,
         recursive: &["-r", "-R", "-a", "--recursive", "--archive"],
         writer: true,
-        ..ROW
     },
     Row {
         names: &["install"],
@@ -157,7 +156,6 @@ pub(super) const ROWS: &[Row] = &[
         known: Known { flags: "ABCOpqrRsTv", values: "cDJloPSX", reads: &["-i", "-F"], ..NOTHING },
         recursive: &["-r"],
         writer: true,
-        ..ROW
     },
     Row {
         names: &["rsync"],
@@ -165,7 +163,6 @@ pub(super) const ROWS: &[Row] = &[
         known: RSYNC,
         recursive: &["-r", "-a", "--recursive", "--archive"],
         writer: true,
-        ..ROW
     },
     Row {
         names: &["patch"],

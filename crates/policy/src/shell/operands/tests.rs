@@ -30,7 +30,7 @@ fn each_way_to_write_an_option_gives_the_same_facts() {
                     None if option.len() > 2 => continue,
                     None => {
                         let letter = &option[1..];
-                        let flag = row.known.flags.chars().find(|flag| flag.is_ascii_alphabetic());
+                        let flag = row.known.flags.chars().find(char::is_ascii_alphabetic);
                         let flag = flag.map(String::from).unwrap_or_default();
                         ["-@ V", "-@V", "-%@ V", "-%@V", "-%%@V"]
                             .iter()
