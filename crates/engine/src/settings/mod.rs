@@ -23,6 +23,7 @@ pub mod load;
 pub mod merge;
 mod nearby;
 mod own;
+mod places;
 pub mod read;
 pub mod rule_text;
 pub mod schema;

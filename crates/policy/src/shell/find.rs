@@ -121,8 +121,11 @@ fn changes_what_it_finds(arguments: &[Word]) -> bool {
 /// Whether a command, or the one behind its first words, changes files that it is given.
 fn changes_files(command: &[Word]) -> bool {
     const MOST: usize = 8;
+    const MOST_ARGUMENTS: usize = 64;
     (0..command.len().min(MOST)).any(|at| {
-        let (name, arguments) = (command.get(at), command.get(at + 1..).unwrap_or_default());
+        let name = command.get(at);
+        let arguments: &[Word] =
+            command.get(at + 1..command.len().min(at + MOST_ARGUMENTS)).unwrap_or_default();
         let name = name.and_then(|word| word.value.literal()).map(facts::plain_name).unwrap_or_default();
         let writes = |facts: Facts| facts.scoped && !facts.writes.is_empty();
         name == "sed" || operands::facts(&name, arguments).is_some_and(writes)
