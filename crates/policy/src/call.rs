@@ -1,5 +1,6 @@
 //! What is to be judged: the call, and what is known around it.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -33,6 +34,11 @@ pub struct Facts<'a> {
     pub sandbox: Option<SandboxFacts>,
     /// The file that a plan is written to.
     pub plan_file: Option<PathBuf>,
+    /// What the session itself is configured by and written to: never changed without a question, whatever it is called.
+    /// Each in every spelling that counts.
+    pub protected: &'a [PathBuf],
+    /// Who looks into the git repository, if it is one that nobody vouches for.
+    pub repositories: Option<&'a dyn Repositories>,
     /// The tool.
     pub tool: ToolFacts,
 }
@@ -40,13 +46,39 @@ pub struct Facts<'a> {
 impl<'a> Facts<'a> {
     /// Nothing special known: no hooks, no sandbox, no plan.
     pub fn new(cwd: &'a Path, home: &'a Path, fs: &'a dyn FsView, tool: ToolFacts) -> Self {
-        Self { shell_cwd: cwd, home, fs, hook: None, sandbox: None, plan_file: None, tool }
+        Self {
+            shell_cwd: cwd,
+            home,
+            fs,
+            hook: None,
+            sandbox: None,
+            plan_file: None,
+            protected: &[],
+            repositories: None,
+            tool,
+        }
     }
 
     /// What paths of the call are read against.
     pub fn surroundings(&self) -> Surroundings<'a> {
         Surroundings { cwd: self.shell_cwd, home: self.home, fs: self.fs }
     }
+}
+
+/// A look into git repositories.
+pub trait Repositories: fmt::Debug {
+    /// What a command that only reads the repository of this work tree would run, if it would run anything of the
+    /// repository's choosing.
+    fn program(&self, work_tree: &Path) -> Option<GitProgram>;
+}
+
+/// Something in a repository that makes git run a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitProgram {
+    /// The setting or hook.
+    pub key: String,
+    /// The file that it stands in.
+    pub file: PathBuf,
 }
 
 /// What the hooks have said about the call. A refusal ends it before it is judged.

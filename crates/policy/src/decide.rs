@@ -2,6 +2,8 @@
 //!
 //! What comes before (hooks that refuse) and after (asking hooks and the host) is not here.
 
+use std::path::Path;
+
 use serde_json::Value;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
@@ -10,6 +12,7 @@ use crate::decision::{Danger, Decision, Question, Reason};
 use crate::dirs::WorkDirs;
 use crate::domain::host_of;
 use crate::place::Judged;
+use crate::protected;
 use crate::ruleset::{Matcher, RuleRef, RuleSet, ToolName};
 use crate::subject::Subject;
 use crate::tools::ToolKind;
@@ -100,10 +103,27 @@ fn a_rule_denies(case: &Case<'_>, subject: &Subject<'_>) -> Option<Decision> {
 }
 
 fn a_rule_asks(case: &Case<'_>, subject: &Subject<'_>) -> Option<Decision> {
-    if let Some(rule) = case.plain_rule(PermissionBehavior::Ask, subject) {
-        return Some(Decision::ask(Reason::Rule(rule.clone())));
+    let by_name = case.plain_rule(PermissionBehavior::Ask, subject);
+    let asked = match by_name {
+        Some(rule) => Decision::ask(Reason::Rule(rule.clone())),
+        None => subject.rule_hit(case, PermissionBehavior::Ask)?,
+    };
+    Some(with_graver_reason(asked, case, subject))
+}
+
+/// A rule that asks must not hide why one would be asked without it.
+fn with_graver_reason(asked: Decision, case: &Case<'_>, subject: &Subject<'_>) -> Decision {
+    let steps: [Step; 4] =
+        [removes_what_is_critical, a_hook_asks, writes_what_is_protected, leaves_something_behind];
+    let in_force = if case.mode == PermissionMode::BypassPermissions { 2 } else { steps.len() };
+    let graver = steps.iter().take(in_force).find_map(|step| step(case, subject));
+    match (graver, &asked) {
+        (Some(Decision::Ask(graver)), Decision::Ask(question)) => {
+            let ask_rule = question.matched_ask_rule().cloned();
+            Decision::Ask(Box::new(Question { ask_rule, ..*graver }))
+        }
+        _ => asked,
     }
-    subject.rule_hit(case, PermissionBehavior::Ask)
 }
 
 fn a_person_must_answer(case: &Case<'_>, _: &Subject<'_>) -> Option<Decision> {
@@ -217,7 +237,7 @@ fn with_suggestions(mut question: Question, case: &Case<'_>, subject: &Subject<'
 
 fn asking(danger: Danger, approvable: bool, blocked_path: Option<String>) -> Decision {
     let reason = Reason::Safety { danger, approvable };
-    Decision::Ask(Box::new(Question { reason, blocked_path, suggestions: Vec::new() }))
+    Decision::Ask(Box::new(Question { reason, blocked_path, suggestions: Vec::new(), ask_rule: None }))
 }
 
 impl<'a> Case<'a> {
@@ -233,6 +253,11 @@ impl<'a> Case<'a> {
         self.facts.tool.kind == ToolKind::Shell
             && self.mode != PermissionMode::Plan
             && self.facts.sandbox.is_some_and(|sandbox| sandbox.will_run_sandboxed && sandbox.auto_allow)
+    }
+
+    /// Whether writing a path needs a question: by its name, or because the session itself is configured by it.
+    pub(crate) fn is_protected(&self, path: &Path) -> bool {
+        protected::is_protected(path) || protected::is_below_one_of(path, self.facts.protected)
     }
 
     /// A string of the input.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode, PermissionUpdate};
 
+use crate::call::GitProgram;
 use crate::ruleset::RuleRef;
 use crate::shell::Kind;
 use crate::tools::ToolKind;
@@ -28,6 +29,8 @@ pub struct Question {
     pub blocked_path: Option<String>,
     /// Changes of rules that would allow the same call from now on.
     pub suggestions: Vec<PermissionUpdate>,
+    /// The rule that asks, where there is a graver reason to ask besides.
+    pub ask_rule: Option<RuleRef>,
 }
 
 /// Why it was decided so.
@@ -68,6 +71,8 @@ pub enum Reason {
     ReadOnly,
     /// The tool needs no approval.
     NoApprovalNeeded,
+    /// Reading the repository would run a program that the repository names, and nobody vouches for it.
+    GitProgram(GitProgram),
     /// The command is not understood completely.
     Unanalysable(Kind),
     /// Nothing allows it.
@@ -99,7 +104,7 @@ pub enum Danger {
 impl Decision {
     /// A plain question.
     pub fn ask(reason: Reason) -> Self {
-        Self::Ask(Box::new(Question { reason, blocked_path: None, suggestions: Vec::new() }))
+        Self::Ask(Box::new(Question { reason, blocked_path: None, suggestions: Vec::new(), ask_rule: None }))
     }
 
     /// Why.
@@ -132,7 +137,7 @@ impl Question {
             Reason::Safety { .. } => Some("safetyCheck"),
             Reason::WorkingDir { .. } => Some("workingDir"),
             Reason::Subcommands(_) => Some("subcommandResults"),
-            Reason::Unanalysable(_) => Some("other"),
+            Reason::GitProgram(_) | Reason::Unanalysable(_) => Some("other"),
             Reason::Interaction
             | Reason::Sandbox
             | Reason::ReadOnly
@@ -150,7 +155,7 @@ impl Question {
             Reason::Rule(rule) | Reason::PossibleRule(rule) => {
                 Some(rule).filter(|rule| rule.behavior == PermissionBehavior::Ask)
             }
-            _ => None,
+            _ => self.ask_rule.as_ref(),
         }
     }
 
@@ -201,6 +206,10 @@ impl Reason {
             Self::Unanalysable(kind) => {
                 format!("The command has {} and cannot be judged in advance.", kind.text())
             }
+            Self::GitProgram(GitProgram { key, file }) => format!(
+                "Git may run a program that this repository names ({key} in {}), and the project is not trusted.",
+                file.display()
+            ),
             Self::NeedsApproval => "Nothing allows this call in advance.".to_owned(),
             Self::InvalidInput(text) => text.clone(),
             Self::UnknownTool { removed_by: None } => "There is no such tool in this session.".to_owned(),

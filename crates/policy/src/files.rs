@@ -4,13 +4,13 @@ use std::path::{Component, Path, PathBuf};
 
 use whimbrel_wire::permission::PermissionBehavior;
 
+use crate::bash::{Below, look_below};
 use crate::decide::Case;
 use crate::decision::{Danger, Reason};
 use crate::fs::FsView;
 use crate::path_pattern::PathPattern;
 use crate::paths::{Spellings, Surroundings, is_suspicious, resolve, resolve_absolute};
 use crate::place::Place;
-use crate::protected::is_protected;
 use crate::ruleset::{RuleRef, RuleSet, Source};
 use crate::tools::ToolKind;
 
@@ -73,7 +73,13 @@ impl FileAccess {
         behavior: PermissionBehavior,
     ) -> Option<&'a RuleRef> {
         let edits = case.rules.edits(behavior).filter(|_| self.is_edit());
-        case.rules.reads(behavior).chain(edits).find(|(_, rule)| some_spelling(rule, &self.path)).map(first)
+        // What is refused is left out of what a search finds; what is asked about has to be asked about before.
+        let searches = self.access == Access::Search && behavior == PermissionBehavior::Ask;
+        let means = |rule: &PathPattern| {
+            some_spelling(rule, &self.path)
+                || searches && lies_below(rule, &self.path.physical, case.facts.fs)
+        };
+        case.rules.reads(behavior).chain(edits).find(|(_, rule)| means(rule)).map(first)
     }
 
     /// The rule that allows the call by its path.
@@ -130,7 +136,7 @@ pub(crate) fn edit_grant<'a>(case: &Case<'a>, path: &Spellings) -> Option<&'a Ru
 
 /// Why a write needs a question whatever the rules say.
 pub(crate) fn write_danger(case: &Case<'_>, path: &Spellings) -> Option<Danger> {
-    if path.all().any(is_protected) && !granted_by_name(case, path) {
+    if path.all().any(|path| case.is_protected(path)) && !granted_by_name(case, path) {
         return Some(Danger::ProtectedPath);
     }
     path.all().any(is_suspicious).then_some(Danger::SuspiciousPath)
@@ -140,7 +146,7 @@ pub(crate) fn write_danger(case: &Case<'_>, path: &Spellings) -> Option<Danger> 
 fn granted_by_name(case: &Case<'_>, path: &Spellings) -> bool {
     case.rules.edits(PermissionBehavior::Allow).any(|(reference, rule)| {
         reference.source == Source::Session
-            && rule.known_paths().iter().any(|known| is_protected(known))
+            && rule.known_paths().iter().any(|known| case.is_protected(known))
             && path.all().all(|spelling| rule.matches(spelling))
     })
 }
@@ -148,6 +154,20 @@ fn granted_by_name(case: &Case<'_>, path: &Spellings) -> bool {
 /// Whether a pattern matches some spelling.
 pub(crate) fn some_spelling(rule: &PathPattern, path: &Spellings) -> bool {
     path.all().any(|spelling| rule.matches(spelling))
+}
+
+/// Whether something that a rule means is there below a directory, or there is too much below it to tell.
+pub(crate) fn lies_below(rule: &PathPattern, root: &Path, fs: &dyn FsView) -> bool {
+    if !rule.may_match_below(root) {
+        return false;
+    }
+    let known = rule.known_paths();
+    let starts = match known.as_slice() {
+        [] => vec![root],
+        known => known.iter().map(|known| if known.starts_with(root) { known } else { root }).collect(),
+    };
+    let look = |start| look_below(start, fs, |path| rule.may_match_below(path), |path| rule.matches(path));
+    starts.into_iter().any(|start| look(start) != Below::Nothing)
 }
 
 fn first<'a>((reference, _): (&'a RuleRef, &'a PathPattern)) -> &'a RuleRef {

@@ -37,7 +37,7 @@ mod testing;
 pub mod tools;
 pub mod update;
 
-pub use call::{Call, Facts, HookVerdict, SandboxFacts, ToolFacts};
+pub use call::{Call, Facts, GitProgram, HookVerdict, Repositories, SandboxFacts, ToolFacts};
 pub use decide::{decide, is_limited, judge};
 pub use decision::{Danger, Decision, Question, Reason};
 pub use dirs::WorkDirs;

@@ -82,9 +82,15 @@ impl PathPattern {
         })
     }
 
-    /// Whether this path, or a directory that it lies in, is matched.
+    /// Whether this path, or a directory that it lies in, is matched. What is refused in a project is refused in its work
+    /// trees as well.
     pub fn matches(&self, path: &Path) -> bool {
         let path = self.comparable(path);
+        self.matches_comparable(&path)
+            || self.folded && in_project(&path).is_some_and(|path| self.matches_comparable(&path))
+    }
+
+    fn matches_comparable(&self, path: &Path) -> bool {
         let mut below = self.comparable_bases.iter().filter_map(|base| path.strip_prefix(base).ok());
         below.any(|below| self.matches_below(below))
     }
@@ -92,8 +98,14 @@ impl PathPattern {
     /// Whether something below this directory could be matched, as far as can be said without looking at the disk.
     pub fn may_match_below(&self, directory: &Path) -> bool {
         let directory = self.comparable(directory);
+        self.may_match_below_comparable(&directory)
+            || self.folded
+                && in_project(&directory).is_some_and(|path| self.may_match_below_comparable(&path))
+    }
+
+    fn may_match_below_comparable(&self, directory: &Path) -> bool {
         self.comparable_bases.iter().any(|base| {
-            if base.starts_with(&directory) {
+            if base.starts_with(directory) {
                 return true;
             }
             let Ok(below) = directory.strip_prefix(base) else { return false };
@@ -123,6 +135,20 @@ impl PathPattern {
         }
         candidates.any(|part| self.globs.iter().any(|glob| glob.is_match(part)))
     }
+}
+
+/// The place in the project that a path in one of its work trees stands for, also in a work tree of a work tree.
+fn in_project(path: &Path) -> Option<PathBuf> {
+    const FOLDER: &str = "/.claude/worktrees/";
+    let mut text = path.to_str()?.to_owned();
+    let mut found = false;
+    while let Some(at) = text.find(FOLDER) {
+        let rest = text.get(at + FOLDER.len()..)?;
+        let below = rest.find('/').and_then(|end| rest.get(end..)).unwrap_or_default();
+        text = format!("{}{below}", text.get(..at)?);
+        found = true;
+    }
+    found.then(|| PathBuf::from(text))
 }
 
 /// The same for texts that differ only in case or in how letters are composed.

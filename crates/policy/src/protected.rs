@@ -1,7 +1,9 @@
 //! Paths that are never written without a question, whatever the rules allow: they decide what other programs run.
 
 use std::borrow::Cow;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
+
+use crate::path_pattern::fold;
 
 /// Directories whose content is protected.
 const DIRECTORIES: [&str; 12] = [
@@ -69,6 +71,22 @@ pub fn is_protected(path: &Path) -> bool {
     let names: Vec<String> = path.components().filter_map(name).collect();
     let names = names.as_slice();
     names.last().is_some_and(|last| FILES.contains(&last.as_str())) || holds_directory(names)
+}
+
+/// Whether a path is one of these or lies below one, whatever case it is written in.
+pub(crate) fn is_below_one_of(path: &Path, places: &[PathBuf]) -> bool {
+    !places.is_empty() && {
+        let path = fold(path);
+        places.iter().any(|place| path.starts_with(fold(place)))
+    }
+}
+
+/// Whether one of these is this directory or lies below it.
+pub(crate) fn holds_one_of(directory: &Path, places: &[PathBuf]) -> bool {
+    !places.is_empty() && {
+        let directory = fold(directory);
+        places.iter().any(|place| fold(place).starts_with(&directory))
+    }
 }
 
 fn holds_directory(names: &[String]) -> bool {

@@ -46,6 +46,7 @@ fn may_suggest(reason: &Reason) -> bool {
         | Reason::Sandbox
         | Reason::ReadOnly
         | Reason::NoApprovalNeeded
+        | Reason::GitProgram(_)
         | Reason::Unanalysable(_)
         | Reason::InvalidInput(_)
         | Reason::UnknownTool { .. }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use whimbrel_wire::permission::PermissionMode;
 
-use crate::call::{Call, Facts, HookVerdict, SandboxFacts, ToolFacts};
+use crate::call::{Call, Facts, HookVerdict, Repositories, SandboxFacts, ToolFacts};
 use crate::decide::judge;
 use crate::decision::Decision;
 use crate::dirs::WorkDirs;
@@ -20,6 +20,8 @@ pub(crate) struct Room {
     hook: Option<HookVerdict>,
     sandbox: Option<SandboxFacts>,
     plan: Option<PathBuf>,
+    protected: Vec<PathBuf>,
+    repositories: Option<&'static dyn Repositories>,
 }
 
 const FILES: [&str; 23] = [
@@ -72,7 +74,16 @@ impl Room {
         let cwd = Path::new("/fx/proj");
         let dirs = WorkDirs::new(cwd, &fs);
         let rules = RuleSet::new(Path::new("/fx/home"), cwd);
-        Self { fs, rules, dirs, hook: None, sandbox: None, plan: None }
+        Self {
+            fs,
+            rules,
+            dirs,
+            hook: None,
+            sandbox: None,
+            plan: None,
+            protected: Vec::new(),
+            repositories: None,
+        }
     }
 
     pub(crate) fn rules(mut self, allow: &[&str], ask: &[&str], deny: &[&str]) -> Self {
@@ -104,6 +115,14 @@ impl Room {
         Self { plan: Some(path.into()), ..self }
     }
 
+    pub(crate) fn protected(self, paths: &[&str]) -> Self {
+        Self { protected: paths.iter().map(PathBuf::from).collect(), ..self }
+    }
+
+    pub(crate) fn repositories(self, repositories: &'static dyn Repositories) -> Self {
+        Self { repositories: Some(repositories), ..self }
+    }
+
     pub(crate) fn judge(&self, mode: PermissionMode, tool: &str, input: &Value) -> Decision {
         self.judge_as(mode, ToolFacts::named(tool, &FIELDS), tool, input)
     }
@@ -129,6 +148,8 @@ impl Room {
             hook,
             sandbox: self.sandbox,
             plan_file,
+            protected: &self.protected,
+            repositories: self.repositories,
             ..Facts::new(Path::new("/fx/proj"), Path::new("/fx/home"), &self.fs, tool_facts)
         };
         judge(&Call { tool, input }, &self.rules, mode, &self.dirs, &facts)

@@ -1,6 +1,7 @@
 //! What judging costs: no look at the disk without a path, and no command that never ends. How long it takes is for the
 //! benchmark `judging` to say.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -57,6 +58,36 @@ fn a_command_without_paths_never_looks_at_the_disk() {
     }
 }
 
+/// A disk that counts how often a directory is read.
+#[derive(Debug)]
+struct Counting(FakeFs, Cell<usize>);
+
+impl FsView for Counting {
+    fn lstat(&self, path: &Path) -> Option<EntryKind> {
+        self.0.lstat(path)
+    }
+    fn readlink(&self, path: &Path) -> Option<PathBuf> {
+        self.0.readlink(path)
+    }
+    fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>> {
+        self.1.set(self.1.get() + 1);
+        self.0.readdir(path, limit)
+    }
+}
+
+#[test]
+fn a_glob_is_looked_up_once_however_many_rules_there_are() {
+    let files: Vec<String> = (0..90).map(|number| format!("/w/many/{number}")).collect();
+    let fs = Counting(FakeFs::with_files(files.iter().map(String::as_str)), Cell::new(0));
+    let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
+    let deny = (0..20).map(|number| format!("Read(many/x{number})")).collect();
+    let layer = Layer { deny, ..Layer::new(Source::ProjectSettings, Path::new("/w")) };
+    rules.add_layer(&layer, &fs);
+    let globs: String = (0..50).map(|number| format!("many/q{number}* ")).collect();
+    judge(&rules, &format!("mytool; cat {globs}"), &fs);
+    assert!(fs.1.get() <= 50, "{}", fs.1.get());
+}
+
 #[test]
 fn a_huge_command_is_judged_and_not_allowed() {
     let repeated = |piece: &str| piece.repeat(100_000 / piece.len());
@@ -87,6 +118,11 @@ fn a_huge_command_is_judged_and_not_allowed() {
         repeated("x=y; $x "),
         repeated("find . -exec "),
         repeated("xargs sh -c 'a' "),
+        (0..9_000).map(|number| format!("cat f{number}; ")).collect(),
+        (0..5_000).map(|number| format!("cd d{number}; cat f; ")).collect(),
+        (0..9_000).map(|number| format!("cat g{number}*; ")).collect(),
+        format!("cp {}/w", repeated("a/b ")),
+        format!("curl -{}", repeated("x")),
     ];
     let rules = rules();
     for command in &commands {

@@ -207,7 +207,13 @@ const PREFIXES: [&str; 19] = [
 ];
 
 /// Ways to write a list of commands into another one.
-const WRAPPINGS: [&str; 28] = [
+const WRAPPINGS: [&str; 34] = [
+    "cd src; @",
+    "cd -P -- src; @",
+    "time cd src && @",
+    "CDPATH=src; cd x; @",
+    "cd s*; @",
+    "pushd src; @; popd",
     "(@)",
     "( @ )",
     "{ @; }",
@@ -288,6 +294,23 @@ proptest! {
         let wrapped = wrappings.iter().fold(format!("{assignment}{}{command}", prefixes.concat()), |inner, outer| wrap(&inner, outer));
         let answer = scene.judge("Bash", &json!({"command": wrapped}));
         prop_assert!(!matches!(answer, Decision::Allow(_)), "{wrapped}: {answer:?}");
+    }
+
+    #[test]
+    fn however_many_directories_a_command_may_be_in_nothing_is_forgotten(
+        count in 0_usize..120, absolute in any::<bool>(),
+        (rule, command) in select(vec![
+            ("Read(secrets/**)", "cat secrets/key.txt"),
+            ("Read(secrets/**)", "cat s*/key.txt"),
+            ("Edit(notes.txt)", "touch notes.txt"),
+            ("Bash(curl *)", "rm -rf ../proj"),
+        ]),
+    ) {
+        let scene = Scene { allow: vec![], ask: vec![], deny: vec![rule], mode: PermissionMode::BypassPermissions };
+        let root = if absolute { "/a/" } else { "" };
+        let moves: String = (0..count).map(|number| format!("cd {root}d{number}; ")).collect();
+        let answer = scene.judge("Bash", &json!({"command": format!("{moves}{command}")}));
+        prop_assert!(!matches!(answer, Decision::Allow(_)), "{count} {command}: {answer:?}");
     }
 
     #[test]

@@ -11,14 +11,15 @@ use serde_json::Value;
 use tokio::sync::watch;
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::{
-    Bounds, Call, Facts, HookVerdict, Judged, Layer, RuleSet, Source, Standing, ToolFacts, WorkDirs, apply,
-    judge,
+    Bounds, Call, Facts, HookVerdict, Judged, Layer, Repositories, RuleSet, Source, Standing, ToolFacts,
+    WorkDirs, apply, judge,
 };
 use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 
+use crate::permission::git::Unvouched;
 use crate::permission::narrower::narrower;
 use crate::permission::{Sight, from_settings};
-use crate::settings::{self, Effective, Settings};
+use crate::settings::{self, Effective, Settings, Trust};
 use crate::workspace::Workspace;
 
 /// The rights of a session. Cheap to clone; a change is seen by all at once.
@@ -37,6 +38,9 @@ pub struct Rights {
     writer: Arc<Mutex<()>>,
     workspace: Arc<Workspace>,
     home: Arc<Path>,
+    /// What the session itself is configured by.
+    protected: Arc<[PathBuf]>,
+    repositories: Arc<Unvouched>,
     bypass: Bypass,
     /// The widest mode that counts here, for an agent that may less than the session.
     cap: Option<PermissionMode>,
@@ -89,6 +93,7 @@ impl Rights {
             dirs.add(directory, Source::CliArg, &RealFs);
         }
         let standing = Standing { rules, mode: grants.mode, dirs };
+        let protected = settings.places().into();
         let rights = Self {
             standing: watch::Sender::new(Arc::new(standing)),
             before_plan: watch::Sender::new(PermissionMode::Default),
@@ -98,6 +103,8 @@ impl Rights {
             writer: Arc::default(),
             workspace,
             home: home.into(),
+            protected,
+            repositories: Arc::default(),
             bypass,
             cap: None,
         };
@@ -268,7 +275,13 @@ impl Rights {
     ) -> Judged {
         let standing = Arc::clone(&self.standing.borrow());
         let cwd = self.workspace.cwd();
-        let facts = Facts { hook, ..Facts::new(&cwd, &self.home, &RealFs, facts.clone()) };
+        let vouched_for = self.settings().trust() != Trust::Unknown;
+        let facts = Facts {
+            hook,
+            protected: &self.protected,
+            repositories: (!vouched_for).then_some(&*self.repositories as &dyn Repositories),
+            ..Facts::new(&cwd, &self.home, &RealFs, facts.clone())
+        };
         let call = Call { tool, input };
         let judged = judge(&call, &standing.rules, mode, &standing.dirs, &facts);
         Judged { decision: judged.decision.in_mode(mode), ..judged }

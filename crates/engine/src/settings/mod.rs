@@ -23,6 +23,7 @@ pub mod load;
 pub mod merge;
 mod nearby;
 mod own;
+mod places;
 pub mod read;
 pub mod schema;
 pub mod sources;

@@ -3,13 +3,15 @@
 //! Git's index is read directly; no program of the repository's choosing is run for it. What cannot be understood is
 //! taken for tracked, so that doubt never makes anything count for more.
 
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::files::{self, Kind};
 
 /// The largest index that is read: that of a repository with some million files.
-const LARGEST_INDEX: u64 = 512 * 1024 * 1024;
+pub(crate) const LARGEST_INDEX: u64 = 512 * 1024 * 1024;
 
 /// Whether a repository that the file lies in tracks it.
 pub fn is_tracked(file: &Path) -> bool {
@@ -46,7 +48,7 @@ fn index_of(root: &Path) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Where a `.git` that is a file says the repository is.
-fn elsewhere(git: &Path, root: &Path) -> io::Result<Option<PathBuf>> {
+pub(crate) fn elsewhere(git: &Path, root: &Path) -> io::Result<Option<PathBuf>> {
     const LONGEST: u64 = 64 * 1024;
     let (bytes, _) = files::read(git, LONGEST)?;
     let text = String::from_utf8_lossy(&bytes);
@@ -73,13 +75,37 @@ fn lists(index: &[u8], path: &[u8]) -> bool {
 
 /// None if the bytes are no index with hashes of this length.
 fn search(index: &[u8], path: &[u8], hash: usize) -> Option<bool> {
+    let mut found = false;
+    let end = walk(index, hash, |mode, name| {
+        found |= name.eq_ignore_ascii_case(path) || mode == FOLDER && path.starts_with(name);
+    })?;
+    Some(found || is_split(index, end, hash))
+}
+
+/// The repositories that an index lists as parts of its own, by their paths. None if it is not understood.
+pub(crate) fn nested(index: &[u8]) -> Option<Vec<PathBuf>> {
+    [20, 32].iter().find_map(|hash| {
+        let mut found = Vec::new();
+        let end = walk(index, *hash, |mode, name| {
+            if mode >> 12 == 0o16 {
+                found.push(PathBuf::from(OsStr::from_bytes(name)));
+            }
+        })?;
+        (!is_split(index, end, *hash)).then_some(found)
+    })
+}
+
+/// How a folder that is not taken apart stands in an index.
+const FOLDER: u32 = 0o040_000;
+
+/// Goes through the entries, each with its mode and name, and says where they end.
+fn walk(index: &[u8], hash: usize, mut each: impl FnMut(u32, &[u8])) -> Option<usize> {
     let version = number(index, 4)?;
     if index.get(..4)? != b"DIRC" || !(2..=4).contains(&version) {
         return None;
     }
     let mut at = 12;
     let mut name = Vec::new();
-    let mut found = false;
     for _ in 0..number(index, 8)? {
         let start = at;
         let mode = number(index, at + 24)?;
@@ -100,15 +126,15 @@ fn search(index: &[u8], path: &[u8], hash: usize) -> Option<bool> {
             at = start + (at - start).div_ceil(8) * 8;
         }
         let told = usize::from(flags & 0x0fff);
-        let folder = mode == 0o040_000;
+        let folder = mode == FOLDER;
         let sound =
             (told == 0x0fff || told == name.len()) && (folder || matches!(mode >> 12, 0o10 | 0o12 | 0o16));
         if !sound || name.is_empty() {
             return None;
         }
-        found |= name.eq_ignore_ascii_case(path) || folder && path.starts_with(&name);
+        each(mode, &name);
     }
-    Some(found || is_split(index, at, hash))
+    Some(at)
 }
 
 /// Whether more files are listed in another file.

@@ -140,7 +140,10 @@ pub(super) fn check(command: &str) -> Result<(), Trouble> {
 }
 
 pub(super) fn order(command: &str, workspace: &Workspace) -> Order {
-    Order { command: command.to_owned(), cwd: workspace.cwd(), environment: workspace.environment() }
+    let mut environment = workspace.environment();
+    // With it, `cd` leads elsewhere than the command was judged by.
+    environment.remove("CDPATH");
+    Order { command: command.to_owned(), cwd: workspace.cwd(), environment }
 }
 
 /// What the model asked for, within what the user allows.

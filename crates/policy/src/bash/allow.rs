@@ -1,16 +1,15 @@
 //! The narrow reading: is every part of the command certain to be allowed or harmless?
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
-use super::expand::{expand, static_prefix};
-use super::{Command, repository};
+use super::Command;
+use super::repository::Repository;
+use super::scope::{Obstacle, is_inside};
 use crate::command_pattern::CommandPattern;
 use crate::decide::Case;
 use crate::decision::{Decision, Reason};
-use crate::files::{edit_grant, read_grant};
-use crate::paths::Spellings;
 use crate::ruleset::RuleRef;
 use crate::shell::{AllowSpelling, By, Class, Kind, Part, Place, Redirect, Value, Way};
 
@@ -25,15 +24,6 @@ pub(crate) enum Verdict<'a> {
     Edit,
     /// Nothing allows it.
     Open,
-}
-
-/// Why a part or its paths are not allowed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Obstacle {
-    /// This path.
-    Path(PathBuf),
-    /// A name that is not known.
-    Unknown,
 }
 
 impl Command<'_> {
@@ -73,6 +63,11 @@ impl Command<'_> {
             return (Reason::Unanalysable(kind), shown);
         }
         let parts: Vec<&Part> = self.script.judged().collect();
+        if let [part] = parts.as_slice()
+            && let Some(program) = self.git_program(part, case)
+        {
+            return (Reason::GitProgram(program), shown);
+        }
         let reason = match (parts.as_slice(), blocked) {
             ([_, _, ..], _) => Reason::Subcommands(parts.iter().map(|part| self.told(part, case)).collect()),
             (_, Some(path)) if !is_inside(&path, case) => Reason::WorkingDir { path },
@@ -86,11 +81,14 @@ impl Command<'_> {
             Verdict::Rule(rule) => Decision::Allow(Reason::Rule(rule.clone())),
             Verdict::ReadOnly => Decision::Allow(Reason::ReadOnly),
             Verdict::Edit => Decision::Allow(Reason::Mode(case.mode)),
-            Verdict::Open => match self.path_obstacle(part, case) {
-                Some(Obstacle::Path(path)) if !is_inside(&path, case) => {
+            Verdict::Open => match (self.git_program(part, case), self.path_obstacle(part, case)) {
+                (Some(program), _) => Decision::ask(Reason::GitProgram(program)),
+                (None, Some(Obstacle::Path(path))) if !is_inside(&path, case) => {
                     Decision::ask(Reason::WorkingDir { path })
                 }
-                Some(Obstacle::Path(_) | Obstacle::Unknown) | None => Decision::ask(Reason::NeedsApproval),
+                (None, Some(Obstacle::Path(_) | Obstacle::Unknown) | None) => {
+                    Decision::ask(Reason::NeedsApproval)
+                }
             },
         };
         (part.raw.clone(), decision)
@@ -129,7 +127,7 @@ impl Command<'_> {
 
     /// What can be said of one part.
     pub(crate) fn verdict<'a>(&self, part: &Part, case: &Case<'a>) -> Verdict<'a> {
-        if !part.redirects.iter().all(|redirect| self.redirect_obstacle(redirect, case).is_none()) {
+        if !part.redirects.iter().all(|redirect| self.redirect_obstacle(redirect, part, case).is_none()) {
             return Verdict::Open;
         }
         let scope_kept = !part.scoped || self.operand_obstacle(part, case).is_none();
@@ -166,7 +164,7 @@ impl Command<'_> {
     fn reads_only(&self, part: &Part, case: &Case<'_>) -> bool {
         let harmless = |redirect: &Redirect| {
             redirect.place == Place::Null
-                || redirect.way == Way::Read && self.redirect_obstacle(redirect, case).is_none()
+                || redirect.way == Way::Read && self.redirect_obstacle(redirect, part, case).is_none()
         };
         part.redirects.iter().all(harmless) && self.reads_only_itself(part, case)
     }
@@ -178,7 +176,8 @@ impl Command<'_> {
             Class::ReadOnly => {
                 !part.glob_asks
                     && !self.finds_options(part)
-                    && (part.program.as_deref() != Some("git") || repository::is_trusted(case, &self.around))
+                    && (part.program.as_deref() != Some("git")
+                        || self.repository(case) == Repository::Harmless)
             }
             Class::AcceptEdits | Class::NeverByStar | Class::Other => false,
         };
@@ -194,8 +193,8 @@ impl Command<'_> {
             Value::Glob(_) | Value::Literal(_) | Value::Unknown { .. } => None,
         });
         globs.into_iter().any(|glob| {
-            self.directories.iter().any(|at| {
-                let found = expand(glob, at, self.around.fs);
+            self.directories.known.iter().any(|at| {
+                let found = self.expand(glob, at);
                 found.paths.iter().any(|path| {
                     path.strip_prefix(at).unwrap_or(path).as_os_str().as_encoded_bytes().starts_with(b"-")
                 })
@@ -205,7 +204,10 @@ impl Command<'_> {
 
     fn is_accepted_edit(&self, part: &Part, case: &Case<'_>) -> bool {
         let inside = |value: &Value| match value {
-            Value::Literal(text) => self.spell(text).iter().all(|path| case.dirs.hold(path)),
+            Value::Literal(text) => {
+                let spelled = self.spell_plainly(text);
+                spelled.iter().all(|path| case.dirs.hold(path) && !self.is_shifted(path, part))
+            }
             Value::Glob(_) | Value::Unknown { .. } => false,
         };
         case.mode == PermissionMode::AcceptEdits
@@ -213,110 +215,6 @@ impl Command<'_> {
             && part.assignments.iter().all(|assignment| assignment.safe)
             && part.reads.iter().chain(&part.writes).all(inside)
     }
-
-    /// The first path of a part, redirects included, that stands in the way.
-    pub(crate) fn path_obstacle(&self, part: &Part, case: &Case<'_>) -> Option<Obstacle> {
-        self.path_obstacles(part, case).into_iter().next()
-    }
-
-    /// The paths of a part, redirects included, that stand in the way.
-    pub(crate) fn path_obstacles(&self, part: &Part, case: &Case<'_>) -> Vec<Obstacle> {
-        let scoped = part.scoped || matches!(part.class, Class::ReadOnly | Class::AcceptEdits);
-        let operands = scoped.then(|| self.operand_obstacles(part, case)).into_iter().flatten();
-        let redirects = part.redirects.iter().filter_map(|redirect| self.redirect_obstacle(redirect, case));
-        operands.chain(redirects).collect()
-    }
-
-    /// The first operand that may not be touched.
-    fn operand_obstacle(&self, part: &Part, case: &Case<'_>) -> Option<Obstacle> {
-        self.operand_obstacles(part, case).next()
-    }
-
-    fn operand_obstacles<'p>(&'p self, part: &'p Part, case: &'p Case<'_>) -> impl Iterator<Item = Obstacle> {
-        let reads = super::reads(part).filter_map(|value| self.read_obstacle(value, case));
-        reads.chain(part.writes.iter().filter_map(|value| self.write_obstacle(value, case)))
-    }
-
-    fn read_obstacle(&self, value: &Value, case: &Case<'_>) -> Option<Obstacle> {
-        let readable = |path: &Spellings| case.dirs.hold(path) || read_grant(case, path).is_some();
-        let blocked = |text: &str| {
-            let outside = self.spell(text).into_iter().find(|path| !readable(path));
-            outside.map(|path| Obstacle::Path(path.physical))
-        };
-        match value {
-            Value::Literal(text) => blocked(text),
-            Value::Glob(glob) => {
-                if let Some(obstacle) = blocked(&static_prefix(glob).to_string_lossy()) {
-                    return Some(obstacle);
-                }
-                for directory in &self.directories {
-                    let expansion = expand(glob, directory, self.around.fs);
-                    let mut paths = expansion.paths.iter().map(|path| path.to_string_lossy());
-                    if let Some(obstacle) = paths.find_map(|path| blocked(&path)) {
-                        return Some(obstacle);
-                    }
-                    if !expansion.complete {
-                        return Some(Obstacle::Unknown);
-                    }
-                }
-                None
-            }
-            Value::Unknown { .. } => Some(Obstacle::Unknown),
-        }
-    }
-
-    fn write_obstacle(&self, value: &Value, case: &Case<'_>) -> Option<Obstacle> {
-        let Value::Literal(text) = value else { return Some(Obstacle::Unknown) };
-        let writable = |path: &Spellings| case.dirs.hold(path) || edit_grant(case, path).is_some();
-        let outside = self.spell(text).into_iter().find(|path| !writable(path));
-        outside.map(|path| Obstacle::Path(path.physical))
-    }
-
-    fn redirect_obstacle(&self, redirect: &Redirect, case: &Case<'_>) -> Option<Obstacle> {
-        match redirect.place {
-            Place::Null => return None,
-            Place::Stream | Place::Network => return Some(Obstacle::Unknown),
-            Place::File => {}
-        }
-        let Value::Literal(text) = &redirect.target else { return Some(Obstacle::Unknown) };
-        if redirect.way == Way::Read {
-            return self.read_obstacle(&redirect.target, case);
-        }
-        let accepted = |path: &Spellings| {
-            edit_grant(case, path).is_some()
-                || case.mode == PermissionMode::AcceptEdits && case.dirs.hold(path)
-        };
-        let refused = self.spell(text).into_iter().find(|path| !accepted(path));
-        refused.map(|path| Obstacle::Path(path.physical))
-    }
-
-    /// What is wrong with going elsewhere: where to, twice, or together with writing or git.
-    pub(crate) fn directory_obstacle(&self, case: &Case<'_>) -> Option<Obstacle> {
-        let target = match self.script.changes_dir.as_slice() {
-            [] => return None,
-            [Some(Value::Literal(target))] => target,
-            _ => return Some(Obstacle::Unknown),
-        };
-        let around = self.around;
-        let path = crate::paths::resolve_absolute(&around.cwd.join(target), &around);
-        if !case.dirs.hold(&path) {
-            return Some(Obstacle::Path(path.physical));
-        }
-        let stays = path.physical == crate::paths::physical(around.cwd, around.fs);
-        let writes = |part: &Part| {
-            let redirects = part.redirects.iter();
-            !part.writes.is_empty()
-                || redirects.into_iter().any(|to| to.way == Way::Write && to.place != Place::Null)
-        };
-        let uses_git = |part: &Part| part.program.as_deref() == Some("git");
-        let parts = &self.script.parts;
-        (parts.iter().any(writes) || !stays && parts.iter().any(uses_git)).then_some(Obstacle::Unknown)
-    }
-}
-
-/// Whether a physical path lies in a working directory; what stands in the way is then not where it is.
-fn is_inside(path: &Path, case: &Case<'_>) -> bool {
-    case.dirs.all().any(|dir| dir.holds(path))
 }
 
 fn may_match(pattern: &CommandPattern, spelling: &AllowSpelling) -> bool {

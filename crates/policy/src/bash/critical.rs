@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Command;
-use super::expand::{expand, is_wild, static_prefix, unescape};
+use super::expand::{is_wild, static_prefix, unescape};
 use crate::decide::Case;
 use crate::path_pattern::fold;
 use crate::shell::Value;
@@ -27,7 +27,7 @@ impl Command<'_> {
         if different.is_empty() {
             return None;
         }
-        let places = Places::of(case, &self.directories);
+        let places = Places::of(case, &self.directories.all().collect::<Vec<_>>());
         different.into_iter().find_map(|value| self.critical(value, &places))
     }
 
@@ -44,7 +44,10 @@ impl Command<'_> {
         if text.is_empty() {
             return false;
         }
-        let lost = self.lost && matches!(text.trim_end_matches('/'), "." | ".." | "./." | "./..");
+        if self.directories.leave_open(text) {
+            return true;
+        }
+        let lost = self.directories.lost && matches!(text.trim_end_matches('/'), "." | ".." | "./." | "./..");
         lost || self
             .spell(text)
             .iter()
@@ -53,6 +56,9 @@ impl Command<'_> {
 
     /// A glob is critical directly below a critical place, or if it becomes one.
     fn critical_glob(&self, glob: &str, places: &Places) -> bool {
+        if self.directories.leave_open(glob) {
+            return true;
+        }
         let glob = glob.trim_end_matches('/');
         let (directory, name) = match glob.rsplit_once('/') {
             Some(("", name)) => ("/", name),
@@ -65,8 +71,8 @@ impl Command<'_> {
         };
         if is_wild(directory) {
             // Which directories these are is known only from the disk.
-            let unresolved = self.directories.iter().any(|at| {
-                let expansion = expand(directory, at, self.around.fs);
+            let unresolved = self.directories.all().any(|at| {
+                let expansion = self.expand(directory, at);
                 !expansion.complete
                     || expansion.paths.is_empty()
                     || is_wild(name) && expansion.paths.iter().any(|path| spelled(&path.to_string_lossy()))
@@ -77,8 +83,8 @@ impl Command<'_> {
         } else if is_wild(name) && spelled(&unescape(directory)) {
             return true;
         }
-        self.directories.iter().any(|at| {
-            let expansion = expand(glob, at, self.around.fs);
+        self.directories.all().any(|at| {
+            let expansion = self.expand(glob, at);
             expansion.paths.iter().any(|path| self.critical_path(&path.to_string_lossy(), places))
         })
     }
@@ -112,14 +118,14 @@ struct Places {
 }
 
 impl Places {
-    fn of(case: &Case<'_>, directories: &[PathBuf]) -> Self {
+    fn of(case: &Case<'_>, directories: &[&Path]) -> Self {
         let primary = &case.dirs.primary;
         let around = case.facts.surroundings();
         let shell = crate::paths::resolve_absolute(around.cwd, &around);
         let home = crate::paths::resolve_absolute(around.home, &around);
-        let mut working = vec![&primary.lexical, &primary.physical, &shell.lexical, &shell.physical];
-        working.extend(directories);
-        let ancestors = working.into_iter().flat_map(|path| path.ancestors());
+        let working = [&primary.lexical, &primary.physical, &shell.lexical, &shell.physical];
+        let working = working.into_iter().map(PathBuf::as_path).chain(directories.iter().copied());
+        let ancestors = working.flat_map(Path::ancestors);
         let exact = ancestors.chain([home.lexical.as_path(), home.physical.as_path()]).map(fold).collect();
         let extra = case.dirs.extra.iter().flat_map(|(dir, _)| [&dir.lexical, &dir.physical]);
         let globs = extra.flat_map(|path| path.ancestors()).map(fold).collect();

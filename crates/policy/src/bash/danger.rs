@@ -1,26 +1,42 @@
 //! Writes that are asked about whatever the rules allow.
 
-use std::path::Path;
-
-use super::expand::{Below, expand, look_below, static_prefix};
+use super::expand::{Below, look_below, static_prefix};
 use super::{Command, static_directory};
 use crate::decide::Case;
 use crate::decision::Danger;
 use crate::files::write_danger;
 use crate::paths::Spellings;
-use crate::protected::is_protected;
+use crate::protected::{holds_one_of, is_protected};
 use crate::shell::{Part, Place, Value, Way};
 
 impl Command<'_> {
     /// The first protected or suspicious path that the command writes.
     pub(crate) fn dangerous_write(&self, case: &Case<'_>) -> Option<(Danger, String)> {
         let parts = self.script.parts.iter();
-        let mut writes = parts.flat_map(|part| written(part).map(move |value| (value, takes_away(part))));
-        writes.find_map(|(value, takes_away)| self.value_danger(value, takes_away, case))
+        let mut writes =
+            parts.clone().flat_map(|part| written(part).map(move |value| (value, takes_away(part))));
+        let written = writes.find_map(|(value, takes_away)| self.value_danger(value, takes_away, case));
+        written.or_else(|| {
+            let copied = parts.filter(|part| part.recursive && !part.lands.is_empty());
+            copied.flat_map(|part| &part.reads).find_map(|value| self.copied_danger(value))
+        })
+    }
+
+    /// What is copied with all that lies below it brings protected files along.
+    fn copied_danger(&self, value: &Value) -> Option<(Danger, String)> {
+        let Value::Literal(text) = value else { return None };
+        let found = self
+            .spell(text)
+            .into_iter()
+            .find(|path| look_below(&path.physical, self.around.fs, |_| true, is_protected) == Below::Found);
+        found.map(|path| (Danger::ProtectedPath, path.physical.display().to_string()))
     }
 
     fn value_danger(&self, value: &Value, takes_away: bool, case: &Case<'_>) -> Option<(Danger, String)> {
         let of_text = |text: &str| {
+            if self.directories.leave_open(text) {
+                return Some((Danger::ProtectedPath, text.to_owned()));
+            }
             let spellings = self.spell(text);
             spellings.iter().find_map(|path| self.path_danger(path, takes_away, case))
         };
@@ -29,21 +45,22 @@ impl Command<'_> {
             Value::Glob(glob) => {
                 let prefix = static_prefix(glob);
                 let prefix = prefix.to_string_lossy();
-                let in_prefix = (!prefix.is_empty()).then(|| self.prefix_danger(&prefix)).flatten();
+                let in_prefix = (!prefix.is_empty()).then(|| self.prefix_danger(&prefix, case)).flatten();
                 in_prefix.or_else(|| {
-                    let matches =
-                        self.directories.iter().flat_map(|at| expand(glob, at, self.around.fs).paths);
+                    let matches = self.directories.all().flat_map(|at| self.expand(glob, at).paths.clone());
                     matches.into_iter().find_map(|path| of_text(&path.to_string_lossy()))
                 })
             }
-            Value::Unknown { before, .. } => self.prefix_danger(static_directory(before)),
+            Value::Unknown { before, .. } => self.prefix_danger(static_directory(before), case),
         }
     }
 
-    fn prefix_danger(&self, directory: &str) -> Option<(Danger, String)> {
+    fn prefix_danger(&self, directory: &str, case: &Case<'_>) -> Option<(Danger, String)> {
         let spellings = self.spell(directory);
-        let path =
-            spellings.iter().find(|path| path.all().any(is_protected)).filter(|_| !directory.is_empty())?;
+        let path = spellings
+            .iter()
+            .find(|path| path.all().any(|path| case.is_protected(path)))
+            .filter(|_| !directory.is_empty())?;
         Some((Danger::ProtectedPath, path.physical.display().to_string()))
     }
 
@@ -52,12 +69,13 @@ impl Command<'_> {
         if let Some(danger) = write_danger(case, path) {
             return Some((danger, shown()));
         }
-        (takes_away && self.holds_protected(&path.lexical)).then(|| (Danger::ProtectedPath, shown()))
+        (takes_away && self.holds_protected(path, case)).then(|| (Danger::ProtectedPath, shown()))
     }
 
     /// Whether something protected lies below a directory that is taken away.
-    fn holds_protected(&self, directory: &Path) -> bool {
-        look_below(directory, self.around.fs, |_| true, is_protected) != Below::Nothing
+    fn holds_protected(&self, directory: &Spellings, case: &Case<'_>) -> bool {
+        directory.all().any(|directory| holds_one_of(directory, case.facts.protected))
+            || look_below(&directory.lexical, self.around.fs, |_| true, is_protected) != Below::Nothing
     }
 }
 

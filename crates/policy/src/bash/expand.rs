@@ -94,7 +94,7 @@ fn matching(component: &str, names: Vec<OsString>) -> impl Iterator<Item = OsStr
 
 /// What was found below a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Below {
+pub(crate) enum Below {
     /// Something that was looked for.
     Found,
     /// Nothing.
@@ -104,7 +104,7 @@ pub(super) enum Below {
 }
 
 /// Looks for an entry below a directory, the directory itself included. Links are not followed.
-pub(super) fn look_below(
+pub(crate) fn look_below(
     directory: &Path,
     fs: &dyn FsView,
     enter: impl Fn(&Path) -> bool,

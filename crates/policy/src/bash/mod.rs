@@ -1,26 +1,39 @@
 //! Commands: what the shell's facts mean under the rules, in the working directories, on this disk.
 //!
-//! Rooms: `search` (deny and ask rules, wide), `allow` (grants part by part, narrow), `critical` (removals that are always
-//! asked), `danger` (protected paths), `expand` (globs and walks on disk), `repository` (which git repository is meant).
+//! Rooms: `directories` (where the parts may run), `landing` (what is put into directories), `search` (deny and ask rules,
+//! wide), `allow` (grants part by part, narrow) with `scope` (paths that stand in the way) and `shift` (links that move
+//! while the command runs), `critical` (removals that are always asked), `danger` (protected paths), `expand` (globs and
+//! walks on disk), `reach` (what a word may mean on disk), `links` (commands that go through links), `repository` (which git repository is meant).
 
 mod allow;
 mod critical;
 mod danger;
+mod directories;
 mod expand;
+mod landing;
+mod links;
+mod reach;
 mod repository;
+mod scope;
 mod search;
+mod shift;
 
-pub(crate) use allow::{Obstacle, Verdict};
+pub(crate) use allow::Verdict;
+pub(crate) use expand::{Below, look_below};
+pub(crate) use scope::Obstacle;
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use crate::command_pattern::tidy_blanks;
 use crate::decide::Case;
-use crate::paths::{Spellings, Surroundings, lexical, resolve_absolute};
+use crate::paths::{Spellings, Surroundings, resolve_absolute};
 use crate::shell::{self, Part, Script, Value};
-
-/// How many directories a command may be in before we stop counting.
-const MAX_DIRECTORIES: usize = 16;
+use directories::Directories;
+use expand::{Expansion, expand};
+use shift::Shift;
 
 /// A command and where its parts may run.
 #[derive(Debug)]
@@ -28,10 +41,11 @@ pub(crate) struct Command<'a> {
     pub(crate) script: Script,
     /// The whole text with single blanks, for rules that name the whole command.
     tidy_text: String,
-    /// The directories that a part may run in: where the shell is, and where `cd` may lead.
-    directories: Vec<PathBuf>,
-    /// Whether `cd` may also lead where nobody knows.
-    lost: bool,
+    directories: Directories,
+    /// Parts after which paths may lead elsewhere.
+    shifts: Vec<Shift>,
+    /// What globs became, each looked up once.
+    expansions: RefCell<HashMap<(PathBuf, String), Rc<Expansion>>>,
     around: Surroundings<'a>,
 }
 
@@ -41,75 +55,58 @@ impl<'a> Command<'a> {
         let home = around.home.to_string_lossy();
         let script = shell::analyse(text, &shell::Surroundings { home: &home });
         let tidy_text = tidy_blanks(&script.text);
-        let directories = vec![around.cwd.to_owned()];
-        let mut command = Self { script, tidy_text, directories, lost: false, around };
-        command.follow_directories();
+        let directories = Directories::of(&script, &around);
+        let mut command = Self {
+            script,
+            tidy_text,
+            directories,
+            shifts: Vec::new(),
+            expansions: RefCell::default(),
+            around,
+        };
+        command.note_landings();
+        command.shifts = command.find_shifts();
         command
     }
 
-    fn follow_directories(&mut self) {
-        let pushed = self.script.parts.iter().filter(|part| part.program.as_deref() == Some("pushd"));
-        let pushed = pushed.map(|part| part.words.last().map(|word| word.value.clone()));
-        let wrapped = self.script.parts.iter().filter_map(chosen_directory);
-        let changes = self.script.changes_dir.iter().cloned();
-        let targets: Vec<Option<Value>> = changes.chain(pushed).chain(wrapped).collect();
-        for target in targets {
-            let Some(Value::Literal(target)) = target else {
-                self.lost = true;
-                self.directories.push(self.around.home.to_owned());
-                continue;
-            };
-            let next: Vec<PathBuf> = self.directories.iter().map(|at| lexical(&at.join(&target))).collect();
-            self.directories.extend(next);
-            self.directories.sort();
-            self.directories.dedup();
-            if self.directories.len() > MAX_DIRECTORIES {
-                self.directories.truncate(MAX_DIRECTORIES);
-                self.lost = true;
-            }
-        }
+    /// What a glob becomes in a directory.
+    fn expand(&self, glob: &str, from: &Path) -> Rc<Expansion> {
+        let key = (if glob.starts_with('/') { PathBuf::new() } else { from.to_owned() }, glob.to_owned());
+        let mut known = self.expansions.borrow_mut();
+        let expansion = known.entry(key).or_insert_with(|| Rc::new(expand(glob, from, self.around.fs)));
+        Rc::clone(expansion)
     }
 
     /// A path that a command names, from each directory that it may be in.
     fn spell(&self, text: &str) -> Vec<Spellings> {
+        self.spell_from(text, self.directories.all())
+    }
+
+    /// A path from each directory that the shell itself may be in.
+    fn spell_plainly(&self, text: &str) -> Vec<Spellings> {
+        self.spell_from(text, self.directories.known.iter().map(PathBuf::as_path))
+    }
+
+    fn spell_from<'d>(&self, text: &str, from: impl Iterator<Item = &'d Path>) -> Vec<Spellings> {
         let path = Path::new(text);
         if path.is_absolute() {
             return vec![resolve_absolute(path, &self.around)];
         }
-        let from = |at: &PathBuf| {
+        let spelled = |at: &Path| {
             let around = Surroundings { cwd: at, ..self.around };
             resolve_absolute(&at.join(path), &around)
         };
-        self.directories.iter().map(from).collect()
+        from.map(spelled).collect()
     }
-}
-
-/// The directory that a wrapper such as `env -C DIR` runs its command in, if one is chosen; none inside if not known.
-fn chosen_directory(part: &Part) -> Option<Option<Value>> {
-    let (first, options) = part.words.split_first()?;
-    let program = first.value.literal()?.rsplit('/').next()?;
-    if !matches!(program, "env" | "sudo" | "doas" | "systemd-run") {
-        return None;
-    }
-    for (at, word) in options.iter().enumerate() {
-        let Some(text) = word.value.literal() else { continue };
-        if matches!(text, "-C" | "-D" | "--chdir" | "--working-directory") {
-            return Some(options.get(at + 1).map(|word| word.value.clone()));
-        }
-        let joined = ["--chdir=", "--working-directory=", "-C", "-D"];
-        if let Some(directory) = joined.iter().find_map(|flag| text.strip_prefix(flag)) {
-            return Some(Some(Value::Literal(directory.to_owned())));
-        }
-    }
-    None
 }
 
 /// The directory that a command is in.
 static HERE: Value = Value::Literal(String::new());
 
-/// What a part reads; a command that looks below directories without naming one looks below where it is.
+/// What a part reads; a command that lists directories or looks below them without naming one does so where it is.
 fn reads(part: &Part) -> impl Iterator<Item = &Value> {
-    let here = (part.recursive && part.reads.is_empty()).then_some(&HERE);
+    let lists = part.recursive || part.program.as_deref() == Some("ls");
+    let here = (lists && part.reads.is_empty()).then_some(&HERE);
     part.reads.iter().chain(here)
 }
 

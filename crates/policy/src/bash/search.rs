@@ -4,26 +4,28 @@ use std::path::Path;
 
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
-use super::expand::{Below, expand, is_wild_in_directory, look_below, static_prefix};
-use super::{Command, reads, static_directory};
+use super::expand::{Below, look_below};
+use super::links::follows;
+use super::reach::{Budget, Look, Missing, Reached};
+use super::{Command, reads};
 use crate::decide::Case;
 use crate::decision::{Decision, Reason};
-use crate::files::some_spelling;
+use crate::files::{lies_below, some_spelling};
+use crate::fs::EntryKind;
 use crate::path_pattern::PathPattern;
-use crate::paths::Spellings;
+use crate::paths::{Spellings, resolve_absolute};
 use crate::ruleset::RuleRef;
 use crate::shell::{Kind, Part, Place, Start, Value, Way};
-
-/// More globs than this in one command are not looked up on disk.
-const MAX_GLOBS: usize = 256;
 
 /// How sure it is that a rule is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Certainty {
     /// It may be, if an unknown word turns out so.
     Possible,
-    /// Something that the rule means lies below what is touched.
+    /// Something that the rule means lies below what is touched, or there is too much below to tell.
     Below,
+    /// It may be, but there was more to look at than is looked at. Whoever makes it too much must not gain by it.
+    Unsearched,
     /// It is.
     Real,
 }
@@ -39,6 +41,16 @@ enum Use {
     Remove,
 }
 
+/// How far a part goes from the path that it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    Itself,
+    /// To everything below it.
+    Below,
+    /// To everything below it, and to where links lead.
+    ThroughLinks,
+}
+
 impl Command<'_> {
     /// What the rules with this behavior say about the command.
     pub(crate) fn rule_hit(&self, case: &Case<'_>, behavior: PermissionBehavior) -> Option<Decision> {
@@ -51,7 +63,12 @@ impl Command<'_> {
         let (rule, certainty) = self.named_by_path(case, behavior)?;
         match certainty {
             Certainty::Real => Some(answer(behavior, Reason::Rule(rule.clone()))),
-            Certainty::Below => Some(Decision::ask(Reason::PossibleRule(rule.clone()))),
+            Certainty::Unsearched if case.mode == PermissionMode::BypassPermissions => {
+                Some(answer(behavior, Reason::PossibleRule(rule.clone())))
+            }
+            Certainty::Below | Certainty::Unsearched => {
+                Some(Decision::ask(Reason::PossibleRule(rule.clone())))
+            }
             Certainty::Possible => (case.mode != PermissionMode::BypassPermissions)
                 .then(|| Decision::ask(Reason::PossibleRule(rule.clone()))),
         }
@@ -94,26 +111,28 @@ impl Command<'_> {
             return None;
         }
         let mut best: Option<(&RuleRef, Certainty)> = None;
-        let mut globs = 0_usize;
+        let mut budget = Budget::default();
         let mut last = None;
         for part in &self.script.parts {
             for (value, usage) in touched(part) {
                 if last.replace((value, usage, part.recursive)) == Some((value, usage, part.recursive)) {
                     continue;
                 }
-                globs += usize::from(matches!(value, Value::Glob(_)));
                 let edits = match usage {
                     Use::Read => false,
                     Use::Copy => behavior == PermissionBehavior::Deny,
                     Use::Write | Use::Remove => true,
                 };
-                let deep = part.recursive || usage == Use::Remove;
+                let depth = match (part.recursive || usage == Use::Remove, follows(part)) {
+                    (false, _) => Depth::Itself,
+                    (true, false) => Depth::Below,
+                    (true, true) => Depth::ThroughLinks,
+                };
+                let mut reached = self.reach(value, &mut budget);
+                reached.shifted = reached.paths.iter().any(|path| self.is_shifted(path, part));
                 let rules = read_rules.iter().chain(edit_rules.iter().filter(|_| edits));
                 for (reference, pattern) in rules {
-                    let certainty = match value {
-                        Value::Glob(_) if globs > MAX_GLOBS => Some(Certainty::Possible),
-                        _ => self.certainty(value, pattern, deep),
-                    };
+                    let certainty = self.certainty(&reached, pattern, depth, &mut budget);
                     if certainty > best.map(|(_, certainty)| certainty) {
                         best = certainty.map(|certainty| (*reference, certainty));
                     }
@@ -126,86 +145,61 @@ impl Command<'_> {
         best
     }
 
-    fn certainty(&self, value: &Value, pattern: &PathPattern, deep: bool) -> Option<Certainty> {
-        match value {
-            Value::Literal(text) => {
-                let spellings = self.spell(text);
-                if spellings.iter().any(|path| some_spelling(pattern, path)) {
-                    return Some(Certainty::Real);
-                }
-                let below = deep.then(|| spellings.iter().filter_map(|path| self.below(path, pattern)).max());
-                let lost = (self.lost && !text.starts_with('/')).then_some(Certainty::Possible);
-                below.flatten().max(lost)
-            }
-            Value::Glob(glob) => self.glob_certainty(glob, pattern, deep),
-            Value::Unknown { before, .. } => {
-                let directory = static_directory(before);
-                let real = !directory.is_empty()
-                    && self.spell(directory).iter().any(|path| some_spelling(pattern, path));
-                Some(if real { Certainty::Real } else { Certainty::Possible })
-            }
-        }
-    }
-
-    fn glob_certainty(&self, glob: &str, pattern: &PathPattern, deep: bool) -> Option<Certainty> {
-        let prefix = static_prefix(glob);
-        let prefix = prefix.to_string_lossy();
-        let mut found = self.lost.then_some(Certainty::Possible).filter(|_| !glob.starts_with('/'));
-        if !prefix.is_empty() && self.spell(&prefix).iter().any(|path| some_spelling(pattern, path)) {
+    fn certainty(
+        &self,
+        reached: &Reached,
+        pattern: &PathPattern,
+        depth: Depth,
+        budget: &mut Budget,
+    ) -> Option<Certainty> {
+        let hit = |path: &Spellings| some_spelling(pattern, path);
+        if reached.paths.iter().any(hit) || reached.inside.iter().any(hit) {
             return Some(Certainty::Real);
         }
-        let reaches_below =
-            self.spell(&prefix).iter().any(|path| path.all().any(|p| pattern.may_match_below(p)));
-        if is_wild_in_directory(glob) && reaches_below {
-            found = found.max(Some(Certainty::Possible));
-        }
-        for directory in &self.directories {
-            let expansion = expand(glob, directory, self.around.fs);
-            if !expansion.complete && reaches_below {
-                found = found.max(Some(Certainty::Possible));
-            }
-            for path in &expansion.paths {
-                for path in self.spell(&path.to_string_lossy()) {
-                    if some_spelling(pattern, &path) {
-                        return Some(Certainty::Real);
-                    }
-                    found = found.max(deep.then(|| self.below(&path, pattern)).flatten());
-                }
-            }
-            if glob.starts_with('/') {
-                break;
-            }
-        }
-        found
+        let may_hold = |path: &Spellings| path.all().any(|path| pattern.may_match_below(path));
+        let unsearched = match reached.unsearched {
+            Missing::Nothing => false,
+            Missing::Below => reached.inside.iter().any(may_hold),
+            Missing::Anything => true,
+        };
+        let possible = match reached.possible {
+            Missing::Nothing => reached.shifted,
+            Missing::Below => reached.inside.iter().any(may_hold),
+            Missing::Anything => true,
+        };
+        let below = (depth != Depth::Itself && !unsearched)
+            .then(|| reached.paths.iter().filter_map(|path| self.below(path, pattern, depth, budget)).max());
+        let unsearched = unsearched.then_some(Certainty::Unsearched);
+        unsearched.max(below.flatten()).max(possible.then_some(Certainty::Possible))
     }
 
     /// Whether something that the rule means is there below this path.
-    fn below(&self, path: &Spellings, pattern: &PathPattern) -> Option<Certainty> {
+    fn below(
+        &self,
+        path: &Spellings,
+        pattern: &PathPattern,
+        depth: Depth,
+        budget: &mut Budget,
+    ) -> Option<Certainty> {
         let root = path.physical.as_path();
-        if !pattern.may_match_below(root) {
+        if depth != Depth::ThroughLinks && !pattern.may_match_below(root) {
             return None;
         }
-        let known = pattern.known_paths();
-        let starts = match known.as_slice() {
-            [] => vec![root],
-            known => known.iter().map(|known| if known.starts_with(root) { known } else { root }).collect(),
+        let fs = self.around.fs;
+        let leads_there = |path: &Path| {
+            fs.lstat(path) == Some(EntryKind::Link)
+                && some_spelling(pattern, &resolve_absolute(path, &self.around))
         };
-        let look = |start: &Path| {
-            look_below(
-                start,
-                self.around.fs,
-                |path| pattern.may_match_below(path),
-                |path| pattern.matches(path),
-            )
-        };
-        let found = starts.into_iter().map(look);
-        found
-            .filter_map(|below| match below {
-                Below::Found => Some(Certainty::Below),
-                Below::TooMuch => Some(Certainty::Possible),
-                Below::Nothing => None,
-            })
-            .max()
+        let through_links =
+            || look_below(root, fs, |_| true, |path| pattern.matches(path) || leads_there(path));
+        // What there was too much of may hold it: that is no less than having found it.
+        let found = !budget.take(Look::Walk, 1)
+            || match depth {
+                Depth::Itself => false,
+                Depth::Below => lies_below(pattern, root, fs),
+                Depth::ThroughLinks => through_links() != Below::Nothing,
+            };
+        found.then_some(Certainty::Below)
     }
 }
 

@@ -10,6 +10,9 @@ use crate::ruleset::Source;
 use crate::testing::{Room, answer};
 use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
 
+mod evasion;
+mod putting;
+
 fn check(room: &Room, mode: PermissionMode, rows: &[(&str, char)]) {
     for (command, expected) in rows {
         let got = room.bash(mode, command);

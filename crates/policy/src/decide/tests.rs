@@ -283,3 +283,34 @@ fn names_that_systems_read_differently_are_asked_about() {
         assert_eq!(got.reason(), &danger, "{name}");
     }
 }
+
+#[test]
+fn a_rule_that_asks_does_not_hide_a_graver_reason() {
+    let room = Room::new().rules(&[], &["Bash(rm *)", "Bash(touch *)"], &[]);
+    let question = |mode, command: &str| match room.bash(mode, command) {
+        Decision::Ask(question) => *question,
+        other => panic!("{command}: {other:?}"),
+    };
+    for mode in [Default, BypassPermissions] {
+        let critical = question(mode, "rm -rf /");
+        assert_eq!(critical.reason_type(ToolKind::Shell), Some("safetyCheck"), "{mode}");
+        assert!(critical.default_to_no() && critical.matched_ask_rule().is_some(), "{mode}");
+        let plain = question(mode, "rm x");
+        assert_eq!(plain.reason_type(ToolKind::Shell), Some("rule"), "{mode}");
+        assert!(plain.matched_ask_rule().is_some(), "{mode}");
+    }
+    let protected = question(Default, "touch .npmrc");
+    assert_eq!(protected.reason_type(ToolKind::Shell), Some("safetyCheck"));
+    let everything = question(BypassPermissions, "touch .npmrc");
+    assert_eq!(everything.reason_type(ToolKind::Shell), Some("rule"));
+}
+
+#[test]
+fn a_search_from_above_asks_for_what_is_asked_about() {
+    let room = Room::new().rules(&[], &["Read(secrets/**)"], &[]);
+    let rows = [("Grep", ".", '?'), ("Grep", "src", 'A'), ("Grep", "sub", '?'), ("Glob", ".", '?')];
+    for (tool, path, expected) in rows {
+        let input = serde_json::json!({"pattern": "*", "path": path});
+        assert_eq!(answer(&room.judge(Default, tool, &input)), expected, "{tool} {path}");
+    }
+}

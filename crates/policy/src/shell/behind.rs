@@ -4,7 +4,7 @@ use super::facts::plain_name;
 use super::inspect::Inspector;
 use super::spelling::written;
 use super::word::text_of;
-use super::{Value, Word, builtins, find, interpreters, wrappers};
+use super::{Value, Word, builtins, find, interpreters, part, wrappers};
 
 /// How many wrappers may stand before one another until the rest is searched as text.
 const DEEPEST: usize = 8;
@@ -48,7 +48,11 @@ impl Inspector<'_> {
                 self.nested(&spoken(words.get(start..).unwrap_or_default()));
             }
             if let Some(start) = behind.start {
+                let inner = self.script.parts.len();
                 self.searched(words.get(start..).unwrap_or_default(), depth + 1);
+                if let Some(inner) = self.script.parts.get_mut(inner).filter(|_| name == "xargs") {
+                    part::append_unknown(inner);
+                }
             }
             self.covered = covered;
         }

@@ -1,6 +1,6 @@
 //! What one simple command does, by its name and arguments.
 
-use super::{By, Class, Value, Word};
+use super::{By, Class, Landing, Value, Word};
 use super::{builtins, checked, critical, edits, find, git, jq, operands, readers, risks, sed, wrappers};
 
 /// What is known of a command.
@@ -9,6 +9,8 @@ pub(super) struct Facts {
     pub(super) class: Class,
     pub(super) reads: Vec<Value>,
     pub(super) writes: Vec<Value>,
+    /// What it puts into directories.
+    pub(super) lands: Vec<Landing>,
     pub(super) recursive: bool,
     pub(super) critical: Vec<Value>,
     /// Whether its files must be in scope even under a rule with a specifier.
@@ -25,6 +27,7 @@ impl Default for Facts {
             class: Class::Other,
             reads: Vec::new(),
             writes: Vec::new(),
+            lands: Vec::new(),
             recursive: false,
             critical: Vec::new(),
             scoped: false,
@@ -61,6 +64,7 @@ pub(super) fn of(words: &[Word]) -> Facts {
         let wide = by_name(&plain, arguments).unwrap_or_default();
         facts.reads.extend(wide.reads);
         facts.writes.extend(wide.writes);
+        facts.lands.extend(wide.lands);
         facts.recursive |= wide.recursive;
     }
     facts.critical = critical::removals(&plain, arguments);

@@ -56,6 +56,7 @@ pub(super) fn part(text: &str, home: &str) -> Part {
         critical: if removes { files.clone() } else { Vec::new() },
         writes: files.clone(),
         reads: files,
+        lands: Vec::new(),
         recursive: false,
         scoped: false,
         glob_asks: false,

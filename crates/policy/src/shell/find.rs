@@ -1,7 +1,7 @@
 //! `find`: a search, or one with actions.
 
-use super::facts::Facts;
-use super::{Class, Value, Word};
+use super::facts::{self, Facts};
+use super::{Class, Value, Word, operands};
 
 /// Tests and actions without an argument that only look.
 const PLAIN: &[&str] = &[
@@ -96,6 +96,9 @@ pub(super) fn facts(arguments: &[Word]) -> Facts {
             wide.writes.extend(file);
         }
     }
+    if changes_what_it_finds(arguments) {
+        wide.writes.extend(starting_points(arguments));
+    }
     // One that is not known may be anything.
     let acts = arguments.iter().any(|word| word.value.literal().is_none_or(|text| ACTIONS.contains(&text)));
     if acts {
@@ -107,6 +110,26 @@ pub(super) fn facts(arguments: &[Word]) -> Facts {
         wide.class = Class::ReadOnly;
     }
     wide
+}
+
+/// Whether what is found is removed, or given to a command that changes files.
+fn changes_what_it_finds(arguments: &[Word]) -> bool {
+    arguments.iter().any(|word| word.value.literal() == Some("-delete"))
+        || executed(arguments).iter().any(|command| changes_files(command))
+}
+
+/// Whether a command, or the one behind its first words, changes files that it is given.
+fn changes_files(command: &[Word]) -> bool {
+    const MOST: usize = 8;
+    const MOST_ARGUMENTS: usize = 64;
+    (0..command.len().min(MOST)).any(|at| {
+        let name = command.get(at);
+        let arguments: &[Word] =
+            command.get(at + 1..command.len().min(at + MOST_ARGUMENTS)).unwrap_or_default();
+        let name = name.and_then(|word| word.value.literal()).map(facts::plain_name).unwrap_or_default();
+        let writes = |facts: Facts| facts.scoped && !facts.writes.is_empty();
+        name == "sed" || operands::facts(&name, arguments).is_some_and(writes)
+    })
 }
 
 /// The directories that the search begins in.

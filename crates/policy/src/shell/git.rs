@@ -1,8 +1,9 @@
 //! `git`: the subcommands and flags that only read, and the files of the others.
 
 use super::facts::Facts;
-use super::options::{Arguments, NONE, Options, check, sort};
-use super::{Class, Value, Word};
+use super::given::{Known, NOTHING, read};
+use super::options::{Arguments, NONE, Options, check};
+use super::{By, Class, Landing, Value, Word};
 
 /// Global options that have a value in the next word.
 const GLOBAL_VALUES: &[&str] =
@@ -154,6 +155,18 @@ const READING: &[&str] = &["add", "show", "log", "blame", "diff", "grep", "cat-f
 /// Subcommands whose operands are files that are changed.
 const WRITING: &[&str] = &["checkout", "restore", "rm", "mv"];
 
+/// Options of the others, for refusing.
+const WIDE: Known = Known {
+    values: "mnSGUL",
+    long_values: &["grep", "author", "format", "pretty", "since", "until"],
+    reads: &["-O", "--ignore-revs-file"],
+    writes: &["--output"],
+    ..NOTHING
+};
+
+/// The same for those that put files somewhere.
+const PUTTING: Known = Known { values: "nNv", writes: &["-o", "--output", "--output-directory"], ..NOTHING };
+
 /// The words from the subcommand on, without the global options.
 pub(super) fn without_globals(arguments: &[Word]) -> &[Word] {
     let mut rest = arguments;
@@ -172,6 +185,7 @@ pub(super) fn facts(arguments: &[Word]) -> Facts {
     let rest = without_globals(arguments);
     let globals = arguments.get(..arguments.len() - rest.len()).unwrap_or_default();
     let mut facts = wide(rest);
+    let puts = facts.by == By::ExactRule;
     for (at, word) in globals.iter().enumerate() {
         let text = word.value.literal().unwrap_or("-c");
         if text == "-C" {
@@ -181,6 +195,9 @@ pub(super) fn facts(arguments: &[Word]) -> Facts {
         if GLOBAL_RISKS.contains(&name) || (text.starts_with("-c") && !text.starts_with("--")) {
             return facts.exact_only();
         }
+    }
+    if puts {
+        return facts.exact_only();
     }
     if globals.is_empty() && reads_only(rest) {
         facts.class = Class::ReadOnly;
@@ -195,16 +212,26 @@ fn wide(rest: &[Word]) -> Facts {
     let name = subcommand.value.literal().unwrap_or_default();
     let listed = SUBCOMMANDS.iter().any(|(listed, ..)| *listed == name);
     facts.minds_globs = listed || WRITING.contains(&name);
-    let sorted = sort(
-        arguments,
-        "mnSGUL",
-        &["grep", "author", "format", "pretty", "since", "until"],
-        &["-O", "--ignore-revs-file"],
-    );
-    let skip = usize::from(name == "grep" && !sorted.has(&["-e", "-f"]));
-    let files: Vec<Value> = sorted.reads(skip).iter().flat_map(with_path_in_revision).collect();
+    let known = if matches!(name, "archive" | "format-patch") { &PUTTING } else { &WIDE };
+    let mut given = read(arguments, known);
+    let is_path =
+        |value: &Value| matches!(value, Value::Literal(text) | Value::Glob(text) if text.contains('/'));
+    given.guesses.retain(is_path);
+    let skip = usize::from(name == "grep" && !given.has(&["-e", "-f"]));
+    let files: Vec<Value> = given.all_reads(skip).iter().flat_map(with_path_in_revision).collect();
+    facts.writes = given.writes.clone();
+    if !facts.writes.is_empty() {
+        facts.by = By::ExactRule;
+    }
+    if name == "bundle" && arguments.first().and_then(|word| word.value.literal()) == Some("create") {
+        facts.writes.extend(files.get(1).cloned());
+    }
     if WRITING.contains(&name) {
-        facts.writes = files;
+        if let (Some(directory), "mv") = (files.last(), name) {
+            let lands = |from: &Value| Landing { directory: directory.clone(), from: from.clone() };
+            facts.lands = files.iter().map(lands).collect();
+        }
+        facts.writes.extend(files);
     } else if READING.contains(&name) || listed {
         facts.reads = files;
         facts.recursive =

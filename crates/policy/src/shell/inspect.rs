@@ -7,7 +7,7 @@ use super::syntax::{Fed, Harvest, RawWord, Simple};
 use super::{
     Assignment, Kind, LONGEST, Part, Place, Reach, Redirect, Script, Surroundings, Value, Way, Word,
 };
-use super::{assignment, builtins, facts, fallback, hidden, interpreters, redirects, word};
+use super::{assignment, builtins, facts, fallback, hidden, interpreters, places, redirects, word};
 
 /// How deep texts of commands inside texts are followed.
 pub(super) const DEEPEST_TEXT: usize = 10;
@@ -184,7 +184,21 @@ impl<'a> Inspector<'a> {
                 _ => None,
             };
             self.script.changes_dir.push(target);
+            let named = |word: &Word| word.value.literal() == part.program.as_deref();
+            let start = part.words.iter().position(named).unwrap_or_default();
+            self.note_places(part.words.get(start..).unwrap_or_default());
+        } else {
+            self.note_places(&part.words);
         }
+        let set = part.assignments.iter().filter(|set| set.name == "CDPATH");
+        self.script.cd_path.extend(set.map(|set| set.value.clone()));
+    }
+
+    /// Where a command goes or works, in every form.
+    fn note_places(&mut self, words: &[Word]) {
+        self.script.directories.extend(places::destinations(words));
+        self.script.elsewhere.extend(places::chosen(words));
+        self.script.cd_path.extend(places::cd_path(words));
     }
 
     /// Notes the value of a variable. Prompts, start-up files and arithmetic expand values once more, so commands in one
@@ -223,6 +237,7 @@ impl<'a> Inspector<'a> {
         }
         let at = self.script.parts.len();
         self.script.parts.push(part::searched(words));
+        self.note_places(words);
         self.behind(at, words, depth);
     }
 

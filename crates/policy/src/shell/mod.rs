@@ -24,6 +24,7 @@ mod facts;
 mod fallback;
 mod find;
 mod git;
+mod given;
 mod hidden;
 mod inspect;
 mod interpreters;
@@ -33,6 +34,7 @@ mod operands;
 mod options;
 mod parser;
 mod part;
+mod places;
 mod readers;
 mod redirects;
 mod risks;
@@ -48,8 +50,8 @@ mod word;
 mod wrappers;
 
 pub use script::{
-    AllowSpelling, Assignment, By, Class, DenySpelling, Kind, Part, Place, Reach, Redirect, Script, Start,
-    Suggestion, Way,
+    AllowSpelling, Assignment, By, Class, DenySpelling, Kind, Landing, Part, Place, Reach, Redirect, Script,
+    Start, Suggestion, Way,
 };
 pub use value::{Value, Word};
 

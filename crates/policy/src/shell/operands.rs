@@ -1,203 +1,11 @@
-//! The files that commands read and change, where that is all there is to say of them. One row each.
+//! The files that commands read and change, where that is all there is to say of them.
+
+mod table;
 
 use super::facts::Facts;
-use super::options::{Arguments, sort};
-use super::{Value, Word};
-
-/// Which operands are files, and of which sort.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Files {
-    Read,
-    /// Read, but the first is a program or pattern unless one of the options gave it.
-    ReadAfterFirst(&'static [&'static str]),
-    Written,
-    /// The first is a mode or an owner.
-    WrittenAfterFirst,
-    /// Read, the last one written.
-    Copied,
-    /// As copied, and what is moved away is changed too.
-    Moved,
-    /// Only what options name.
-    ByOptions,
-}
-
-struct Row {
-    names: &'static [&'static str],
-    files: Files,
-    /// Letters with a value that is no file.
-    values: &'static str,
-    /// Options whose value is read.
-    reads: &'static [&'static str],
-    /// Options whose value is written.
-    writes: &'static [&'static str],
-    recursive: &'static [&'static str],
-    /// Whether it counts as a writer, whose files must be in scope.
-    writer: bool,
-}
-
-const ROW: Row = Row {
-    names: &[],
-    files: Files::Read,
-    values: "",
-    reads: &[],
-    writes: &[],
-    recursive: &[],
-    writer: false,
-};
-
-const TARGET: &[&str] = &["-t", "--target-directory"];
-
-const ROWS: &[Row] = &[
-    Row { names: &["mkdir"], files: Files::Written, values: "m", writer: true, ..ROW },
-    Row {
-        names: &["touch", "truncate"],
-        files: Files::Written,
-        values: "sdt",
-        reads: &["-r", "--reference"],
-        writer: true,
-        ..ROW
-    },
-    Row {
-        names: &["rm", "rmdir", "unlink", "shred", "mkfifo", "tee"],
-        files: Files::Written,
-        writer: true,
-        ..ROW
-    },
-    Row {
-        names: &["chmod", "chown", "chgrp"],
-        files: Files::WrittenAfterFirst,
-        reads: &["--reference"],
-        writer: true,
-        ..ROW
-    },
-    Row { names: &["mv"], files: Files::Moved, values: "S", writes: TARGET, writer: true, ..ROW },
-    Row {
-        names: &["cp", "install", "ln", "rsync", "scp"],
-        files: Files::Copied,
-        values: "Smgoe",
-        writes: TARGET,
-        recursive: &["-r", "-R", "-a", "--recursive", "--archive"],
-        writer: true,
-        ..ROW
-    },
-    Row {
-        names: &["patch"],
-        files: Files::Written,
-        values: "p",
-        reads: &["-i", "--input"],
-        writes: &["-o", "--output"],
-        writer: true,
-        ..ROW
-    },
-    Row {
-        names: &["sort"],
-        files: Files::Read,
-        values: "ktS",
-        reads: &["--files0-from", "--random-source"],
-        writes: &["-o", "--output", "-T"],
-        writer: true,
-        ..ROW
-    },
-    Row {
-        names: &["curl"],
-        files: Files::ByOptions,
-        reads: &["-T", "--upload-file", "-K", "--config", "-E", "--cert", "--key", "--cacert"],
-        writes: &["-o", "--output", "-c", "--cookie-jar", "-D", "--dump-header"],
-        writer: true,
-        ..ROW
-    },
-    Row {
-        names: &["wget"],
-        files: Files::ByOptions,
-        reads: &["-i", "--input-file", "--post-file", "--body-file"],
-        writes: &["-O", "--output-document", "-P", "--directory-prefix", "-o", "--output-file"],
-        writer: true,
-        ..ROW
-    },
-    Row {
-        names: &["grep", "egrep", "fgrep", "rg", "jq", "awk", "gawk", "mawk"],
-        files: Files::ReadAfterFirst(&["-e", "-f", "--regexp", "--file", "--from-file"]),
-        values: "ABCmeFvgt",
-        reads: &["-f", "--file", "--from-file", "--exclude-from", "--ignore-file", "-L"],
-        recursive: &["-r", "-R", "--recursive", "--dereference-recursive"],
-        ..ROW
-    },
-    Row {
-        names: &["tar"],
-        recursive: &["*"],
-        reads: &["-T", "--files-from", "-X", "-C", "--directory"],
-        ..ROW
-    },
-    Row { names: &["zip"], recursive: &["-r", "-R"], ..ROW },
-    Row { names: &["openssl"], files: Files::ByOptions, reads: &["-in", "-inkey", "-CAfile"], ..ROW },
-    Row {
-        names: &[
-            "less",
-            "more",
-            "view",
-            "vi",
-            "vim",
-            "nvim",
-            "nano",
-            "ed",
-            "ex",
-            "emacs",
-            "bat",
-            "xxd",
-            "base32",
-            "cksum",
-            "sum",
-            "b2sum",
-            "uniq",
-            "join",
-            "shuf",
-            "split",
-            "iconv",
-            "gzip",
-            "bzip2",
-            "xz",
-            "zcat",
-            "bzcat",
-            "xzcat",
-            "zless",
-            "zgrep",
-            "gpg",
-            "source",
-            ".",
-            "sh",
-            "bash",
-            "dash",
-            "zsh",
-            "ksh",
-            "python",
-            "python2",
-            "python3",
-            "node",
-            "perl",
-            "ruby",
-            "php",
-            "base64",
-            "md5sum",
-            "sha1sum",
-            "sha224sum",
-            "sha256sum",
-            "sha384sum",
-            "sha512sum",
-            "tree",
-            "file",
-            "hostname",
-            "date",
-            "ps",
-            "mapfile",
-            "dd",
-            "csplit",
-            "look",
-            "mount",
-            "strip",
-        ],
-        ..ROW
-    },
-];
+use super::given::{Given, NOTHING, read};
+use super::{Landing, Value, Word};
+use table::{Files, ROWS, Row, TARGET};
 
 /// What a command reads and changes, if it is listed.
 pub(super) fn facts(name: &str, arguments: &[Word]) -> Option<Facts> {
@@ -205,54 +13,81 @@ pub(super) fn facts(name: &str, arguments: &[Word]) -> Option<Facts> {
         .strip_prefix("python")
         .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'));
     let row = ROWS.iter().find(|row| row.names.contains(&if versioned { "python" } else { name }))?;
-    let paths: Vec<&str> = row.reads.iter().chain(row.writes).copied().collect();
-    let reading = sort(arguments, row.values, &[], row.reads);
-    let all = sort(arguments, row.values, &[], &paths);
+    let given = read(arguments, &row.known);
     let mut facts = Facts {
-        reads: reading.paths.clone(),
-        writes: all.paths.iter().filter(|path| !reading.paths.contains(path)).cloned().collect(),
-        recursive: row.recursive.contains(&"*") || all.has(row.recursive),
+        reads: given.reads.clone(),
+        writes: given.writes.clone(),
+        recursive: row.recursive.contains(&"*") || given.has(row.recursive),
         scoped: row.writer,
         minds_globs: row.writer,
         ..Facts::default()
     };
-    sort_operands(row, &all, &mut facts);
-    special(name, arguments, &mut facts);
+    sort_operands(row, &given, &mut facts);
+    guess(row, &given, &mut facts);
+    special(name, arguments, &given, &mut facts);
+    // Standard output.
+    facts.writes.retain(|value| value.literal() != Some("-"));
     Some(facts)
 }
 
 /// As `facts`, for a command that may not be listed: then what is not an option is read.
 pub(super) fn loose(name: &str, arguments: &[Word]) -> Facts {
     facts(name, arguments)
-        .unwrap_or_else(|| Facts { reads: sort(arguments, "", &[], &[]).reads(0), ..Facts::default() })
+        .unwrap_or_else(|| Facts { reads: read(arguments, &NOTHING).all_reads(0), ..Facts::default() })
 }
 
-fn sort_operands(row: &Row, all: &Arguments<'_>, facts: &mut Facts) {
-    let operands: Vec<Value> =
-        all.operands.iter().filter(|value| !is_remote(value)).map(|value| (*value).clone()).collect();
-    let targeted = all.has(TARGET);
+fn sort_operands(row: &Row, given: &Given<'_>, facts: &mut Facts) {
+    let operands: Vec<Value> = files(given).cloned().collect();
     match row.files {
         Files::Read => facts.reads.extend(operands),
-        Files::ReadAfterFirst(given) => {
-            facts.reads.extend(operands.into_iter().skip(usize::from(!all.has(given))));
+        Files::ReadAfterFirst(options) => {
+            facts.reads.extend(operands.into_iter().skip(usize::from(!given.has(options))));
         }
         Files::Written => facts.writes.extend(operands),
         Files::WrittenAfterFirst => {
-            facts.writes.extend(operands.into_iter().skip(usize::from(!all.has(&["--reference"]))));
+            facts.writes.extend(operands.into_iter().skip(usize::from(!given.has(&["--reference"]))));
         }
-        Files::Copied | Files::Moved => {
-            let mut sources = operands;
-            // With one operand the copy or link goes to the working directory.
-            if !targeted && sources.len() != 1 {
-                facts.writes.extend(sources.pop());
-            }
-            if row.files == Files::Moved {
-                facts.writes.extend(sources.iter().cloned());
-            }
-            facts.reads.extend(sources);
-        }
+        Files::Copied | Files::Moved => copy(row, given, operands, facts),
         Files::ByOptions => {}
     }
+}
+
+/// The last operand is written, or the directory that an option names; the files end up in it if it is a directory.
+fn copy(row: &Row, given: &Given<'_>, operands: Vec<Value>, facts: &mut Facts) {
+    let mut sources = operands;
+    let by_option = given.unsure || given.has(TARGET);
+    let mut targets = if by_option { given.writes.clone() } else { Vec::new() };
+    if !given.has(TARGET) && sources.len() != 1 {
+        let target = sources.pop();
+        facts.writes.extend(target.clone());
+        targets.extend(target);
+    }
+    if targets.is_empty() {
+        // With one operand the copy or link goes to the working directory.
+        targets.push(literal("."));
+    }
+    for directory in &targets {
+        let lands = sources.iter().map(|from| Landing { directory: directory.clone(), from: from.clone() });
+        facts.lands.extend(lands);
+    }
+    if row.files == Files::Moved {
+        facts.writes.extend(sources.iter().cloned());
+    }
+    facts.reads.extend(sources);
+}
+
+/// What an option that is not known may name, and the operands that may be its value: all of them files perhaps.
+fn guess(row: &Row, given: &Given<'_>, facts: &mut Facts) {
+    facts.reads.extend(given.guesses.iter().cloned());
+    if row.writer && given.unsure {
+        let possible: Vec<Value> = files(given).chain(&given.guesses).cloned().collect();
+        facts.reads.extend(files(given).cloned());
+        facts.writes.extend(possible);
+    }
+}
+
+fn files<'a>(given: &'a Given<'_>) -> impl Iterator<Item = &'a Value> {
+    given.operands.iter().copied().filter(|value| !is_remote(value))
 }
 
 /// `host:path` is not a file here.
@@ -265,36 +100,78 @@ fn is_remote(value: &Value) -> bool {
 }
 
 /// Files named in forms of their own.
-fn special(name: &str, arguments: &[Word], facts: &mut Facts) {
-    let literal = |text: &str| Value::Literal(text.to_owned());
+fn special(name: &str, arguments: &[Word], given: &Given<'_>, facts: &mut Facts) {
     match name {
-        "dd" => {
-            facts.reads.clear();
-            facts.scoped = true;
-            facts.minds_globs = true;
-            for word in arguments {
-                let text = word.value.literal().unwrap_or(&word.raw);
-                let value = |path: &str| {
-                    if word.value.literal().is_some() { literal(path) } else { word.value.clone() }
-                };
-                if let Some(path) = text.strip_prefix("if=") {
-                    facts.reads.push(value(path));
-                } else if let Some(path) = text.strip_prefix("of=") {
-                    facts.writes.push(value(path));
-                }
-            }
-        }
+        "dd" => copy_blocks(arguments, facts),
         "curl" => {
             for text in arguments.iter().filter_map(|word| word.value.literal()) {
-                if let Some(path) = text.strip_prefix("file://") {
-                    facts.reads.push(literal(path));
-                } else if let Some((_, path)) = text.split_once('@')
+                let scheme = text.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file://"));
+                if let Some(path) = text.get(7..).filter(|_| scheme) {
+                    facts.reads.push(literal(path.strip_prefix("localhost").unwrap_or(path)));
+                } else if let Some((_, path)) = text.split_once('@').or_else(|| text.split_once("=<"))
                     && !text.contains("://")
                 {
                     facts.reads.push(literal(path.split(';').next().unwrap_or(path)));
                 }
             }
+            if given.has(&["-O", "--remote-name", "--remote-name-all"]) {
+                facts.lands.extend(fetched(arguments, given));
+            }
+        }
+        "wget" if !given.has(&["-O", "--output-document"]) => facts.lands.extend(fetched(arguments, given)),
+        "install" if given.has(&["-d", "--directory"]) => facts.writes.extend(files(given).cloned()),
+        "tar" => {
+            // The archive is written or read; the letters may stand without a dash, each with a word of its own.
+            facts.reads.extend(given.writes.iter().cloned());
+            let bundle = arguments.first().and_then(|word| word.value.literal()).unwrap_or_default();
+            let taking = bundle.chars().filter(|letter| "fTXCbgIKLNV".contains(*letter));
+            if bundle.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+                let named = taking.zip(arguments.iter().skip(1)).filter(|(letter, _)| *letter == 'f');
+                facts.writes.extend(named.map(|(_, word)| word.value.clone()));
+            }
         }
         _ => {}
     }
 }
+
+/// `dd if=FILE of=FILE`.
+fn copy_blocks(arguments: &[Word], facts: &mut Facts) {
+    facts.reads.clear();
+    facts.scoped = true;
+    facts.minds_globs = true;
+    for word in arguments {
+        let text = word.value.literal().unwrap_or(&word.raw);
+        let value =
+            |path: &str| if word.value.literal().is_some() { literal(path) } else { word.value.clone() };
+        if let Some(path) = text.strip_prefix("if=") {
+            facts.reads.push(value(path));
+        } else if let Some(path) = text.strip_prefix("of=") {
+            facts.writes.push(value(path));
+        }
+    }
+}
+
+/// What is fetched and kept under the name that it has in its address.
+fn fetched<'a>(arguments: &'a [Word], given: &Given<'_>) -> impl Iterator<Item = Landing> + 'a {
+    let directories = if given.writes.is_empty() { vec![literal(".")] } else { given.writes.clone() };
+    arguments.iter().flat_map(move |word| {
+        let path = match &word.value {
+            Value::Literal(text) | Value::Glob(text) => text.split(['?', '#']).next().unwrap_or_default(),
+            Value::Unknown { .. } => "",
+        };
+        let path = path.split_once("://").map_or(path, |(_, path)| path);
+        let from = path.contains('/').then(|| literal(path));
+        let lands = directories.iter().map(move |directory| Some((directory, from.clone()?)));
+        lands
+            .flatten()
+            .map(|(directory, from)| Landing { directory: directory.clone(), from })
+            .collect::<Vec<_>>()
+    })
+}
+
+fn literal(text: &str) -> Value {
+    Value::Literal(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! Reading the options of a command against what is known of it.
+//! Checking the options of a command against those that are permitted. This is the narrow reading; `given` is the wide one.
 
 use super::{Value, Word};
 
@@ -134,63 +134,4 @@ fn check_short<'a>(
         }
     }
     Some(())
-}
-
-/// Sorts the arguments of a command that may have any option: options are skipped, and what might be a file counts as
-/// one. `values` are letters whose value is none, `paths` long or short options whose value is one.
-pub(super) fn sort<'a>(
-    words: &'a [Word],
-    values: &str,
-    long_values: &[&str],
-    paths: &[&str],
-) -> Arguments<'a> {
-    let mut arguments = Arguments::default();
-    let mut rest = words.iter();
-    let mut only_operands = false;
-    while let Some(word) = rest.next() {
-        let text = word.value.literal().unwrap_or_default();
-        if only_operands || text == "-" || !text.starts_with('-') {
-            arguments.operands.push(&word.value);
-            continue;
-        }
-        if text == "--" {
-            only_operands = true;
-            continue;
-        }
-        let (name, value) = match (text.split_once('='), text.starts_with("--")) {
-            (Some((name, value)), true) => (name, Some(value)),
-            (_, true) => (text, None),
-            (_, false) if paths.contains(&text) => (text, None),
-            (_, false) => {
-                let cut = text.char_indices().nth(2).map_or(text.len(), |(at, _)| at);
-                let (name, value) = text.split_at(cut);
-                (name, (!value.is_empty()).then_some(value))
-            }
-        };
-        for letter in text.chars().skip(1).take_while(|_| !text.starts_with("--")).take(64) {
-            arguments.seen.push(format!("-{letter}"));
-        }
-        arguments.seen.push(name.to_owned());
-        let letter = name.chars().nth(1).unwrap_or_default();
-        let plain = if name.starts_with("--") {
-            long_values.contains(&name.trim_start_matches('-'))
-        } else {
-            values.contains(letter)
-        };
-        if paths.contains(&name) {
-            match value {
-                Some(value) => arguments.paths.push(Value::Literal(value.to_owned())),
-                None => arguments.paths.extend(rest.next().map(|word| word.value.clone())),
-            }
-        } else if plain {
-            if value.is_none() {
-                rest.next();
-            }
-        } else if let Some(value) = value.filter(|value| value.contains('/')) {
-            let start = value.find('/').unwrap_or(0);
-            let path = if name.starts_with("--") { value } else { value.get(start..).unwrap_or(value) };
-            arguments.paths.push(Value::Literal(path.to_owned()));
-        }
-    }
-    arguments
 }

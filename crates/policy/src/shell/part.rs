@@ -52,6 +52,7 @@ pub(super) fn judged(given: &Written<'_>) -> Part {
         program: name.map(str::to_owned),
         reads: facts.reads,
         writes: facts.writes,
+        lands: facts.lands,
         recursive: facts.recursive,
         critical: facts.critical,
         scoped: facts.scoped,
@@ -76,6 +77,7 @@ pub(super) fn searched(words: &[Word]) -> Part {
         program: words.first().and_then(|word| word.value.literal()).map(str::to_owned),
         reads: facts.reads,
         writes: facts.writes,
+        lands: facts.lands,
         recursive: facts.recursive,
         critical: facts.critical,
         scoped: facts.scoped,
@@ -83,6 +85,16 @@ pub(super) fn searched(words: &[Word]) -> Part {
         opaque: words.first().is_some_and(|word| word.value.literal().is_none()),
         suggestion: Suggestion::default(),
     }
+}
+
+/// Arguments that are not known are added to the command when it runs.
+pub(super) fn append_unknown(part: &mut Part) {
+    let value = Value::Unknown { before: String::new(), after: String::new(), guarded: false };
+    let words: Vec<Word> = part.words.iter().cloned().chain([Word { raw: String::new(), value }]).collect();
+    let facts = facts::of(&words);
+    part.reads = facts.reads;
+    part.writes = facts.writes;
+    part.lands = facts.lands;
 }
 
 /// Takes back what does not hold under the wrappers, assignments and pipes around the command.

@@ -1,7 +1,7 @@
 //! Commands that only read, with any flags. One row each.
 
 use super::facts::Facts;
-use super::options::sort;
+use super::given::{Known, NOTHING, read};
 use super::{By, Class, Value, Word, conditions};
 
 /// A command that reads whatever its flags are.
@@ -66,7 +66,8 @@ const READERS: &[Reader] = &[
         long_values: &["label", "ignore-matching-lines", "exclude", "width", "unified", "context"],
         paths: &["-X", "--exclude-from", "--from-file", "--to-file"],
         refused: &["-l", "--paginate"],
-        recursive: &["-r", "--recursive"],
+        // A directory is compared file by file, without an option too.
+        recursive: &["*"],
         ..reader("diff", "IFLWxSUC")
     },
     Reader { long_values: &["ignore-initial", "bytes"], ..reader("cmp", "in") },
@@ -92,7 +93,8 @@ pub(super) fn facts(name: &str, arguments: &[Word]) -> Option<Facts> {
         return Some(Facts { class, by, scoped: true, ..Facts::default() });
     }
     let row = READERS.iter().find(|row| row.name == name)?;
-    let sorted = sort(arguments, row.values, row.long_values, row.paths);
+    let known = Known { values: row.values, long_values: row.long_values, reads: row.paths, ..NOTHING };
+    let sorted = read(arguments, &known);
     let refused = sorted.seen.iter().any(|seen| {
         row.refused.iter().any(|refused| {
             // Long options may be shortened.
@@ -104,7 +106,7 @@ pub(super) fn facts(name: &str, arguments: &[Word]) -> Option<Facts> {
     let certain = arguments.iter().all(|word| !word.value.is_unknown());
     let class = if refused || lists || !certain { Class::Other } else { Class::ReadOnly };
     let recursive = row.recursive.contains(&"*") || sorted.has(row.recursive);
-    Some(Facts { class, reads: sorted.reads(0), recursive, scoped: true, ..Facts::default() })
+    Some(Facts { class, reads: sorted.all_reads(0), recursive, scoped: true, ..Facts::default() })
 }
 
 fn begins_with(value: &Value, wanted: char) -> bool {

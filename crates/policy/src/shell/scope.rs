@@ -53,6 +53,8 @@ impl<'a> Scope<'a> {
         match self.values.get(name) {
             Some(values) => values.iter().rev().nth(choice.min(values.len().saturating_sub(1)))?.as_deref(),
             None if name == "HOME" => Some(self.home),
+            // Wherever a command is, there it is.
+            None if name == "PWD" => Some("."),
             None if name == "IFS" => Some(" \t\n"),
             None => None,
         }

@@ -15,6 +15,13 @@ pub struct Script {
     pub background: bool,
     /// Where `cd` goes, in order, at every depth. `None` for `cd` without an operand, `cd -`, or options.
     pub changes_dir: Vec<Option<Value>>,
+    /// Where a later part may run besides where the shell is: everything that `cd` and its like are given, at every depth
+    /// and in every form.
+    pub directories: Vec<Value>,
+    /// Where a command is told to work, by `env -C` and its like.
+    pub elsewhere: Vec<Value>,
+    /// What `CDPATH` was set to.
+    pub cd_path: Vec<Value>,
 }
 
 impl Script {
@@ -137,6 +144,8 @@ pub struct Part {
     pub reads: Vec<Value>,
     /// The files and directories it changes, makes or removes.
     pub writes: Vec<Value>,
+    /// What it writes under the name that it has elsewhere, if it is told a directory to write to.
+    pub lands: Vec<Landing>,
     /// Whether it also reads what lies below its directories.
     pub recursive: bool,
     /// What it removes, for the search for critical removals.
@@ -150,6 +159,15 @@ pub struct Part {
     pub opaque: bool,
     /// What a suggested rule is made from.
     pub suggestion: Suggestion,
+}
+
+/// A file that a command puts into a directory, if that is what its target is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landing {
+    /// The target.
+    pub directory: Value,
+    /// What is put there; its last component is the name that it has there.
+    pub from: Value,
 }
 
 /// `NAME=value` in front of a command.

@@ -1,6 +1,7 @@
 //! `sed`: printing lines, one substitution, and everything else.
 
 use super::facts::Facts;
+use super::given::{Known, NOTHING, read};
 use super::{Class, Value, Word};
 
 /// What a `sed` command does.
@@ -101,30 +102,37 @@ fn flags_are_harmless(flags: &str) -> bool {
 
 /// All that might be a file, for refusing.
 fn wide(arguments: &[Word]) -> Facts {
-    let given = |word: &Word| {
-        word.value.literal().is_some_and(|text| {
-            text == "-e" || text == "-f" || text.starts_with("--expression") || text.starts_with("--file")
-        })
+    let known = Known {
+        values: "el",
+        long_values: &["expression", "line-length"],
+        reads: &["-f", "--file"],
+        ..NOTHING
     };
-    let mut skip = usize::from(!arguments.iter().any(given));
-    let mut files = Vec::new();
-    let mut previous = "";
-    for word in arguments {
-        let text = word.value.literal().unwrap_or_default();
-        if text.starts_with('-') && text.len() > 1 {
-            if let Some(file) = text.strip_prefix("--file=") {
-                files.push(Value::Literal(file.to_owned()));
-            }
-        } else if previous == "-e" {
-            // A script.
-        } else if skip > 0 {
-            skip -= 1;
-        } else {
-            files.push(word.value.clone());
+    let given = read(arguments, &known);
+    let scripted = given.has(&["-e", "-f"])
+        || given
+            .seen
+            .iter()
+            .any(|seen| seen.len() > 2 && ["--expression", "--file"].iter().any(|o| o.starts_with(seen)));
+    let files = given.all_reads(usize::from(!scripted));
+    let mut reads = files.clone();
+    let mut writes = files;
+    for text in arguments.iter().filter_map(|word| word.value.literal()) {
+        if !is_substitution(text) && !prints_lines(text) {
+            writes.extend(named_after(text, ['w', 'W']));
+            reads.extend(named_after(text, ['r', 'R']));
         }
-        previous = text;
     }
-    Facts { reads: files.clone(), writes: files, scoped: true, minds_globs: true, ..Facts::default() }
+    Facts { reads, writes, scoped: true, minds_globs: true, ..Facts::default() }
+}
+
+/// The files that a script may name behind one of these letters: each reaches to the end of its line.
+fn named_after(script: &str, letters: [char; 2]) -> Vec<Value> {
+    const MOST: usize = 32;
+    let found = script.match_indices(letters).take(MOST);
+    let rest = found.filter_map(|(at, letter)| script.get(at + letter.len()..)?.lines().next());
+    let named = rest.map(|rest| rest.trim_start_matches(' '));
+    named.filter(|path| !path.is_empty()).map(|path| Value::Literal(path.to_owned())).collect()
 }
 
 /// Not one of the plain forms: commands that write, run or load make it exact-only.

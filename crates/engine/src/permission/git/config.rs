@@ -1,0 +1,217 @@
+//! The settings of a git repository: reading the file, and which of them name programs that run while one only reads.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// One setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Setting {
+    section: String,
+    /// What stands in quotes behind the section.
+    subsection: Option<String>,
+    name: String,
+    /// The value; `true` if there is none.
+    pub(super) value: String,
+}
+
+impl Setting {
+    /// Section and name in lower case, without what stands between them.
+    pub(super) fn key(&self) -> String {
+        format!("{}.{}", self.section, self.name)
+    }
+
+    /// The whole name, as git shows it.
+    pub(super) fn shown(&self) -> String {
+        match &self.subsection {
+            Some(subsection) => format!("{}.{subsection}.{}", self.section, self.name),
+            None => self.key(),
+        }
+    }
+
+    /// Whether git runs a program by this setting while it only reads, or reads further settings or objects by it.
+    pub(super) fn runs_a_program(&self) -> bool {
+        let is_switch = ["true", "false", "yes", "no", "on", "off", "1", "0", ""]
+            .contains(&self.value.to_ascii_lowercase().as_str());
+        match (self.section.as_str(), self.name.as_str()) {
+            ("core", "fsmonitor") | ("pager", _) => !is_switch,
+            ("core", "pager" | "sshcommand" | "gitproxy" | "askpass" | "alternaterefscommand")
+            | ("diff", "external" | "command" | "textconv")
+            | ("filter", "clean" | "smudge" | "process")
+            | ("include" | "includeif", "path")
+            | ("gpg", "program" | "defaultkeycommand")
+            | ("remote", "vcs" | "uploadpack" | "promisor" | "partialclonefilter")
+            | ("extensions", "partialclone")
+            | ("trailer", "cmd" | "command")
+            | ("merge", "driver")
+            | ("hook", "command") => true,
+            ("remote", "url" | "pushurl") => self.value.contains("::"),
+            ("submodule", "update") => self.value.starts_with('!'),
+            _ => false,
+        }
+    }
+}
+
+/// The settings in a file; none if the text is not understood.
+pub(super) fn settings(text: &str) -> Option<Vec<Setting>> {
+    let mut reader = text.trim_start_matches('\u{feff}').chars().peekable();
+    let mut section = (String::new(), None);
+    let mut found = Vec::new();
+    while let Some(character) = reader.peek().copied() {
+        match character {
+            '#' | ';' => skip_line(&mut reader),
+            '[' => section = header(&mut reader)?,
+            _ if character.is_whitespace() => {
+                reader.next();
+            }
+            _ if character.is_ascii_alphabetic() && !section.0.is_empty() => {
+                let name = word(&mut reader).to_ascii_lowercase();
+                let value = value(&mut reader)?;
+                found.push(Setting {
+                    section: section.0.clone(),
+                    subsection: section.1.clone(),
+                    name,
+                    value,
+                });
+            }
+            _ => return None,
+        }
+    }
+    Some(found)
+}
+
+type Reader<'a> = Peekable<Chars<'a>>;
+
+fn skip_line(reader: &mut Reader<'_>) {
+    reader.by_ref().find(|character| *character == '\n');
+}
+
+fn skip_blanks(reader: &mut Reader<'_>) {
+    while reader.next_if(|character| matches!(character, ' ' | '\t' | '\r')).is_some() {}
+}
+
+fn word(reader: &mut Reader<'_>) -> String {
+    let mut word = String::new();
+    while let Some(character) =
+        reader.next_if(|character| character.is_ascii_alphanumeric() || *character == '-')
+    {
+        word.push(character);
+    }
+    word
+}
+
+/// `[section]`, `[section "sub"]` or, as it was once written, `[section.sub]`.
+fn header(reader: &mut Reader<'_>) -> Option<(String, Option<String>)> {
+    reader.next_if_eq(&'[')?;
+    let section = word(reader).to_ascii_lowercase();
+    let mut subsection = None;
+    if reader.next_if_eq(&'.').is_some() {
+        let mut name = String::new();
+        while let Some(character) = reader.next_if(|character| !matches!(character, ']' | '\n')) {
+            name.push(character);
+        }
+        subsection = Some(name);
+    }
+    skip_blanks(reader);
+    if reader.next_if_eq(&'"').is_some() {
+        let mut name = String::new();
+        loop {
+            match reader.next()? {
+                '"' => break,
+                '\n' => return None,
+                '\\' => name.push(reader.next()?),
+                character => name.push(character),
+            }
+        }
+        subsection = Some(name);
+    }
+    skip_blanks(reader);
+    reader.next_if_eq(&']')?;
+    (!section.is_empty()).then_some((section, subsection))
+}
+
+/// What stands behind a name, up to the end of the line.
+fn value(reader: &mut Reader<'_>) -> Option<String> {
+    skip_blanks(reader);
+    match reader.peek() {
+        None | Some('\n' | '#' | ';') => {
+            skip_line(reader);
+            return Some("true".to_owned());
+        }
+        Some('=') => {
+            reader.next();
+        }
+        Some(_) => return None,
+    }
+    let mut value = String::new();
+    let mut quoted = false;
+    while let Some(character) = reader.next() {
+        match character {
+            '\n' if quoted => return None,
+            '\n' => break,
+            '#' | ';' if !quoted => {
+                skip_line(reader);
+                break;
+            }
+            '"' => quoted = !quoted,
+            '\\' => match reader.next()? {
+                '\n' => {}
+                '\r' => {
+                    reader.next_if_eq(&'\n')?;
+                }
+                escaped => value.push(escaped),
+            },
+            _ => value.push(character),
+        }
+    }
+    (!quoted).then(|| value.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Option<String> {
+        let all = settings(text)?;
+        Some(all.iter().map(|one| format!("{}={}", one.shown(), one.value)).collect::<Vec<_>>().join(" | "))
+    }
+
+    #[test]
+    fn settings_are_read_as_git_reads_them() {
+        let rows = [
+            ("", Some("")),
+            ("[core]\n\tbare = false\n\tfsmonitor\n", Some("core.bare=false | core.fsmonitor=true")),
+            ("[Core] FSMonitor = a b ; c\n", Some("core.fsmonitor=a b")),
+            ("[remote \"a\\\"b\"]\n url = \"x # y\" # z\n", Some("remote.a\"b.url=x # y")),
+            ("[diff.x]\ntextconv = a\\\n  b\n", Some("diff.x.textconv=a  b")),
+            ("# c\n; d\n[a]b=c", Some("a.b=c")),
+            ("\u{feff}[a]\r\nb = c\r\n", Some("a.b=c")),
+            ("[a\nb = c\n", None),
+            ("b = c\n", None),
+            ("[a]\nb = \"c\n", None),
+            ("[a]\n!\n", None),
+            ("[a]\nb : c\n", None),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(shown(text).as_deref(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_runs_a_program_is_told_from_what_does_not() {
+        let running = "[core]\nfsmonitor=x\npager=x\nsshCommand=x\n[diff]\nexternal=x\n[diff \"a\"]\ntextconv=x\ncommand=x\n\
+            [filter \"a\"]\nclean=x\nsmudge=x\nprocess=x\n[include]\npath=x\n[includeIf \"gitdir:/\"]\npath=x\n\
+            [gpg]\nprogram=x\n[gpg \"ssh\"]\nprogram=x\n[remote \"o\"]\nurl=ext::x\nvcs=x\nuploadpack=x\npromisor=true\n\
+            [extensions]\npartialClone=o\n[pager]\nlog=x\n[submodule \"a\"]\nupdate=!x\n[hook \"a\"]\ncommand=x\n";
+        for setting in settings(running).unwrap() {
+            assert!(setting.runs_a_program(), "{}", setting.shown());
+        }
+        let plain = "[core]\nrepositoryformatversion=0\nfilemode=true\nbare=false\nlogallrefupdates=true\nfsmonitor=true\n\
+            [remote \"origin\"]\nurl=git@github.com:a/b.git\nfetch=+refs/heads/*:refs/remotes/origin/*\n\
+            [branch \"main\"]\nremote=origin\nmerge=refs/heads/main\n[user]\nname=a\n[pager]\nlog=false\n\
+            [submodule \"a\"]\nurl=https://x.invalid\nactive=true\n[alias]\nst=!x\n[filter \"lfs\"]\nrequired=true\n\
+            [extensions]\nworktreeConfig=true\n[lfs]\nrepositoryformatversion=0\n";
+        for setting in settings(plain).unwrap() {
+            assert!(!setting.runs_a_program(), "{}", setting.shown());
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Repositories as they lie on disk: which are read unasked, and which are not.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+const PLAIN: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n[remote \"origin\"]\n\
+    \turl = https://x.invalid/a.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n";
+
+fn write(file: &Path, text: &str) {
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, text).unwrap();
+}
+
+fn executable(file: &Path) {
+    write(file, "#!/bin/sh\n");
+    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// An index with one entry.
+fn index(name: &str, mode: u32) -> Vec<u8> {
+    let mut bytes = b"DIRC\0\0\0\x02\0\0\0\x01".to_vec();
+    bytes.extend([0; 24]);
+    bytes.extend(mode.to_be_bytes());
+    bytes.extend([7; 32]);
+    bytes.extend(u16::try_from(name.len()).unwrap().to_be_bytes());
+    bytes.extend(name.as_bytes());
+    let length = (bytes.len() + 1 - 12).div_ceil(8) * 8;
+    bytes.resize(12 + length, 0);
+    bytes.extend([9; 20]);
+    bytes
+}
+
+/// A tree with a plain repository.
+fn repository() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = folder.path().canonicalize().unwrap().join("tree");
+    write(&tree.join(".git/config"), PLAIN);
+    executable(&tree.join(".git/hooks/pre-commit.sample"));
+    executable(&tree.join(".git/hooks/pre-commit"));
+    fs::write(tree.join(".git/index"), index("a", 0o100_644)).unwrap();
+    (folder, tree)
+}
+
+fn key(tree: &Path) -> Option<String> {
+    Unvouched::default().program(tree).map(|program| program.key)
+}
+
+#[test]
+fn an_ordinary_repository_runs_nothing() {
+    let (_folder, tree) = repository();
+    assert_eq!(key(&tree), None);
+    fs::remove_file(tree.join(".git/config")).unwrap();
+    fs::remove_file(tree.join(".git/index")).unwrap();
+    assert_eq!(key(&tree), None, "nothing but a folder");
+}
+
+#[test]
+fn what_names_a_program_is_found_wherever_it_stands() {
+    let rows = [
+        ("[core]\nfsmonitor = x\n", "core.fsmonitor"),
+        ("[diff \"x\"]\ntextconv = x\n", "diff.x.textconv"),
+        ("[include]\npath = other\n", "include.path"),
+        ("[core]\nhooksPath = hk\n", "core.hooksPath"),
+        ("[core]\nworktree = /\n", "core.worktree"),
+        ("[core\n", "what is not understood"),
+    ];
+    for (text, expected) in rows {
+        let (_folder, tree) = repository();
+        write(&tree.join(".git/config"), &format!("{PLAIN}{text}"));
+        assert_eq!(key(&tree).as_deref(), Some(expected), "{text}");
+        write(&tree.join(".git/config"), PLAIN);
+        write(&tree.join(".git/config.worktree"), text);
+        assert_eq!(key(&tree).as_deref(), Some(expected), "{text} for the work tree");
+    }
+    let (_folder, tree) = repository();
+    fs::remove_file(tree.join(".git/config")).unwrap();
+    nix::unistd::mkfifo(&tree.join(".git/config"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert_eq!(key(&tree).as_deref(), Some("what is not understood"), "a pipe");
+}
+
+#[test]
+fn a_hook_that_reading_runs_is_found() {
+    let (_folder, tree) = repository();
+    executable(&tree.join(".git/hooks/post-index-change"));
+    assert_eq!(key(&tree).as_deref(), Some("a hook"));
+    fs::set_permissions(tree.join(".git/hooks/post-index-change"), fs::Permissions::from_mode(0o644))
+        .unwrap();
+    assert_eq!(key(&tree), None, "not executable");
+    // Where hooks are kept among protected files, nobody puts one unasked.
+    write(&tree.join(".git/config"), &format!("{PLAIN}[core]\nhooksPath = .husky/_\n"));
+    executable(&tree.join(".husky/_/pre-commit"));
+    assert_eq!(key(&tree), None);
+    executable(&tree.join(".husky/_/post-index-change"));
+    assert_eq!(key(&tree).as_deref(), Some("a hook"));
+}
+
+#[test]
+fn the_repository_may_lie_elsewhere() {
+    let (folder, tree) = repository();
+    let other = folder.path().canonicalize().unwrap().join("other");
+    write(&other.join(".git"), &format!("gitdir: {}\n", tree.join(".git/worktrees/one").display()));
+    write(&tree.join(".git/worktrees/one/commondir"), "../..\n");
+    assert_eq!(key(&other), None);
+    write(&tree.join(".git/config"), &format!("{PLAIN}[core]\nfsmonitor = x\n"));
+    assert_eq!(key(&other).as_deref(), Some("core.fsmonitor"));
+    write(&other.join(".git"), "something else\n");
+    assert_eq!(key(&other).as_deref(), Some("what is not understood"));
+}
+
+#[test]
+fn a_repository_inside_is_looked_at_if_git_would_go_there() {
+    let (_folder, tree) = repository();
+    write(&tree.join("sub/.git/config"), "[core]\nfsmonitor = x\n");
+    let look = Unvouched::default();
+    let found = |look: &Unvouched| look.program(&tree).map(|program| (program.key, program.file));
+    assert_eq!(found(&look), None, "a repository that is no part of this one");
+    fs::write(tree.join(".git/index"), index("sub", 0o160_000)).unwrap();
+    let expected = Some(("core.fsmonitor".to_owned(), tree.join("sub/.git/config")));
+    assert_eq!(found(&Unvouched::default()), expected);
+    fs::write(tree.join(".git/index"), index("another", 0o160_000)).unwrap();
+    assert_eq!(found(&look), None, "one that was never fetched");
+    fs::write(tree.join(".git/index"), "no index").unwrap();
+    assert_eq!(found(&look).map(|(key, _)| key).as_deref(), Some("what is not understood"));
+}

@@ -1,0 +1,107 @@
+//! Where the parts of a command may run: where the shell is, and wherever `cd` may lead from there.
+
+use std::path::{Path, PathBuf};
+
+use super::expand::expand;
+use crate::paths::{Surroundings, lexical, physical};
+use crate::shell::{Script, Value};
+
+/// How many directories are followed.
+const MOST: usize = 64;
+
+/// The directories that a command may be in.
+#[derive(Debug)]
+pub(super) struct Directories {
+    /// Where the shell is, then where `cd` may lead.
+    pub(super) known: Vec<PathBuf>,
+    /// Where single commands are told to work.
+    pub(super) elsewhere: Vec<PathBuf>,
+    /// Whether `cd` may also lead where nobody knows.
+    pub(super) lost: bool,
+    /// Whether there are more than were followed.
+    pub(super) uncounted: bool,
+}
+
+impl Directories {
+    pub(super) fn of(script: &Script, around: &Surroundings<'_>) -> Self {
+        let mut found = Self {
+            known: vec![around.cwd.to_owned()],
+            elsewhere: Vec::new(),
+            lost: !script.cd_path.is_empty(),
+            uncounted: false,
+        };
+        let search: Vec<&str> =
+            script.cd_path.iter().filter_map(Value::literal).flat_map(|path| path.split(':')).collect();
+        for target in &script.directories {
+            if found.uncounted {
+                break;
+            }
+            if target.is_unknown() {
+                found.lost = true;
+                found.add(around.home.to_owned());
+            }
+            for next in found.next(target, &search, around) {
+                found.add(next);
+            }
+        }
+        for target in &script.elsewhere {
+            found.lost |= target.is_unknown();
+            for next in found.next(target, &[], around) {
+                if found.elsewhere.len() >= MOST {
+                    found.uncounted = true;
+                } else if !found.elsewhere.contains(&next) {
+                    found.elsewhere.push(next);
+                }
+            }
+        }
+        found
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Path> {
+        self.known.iter().chain(&self.elsewhere).map(PathBuf::as_path)
+    }
+
+    /// Whether a path may also be somewhere that was not looked at.
+    pub(super) fn leave_open(&self, text: &str) -> bool {
+        self.uncounted && !text.starts_with('/')
+    }
+
+    fn add(&mut self, directory: PathBuf) {
+        if self.known.contains(&directory) {
+            return;
+        }
+        if self.known.len() >= MOST {
+            self.uncounted = true;
+            return;
+        }
+        self.known.push(directory);
+    }
+
+    /// Where a target leads from each directory, one after the other.
+    fn next(&mut self, target: &Value, search: &[&str], around: &Surroundings<'_>) -> Vec<PathBuf> {
+        let mut starts = self.known.clone();
+        for prefix in search.iter().filter(|prefix| !prefix.is_empty()) {
+            starts.extend(self.known.iter().map(|at| at.join(prefix)));
+        }
+        let mut found = Vec::new();
+        for start in &starts {
+            match target {
+                Value::Literal(text) => {
+                    let path = start.join(text);
+                    // Whether `..` goes back along a link is a matter of options.
+                    let back = text.split('/').any(|part| part == "..").then(|| physical(&path, around.fs));
+                    found.push(lexical(&path));
+                    found.extend(back);
+                }
+                Value::Glob(pattern) => {
+                    let expansion = expand(pattern, start, around.fs);
+                    self.uncounted |= !expansion.complete;
+                    found.extend(expansion.paths);
+                }
+                Value::Unknown { .. } => {}
+            }
+        }
+        found
+    }
+}

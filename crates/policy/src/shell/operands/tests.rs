@@ -1,0 +1,107 @@
+//! Options in all their forms: what they name is found.
+
+use std::collections::BTreeSet;
+
+use super::super::{Script, Surroundings, analyse};
+use super::*;
+
+fn script(text: &str) -> Script {
+    analyse(text, &Surroundings { home: "/home/u" })
+}
+
+fn found(text: &str) -> (BTreeSet<String>, BTreeSet<String>) {
+    let parts = script(text).parts;
+    let texts = |values: &[Value]| {
+        let shown = |value: &Value| format!("{value:?}");
+        values.iter().map(shown).collect::<BTreeSet<_>>()
+    };
+    (texts(&parts[0].reads), texts(&parts[0].writes))
+}
+
+#[test]
+fn each_way_to_write_an_option_gives_the_same_facts() {
+    for row in ROWS {
+        let options = row.known.reads.iter().chain(row.known.writes);
+        for option in options {
+            for name in row.names.iter().filter(|name| **name != "dd") {
+                let (plain_reads, plain_writes) = found(&format!("{name} {option} dir/V"));
+                let forms = match option.strip_prefix("--") {
+                    Some(_) => vec![format!("{option}=dir/V")],
+                    None if option.len() > 2 => continue,
+                    None => {
+                        let letter = &option[1..];
+                        let flag = row.known.flags.chars().find(char::is_ascii_alphabetic);
+                        let flag = flag.map(String::from).unwrap_or_default();
+                        ["-@ V", "-@V", "-%@ V", "-%@V", "-%%@V"]
+                            .iter()
+                            .map(|form| form.replace('@', letter).replace('%', &flag).replace('V', "dir/V"))
+                            .collect()
+                    }
+                };
+                for form in forms {
+                    let (reads, writes) = found(&format!("{name} {form}"));
+                    assert!(reads.is_superset(&plain_reads), "{name} {form}: {reads:?} {plain_reads:?}");
+                    assert!(writes.is_superset(&plain_writes), "{name} {form}: {writes:?} {plain_writes:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn shortened_and_strange_options_hide_no_file() {
+    let rows = [
+        "cp --target-dir=V a",
+        "cp --target-dir V a",
+        "cp a -t V",
+        "ln -sft V a",
+        "cp -rtV a",
+        "sort --outp=V a",
+        "sort -uo V a",
+        "curl -sLo V u",
+        "curl -fsSLo V https://x.invalid",
+        "curl --outpu=V u",
+        "curl --strange=V u",
+        "curl --strange V u",
+        "wget -qO V u",
+        "wget -qOV u",
+        "patch --strange V",
+        "chmod -x V",
+        "chmod +x V",
+        "chmod 644 V",
+        "install -d V",
+        "tar -czf V a",
+        "tar czf V a",
+        "tar --file=V -c a",
+        "rsync --log-file=V a b",
+    ];
+    for text in rows {
+        let part = &script(text).parts[0];
+        assert!(part.writes.contains(&literal("V")), "{text}: {:?}", part.writes);
+    }
+}
+
+#[test]
+fn plain_commands_name_no_more_files_than_they_have() {
+    let rows: [(&str, &[&str], &[&str]); 8] = [
+        ("cp -r --reflink=auto a b", &["a"], &["b"]),
+        ("mv -f a b", &["a"], &["b", "a"]),
+        ("rm -rf --one-file-system a", &[], &["a"]),
+        ("curl -fsSL -H 'A: b.' -d x. --max-time 3 https://x.invalid/a", &[], &[]),
+        ("sort -t , -k2 a", &["a"], &[]),
+        ("wget -q --tries 3 -O a https://x.invalid/b", &[], &["a"]),
+        ("mkdir -p -m 700 a", &[], &["a"]),
+        ("chmod -R 755 a", &[], &["a"]),
+    ];
+    for (text, reads, writes) in rows {
+        let part = &script(text).parts[0];
+        let texts = |values: &[Value]| {
+            values.iter().map(|value| value.literal().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!((texts(&part.reads), texts(&part.writes)), (owned(reads), owned(writes)), "{text}");
+    }
+}
+
+fn owned(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
