@@ -1,12 +1,14 @@
 //! Commands: what the shell's facts mean under the rules, in the working directories, on this disk.
 //!
 //! Rooms: `search` (deny and ask rules, wide), `allow` (grants part by part, narrow), `critical` (removals that are always
-//! asked), `danger` (protected paths), `expand` (globs and walks on disk), `repository` (which git repository is meant).
+//! asked), `danger` (protected paths), `expand` (globs and walks on disk), `globbed` (globs as
+//! command names), `repository` (which git repository is meant).
 
 mod allow;
 mod critical;
 mod danger;
 mod expand;
+mod globbed;
 mod repository;
 mod search;
 
@@ -44,6 +46,7 @@ impl<'a> Command<'a> {
         let directories = vec![around.cwd.to_owned()];
         let mut command = Self { script, tidy_text, directories, lost: false, around };
         command.follow_directories();
+        command.follow_globs();
         command
     }
 

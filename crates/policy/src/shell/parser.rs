@@ -6,7 +6,7 @@
 use super::Kind;
 use super::cursor::{Parsed, Parser, WRONG};
 use super::lexer::{ends_word, leading_name};
-use super::syntax::{Piece, RawAssignment, RawWord, Simple};
+use super::syntax::{Form, Piece, Pipeline, RawAssignment, RawWord, Simple};
 
 /// Words that end a list of commands.
 const CLOSERS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
@@ -95,6 +95,8 @@ impl<'a> Parser<'a> {
             self.blanks();
         }
         self.timed()?;
+        let start = self.found.commands.len();
+        let mut starts = Vec::new();
         let mut after_pipe = false;
         loop {
             let simple = self.command()?;
@@ -107,9 +109,18 @@ impl<'a> Parser<'a> {
                 command.after_pipe = after_pipe;
                 command.before_pipe = piped;
             }
+            let next = self.found.commands.len();
             if !piped {
+                if after_pipe {
+                    starts.push(next);
+                    self.found.pipelines.push(Pipeline { starts, within: self.within });
+                }
                 return Ok(());
             }
+            if !after_pipe {
+                starts.push(start);
+            }
+            starts.push(next);
             self.line_breaks()?;
             if self.take_keyword("!") {
                 // Bash takes it only at the start of a pipeline; other shells take it here too.
@@ -158,7 +169,7 @@ impl<'a> Parser<'a> {
     }
 
     fn simple(&mut self) -> Parsed<bool> {
-        let mut command = Simple { hidden: self.hidden, ..Simple::default() };
+        let mut command = Simple { hidden: self.hidden, within: self.within, ..Simple::default() };
         loop {
             self.blanks();
             self.comment();
@@ -185,7 +196,7 @@ impl<'a> Parser<'a> {
             if command.words.is_empty() {
                 match assignment(&word)? {
                     Some(given) => {
-                        if given.name.is_empty() {
+                        if given.form != Form::Plain {
                             self.found.note(Kind::Group);
                         }
                         command.assignments.push(given);
@@ -196,7 +207,7 @@ impl<'a> Parser<'a> {
                 // After `time` assignments still count as such.
                 let timed =
                     command.words.iter().all(|word| matches!(word.raw.as_str(), "time" | "-p" | "--"));
-                if timed && assignment(&word)?.is_some_and(|given| given.name.is_empty()) {
+                if timed && assignment(&word)?.is_some_and(|given| given.form != Form::Plain) {
                     self.found.note(Kind::Group);
                 }
                 command.words.push(word);
@@ -239,7 +250,12 @@ impl<'a> Parser<'a> {
         let name = leading_name(&word.raw).to_owned();
         let value = RawWord { raw: self.since(start).to_owned(), pieces: vec![Piece::Unknown] };
         if command.words.is_empty() {
-            command.assignments.push(RawAssignment { name, raw: value.raw.clone(), value });
+            command.assignments.push(RawAssignment {
+                name,
+                raw: value.raw.clone(),
+                value,
+                form: Form::Array,
+            });
         } else {
             command.words.push(value);
         }
@@ -257,7 +273,15 @@ impl<'a> Parser<'a> {
             self.expect(")")?;
         }
         self.line_breaks()?;
-        if self.at_compound() { self.deeper(Self::compound) } else { Err(WRONG) }
+        if !self.at_compound() {
+            return Err(WRONG);
+        }
+        let start = self.found.commands.len();
+        self.deeper(Self::compound)?;
+        self.found.repeats = true;
+        let body = start..self.found.commands.len();
+        self.found.functions.push((name.to_owned(), body));
+        Ok(())
     }
 }
 
@@ -266,29 +290,47 @@ fn is_array_start(raw: &str) -> bool {
     !name.is_empty() && matches!(raw.get(name.len()..), Some("=" | "+="))
 }
 
-/// The word as an assignment, if it is one. `NAME[..]=` and `NAME+=` have no name here: they are noted as a group.
+/// The word as an assignment, if it is one.
 fn assignment(word: &RawWord) -> Parsed<Option<RawAssignment>> {
     let name = leading_name(&word.raw);
     let after = word.raw.get(name.len()..).unwrap_or_default();
     if name.is_empty() {
         return Ok(None);
     }
-    let plain = match after.as_bytes() {
-        [b'=', ..] => true,
-        [b'+', b'=', ..] => false,
-        [b'[', ..] if after.contains("]=") || after.contains("]+=") => false,
+    let (form, length) = match after.as_bytes() {
+        [b'=', ..] => (Form::Plain, 1),
+        [b'+', b'=', ..] => (Form::Appended, 2),
+        [b'[', ..] if after.contains("]=") || after.contains("]+=") => {
+            return Ok(Some(element(word, name)));
+        }
         // A subscript with blanks: the shell reads on to its end.
         [b'[', ..] if !after.contains(']') => return Err(WRONG),
         _ => return Ok(None),
     };
-    if !plain {
-        let value = RawWord { raw: word.raw.clone(), pieces: vec![Piece::Unknown] };
-        return Ok(Some(RawAssignment { name: String::new(), raw: word.raw.clone(), value }));
-    }
     let mut pieces = word.pieces.clone();
     if let Some(Piece::Plain(text)) = pieces.first_mut() {
-        text.drain(..(name.len() + 1).min(text.len()));
+        text.drain(..(name.len() + length).min(text.len()));
     }
-    let raw = after.get(1..).unwrap_or_default().to_owned();
-    Ok(Some(RawAssignment { name: name.to_owned(), value: RawWord { raw, pieces }, raw: word.raw.clone() }))
+    let value = RawWord { raw: after.get(length..).unwrap_or_default().to_owned(), pieces };
+    Ok(Some(RawAssignment { name: name.to_owned(), value, raw: word.raw.clone(), form }))
+}
+
+/// `NAME[subscript]=value`. The value is known if all of the word is literal.
+fn element(word: &RawWord, name: &str) -> RawAssignment {
+    let literal = |piece: &Piece| match piece {
+        Piece::Plain(text) | Piece::Quoted(text) => Some(text.clone()),
+        Piece::Variable { .. } | Piece::Unknown => None,
+    };
+    let text: Option<String> = word.pieces.iter().map(literal).collect();
+    let known = text.as_deref().and_then(|text| {
+        let (subscript, value) = text.get(name.len() + 1..)?.split_once("]=")?;
+        Some((subscript.to_owned(), Piece::Quoted(value.to_owned())))
+    });
+    let (subscript, piece) = known.unwrap_or((String::new(), Piece::Unknown));
+    RawAssignment {
+        name: name.to_owned(),
+        value: RawWord { raw: word.raw.clone(), pieces: vec![piece] },
+        raw: word.raw.clone(),
+        form: Form::Element(subscript),
+    }
 }
