@@ -105,6 +105,10 @@ const SAID: &[&str] = &[
     "BASH_ALIASES['foo']='zap x'\nfoo",
     "readarray -Czap -c1 x <<< a",
     "mapfile -tCzap x <<< a",
+    "PROMPT_COMMAND='zap x' bash -i",
+    "GIT_SSH_COMMAND=zap git fetch",
+    "export BASH_ENV=zap; make",
+    "env -S zap -S x",
     // Files.
     "/bin/za? x",
     "/bin/[z]ap x",
@@ -145,6 +149,7 @@ const HIDDEN: &[&str] = &[
     "ls | parallel",
     "BASH_ALIASES+=([foo]=zap)\nfoo x",
     "declare -A BASH_CMDS=([foo]=/bin/zap); foo",
+    "BASH_ENV=<(echo zap) bash -c true",
 ];
 
 /// What people do all day, with nothing to find in it.

@@ -14,6 +14,9 @@ const DEEPEST: usize = 8;
 /// How many later words are tried as the command behind a wrapper with options that are not known.
 const MOST_STARTS: usize = 8;
 
+/// How many words are filled into commands until that counts as too much.
+const MOST_FILLED: usize = 20_000;
+
 /// Words that mean something only where a command of the shell begins.
 const RESERVED: &[&str] = &[
     "!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "for", "do", "done", "case", "esac",
@@ -148,9 +151,17 @@ impl Inspector<'_> {
                 continue;
             };
             let words = part.map(|part| part.words.clone()).unwrap_or_default();
-            if let Some(start) = wrappers::behind(&name, &words).and_then(|behind| behind.start) {
-                self.searched(&unknown::filled(&words, start, Some(text)), 1);
+            let Some(start) = wrappers::behind(&name, &words).and_then(|behind| behind.start) else {
+                continue;
+            };
+            self.filled += words.len() + text.len() / 8;
+            if self.filled > MOST_FILLED {
+                // Not searched for lack of time is not the same as not found.
+                self.script.unanalysable.push(Kind::TooDeep);
+                self.filled = 0;
+                return;
             }
+            self.searched(&unknown::filled(&words, start, Some(text)), 1);
         }
     }
 

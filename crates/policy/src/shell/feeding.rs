@@ -4,6 +4,7 @@
 //! If a shell reads at all, every text that the command makes is taken apart, wherever it goes. If what gets to that
 //! shell is not literal, the shell is as opaque as `sh -c "$(..)"`.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::facts::plain_name;
@@ -15,9 +16,6 @@ use super::{Way, Word, interpreters, word};
 
 /// How often functions are looked at for others that read through them.
 const MOST_ROUNDS: usize = 4;
-
-/// How many texts are tried as arguments that a command adds.
-const MOST_FILLED: usize = 16;
 
 /// How many words of a command are looked at for the name of a shell.
 const MOST_WORDS: usize = 64;
@@ -117,11 +115,10 @@ impl Inspector<'_> {
                 Printed::Nothing | Printed::Input | Printed::Files | Printed::Unknown => {}
             }
         }
-        for (at, text) in all.iter().enumerate() {
+        let mut seen = HashSet::new();
+        for text in all.iter().filter(|text| seen.insert(text.as_str())) {
             self.nested(text);
-            if at < MOST_FILLED {
-                field.parts.iter().for_each(|parts| self.filled_by(parts.clone(), text));
-            }
+            field.parts.iter().for_each(|parts| self.filled_by(parts.clone(), text));
         }
     }
 

@@ -24,6 +24,8 @@ pub(super) struct Inspector<'a> {
     /// How many bytes of text inside text may still be taken apart.
     budget: usize,
     readings: usize,
+    /// How many words were filled into commands by what they read.
+    pub(super) filled: usize,
     level: usize,
     /// Whether the words at hand are already searched as text.
     pub(super) covered: bool,
@@ -37,6 +39,7 @@ impl<'a> Inspector<'a> {
             script: Script { text: text.trim().to_owned(), ..Script::default() },
             budget: text.len() * 4 + 65_536,
             readings: 0,
+            filled: 0,
             level: 0,
             covered: false,
         };
@@ -148,7 +151,7 @@ impl<'a> Inspector<'a> {
         let at = self.script.parts.len();
         let mut part =
             part::judged(&Written { command, words: &words, assignments: &assignments, redirects });
-        part.opaque |= unfollowed || values::renames_commands(command);
+        part.opaque |= unfollowed || values::renames_commands(command) || values::hides_commands(&part);
         if self.level > 0 {
             part.reach = Reach::Searched;
         }

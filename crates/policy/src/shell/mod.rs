@@ -9,6 +9,7 @@
 
 mod ansi;
 mod arithmetic;
+mod assigned;
 mod assignment;
 mod behind;
 mod braces;

@@ -7,9 +7,6 @@ use super::{Value, Word, builtins, wrappers};
 /// How many wrappers are looked through.
 const DEEPEST: usize = 8;
 
-/// How many words of a text are added.
-const MOST_ADDED: usize = 256;
-
 /// A word that is not known, and not empty.
 fn hole(before: &str, after: &str) -> Value {
     Value::Unknown { before: before.to_owned(), after: after.to_owned(), guarded: true }
@@ -39,7 +36,7 @@ pub(super) fn filled(words: &[Word], start: usize, text: Option<&str>) -> Vec<Wo
     let literal = |text: String| Word { raw: text.clone(), value: Value::Literal(text) };
     let Some(mark) = mark else {
         let plain = |text: &str| literal(text.trim_matches(['\'', '"']).to_owned());
-        let added = text.split_whitespace().take(MOST_ADDED).map(plain);
+        let added = text.split_whitespace().map(plain);
         return command.iter().cloned().chain(added).collect();
     };
     let fill = |word: &Word| match word.value.literal() {

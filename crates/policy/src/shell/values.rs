@@ -3,10 +3,13 @@
 use super::inspect::Inspector;
 use super::lexer::leading_name;
 use super::syntax::{Form, Harvest, Piece, RawAssignment, RawWord, Simple};
-use super::{Value, Word, builtins, word};
+use super::{Part, Value, Word, builtins, word};
 
 /// Variables that bash itself looks into for what a command name means.
 const COMMAND_TABLES: &[&str] = &["BASH_ALIASES", "BASH_CMDS"];
+
+/// How many words are looked at for a builtin behind `command` and its like.
+const MOST_PREFIXES: usize = 4;
 
 /// Variables whose value is a command to bash or to programs in wide use.
 const RUN: &[&str] = &[
@@ -52,6 +55,9 @@ impl Inspector<'_> {
                 let value = word::single(&given.value, &self.scope, &mut Vec::new());
                 self.keep(command, given, &value);
             }
+            // What a text does to variables is not foreseen.
+            let texts = |word: &RawWord| matches!(word.raw.as_str(), "eval" | "trap");
+            self.scope.unsure |= command.words.iter().take(MOST_PREFIXES).any(texts);
             let sets = command.words.first().is_some_and(|word| builtins::sets_variables(&word.raw));
             if sets {
                 let words = self.words(&command.words, 0, &mut Vec::new());
@@ -211,6 +217,12 @@ impl Inspector<'_> {
             }
         }
     }
+}
+
+/// Whether something that is not known is given to bash to run.
+pub(super) fn hides_commands(part: &Part) -> bool {
+    let run = |name: &str| matches!(name, "BASH_ENV" | "PROMPT_COMMAND");
+    part.assignments.iter().any(|given| run(&given.name) && given.value.literal().is_none())
 }
 
 /// Whether an assignment changes what command names mean.
