@@ -265,8 +265,6 @@ const CRITICAL: &[&str] = &[
 
 /// Writes to a place where edits are refused, which the text says: refused in every mode.
 const WRITES_SAID: &[&str] = &[
-    "sed -n 'w prot/f' a.txt",
-    "sed 's/a/b/w prot/f' a.txt",
     "find prot -name f -exec rm {} +",
     "find prot -type f -exec sed -i s/a/b/ {} \\;",
     "find prot -name f -exec sudo rm {} \\;",
@@ -287,7 +285,6 @@ const PROTECTED: &[&str] = &[
     "find .git -name config -delete",
     "echo .git/config | xargs rm",
     "xargs rm <<< .git/config",
-    "sed -n 'w .bashrc' a.txt",
     "echo x > $PWD/.git/config",
     "{ bash; } <<< 'echo x > .git/config'",
     "((1<<2))\necho x > .git/config\n2",

@@ -56,7 +56,9 @@ impl Inspector<'_> {
             if behind.anywhere && !covered {
                 self.unfollowed(&spoken(arguments));
                 self.covered = true;
-                for start in 1..words.len().min(MOST_STARTS) {
+                let literal =
+                    |start: &usize| words.get(*start).is_some_and(|word| word.value.literal().is_some());
+                for start in (1..words.len().min(MOST_STARTS)).filter(literal) {
                     self.searched(words.get(start..).unwrap_or_default(), depth + 1);
                 }
             }

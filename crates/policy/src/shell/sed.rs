@@ -3,9 +3,6 @@
 use super::facts::Facts;
 use super::{Class, Value, Word};
 
-/// How many letters of a line may name a file.
-const MOST_FILES: usize = 32;
-
 /// What a `sed` command does.
 pub(super) fn facts(arguments: &[Word]) -> Facts {
     let mut facts = wide(arguments);
@@ -139,32 +136,7 @@ fn unclear(facts: Facts, arguments: &[Word]) -> Facts {
             None => reaches_out(text),
         }
     });
-    if !risky {
-        return facts;
-    }
-    let scripts = arguments.iter().filter_map(|word| word.value.literal());
-    let (mut reads, mut writes) = (Vec::new(), Vec::new());
-    for (letter, file) in scripts.flat_map(named_files) {
-        let files = if matches!(letter, 'w' | 'W') { &mut writes } else { &mut reads };
-        files.push(Value::Literal(file.to_owned()));
-    }
-    let mut facts = facts.exact_only();
-    facts.reads.extend(reads);
-    facts.writes.extend(writes);
-    facts
-}
-
-/// What may be a file that a script names: the rest of a line after a letter and a blank.
-fn named_files(script: &str) -> Vec<(char, &str)> {
-    let of_line = |line| {
-        let letters = str::match_indices(line, ['w', 'W', 'r', 'R']).take(MOST_FILES);
-        letters.filter_map(move |(at, letter): (usize, &str)| {
-            let file = line.get(at + 1..)?.strip_prefix([' ', '\t'])?.trim();
-            let file = file.trim_end_matches(['}', ' ']);
-            Some((letter.chars().next()?, file)).filter(|(_, file)| !file.is_empty())
-        })
-    };
-    script.lines().flat_map(of_line).collect()
+    if risky { facts.exact_only() } else { facts }
 }
 
 /// Whether a script may write, read another file or run something. A file name may be taken for one; that asks.
