@@ -184,7 +184,7 @@ fn calls() -> impl Strategy<Value = (&'static str, Value)> {
 }
 
 /// What may stand before a simple command.
-const PREFIXES: [&str; 19] = [
+const PREFIXES: [&str; 30] = [
     "",
     "timeout 5 ",
     "timeout -k 1 --signal=9 5 ",
@@ -204,10 +204,21 @@ const PREFIXES: [&str; 19] = [
     "watch -n 1 ",
     "flock /tmp/l ",
     "xargs -n 1 ",
+    "xargs --replace ",
+    "xargs --eof ",
+    "xargs --max-lines -P 2 ",
+    "nsenter --root ",
+    "env -u HOME -C / ",
+    "exec -a x ",
+    "builtin command ",
+    "fakeroot -- ",
+    "sudo --odd ",
+    "sudo --odd value ",
+    "nice -Z value ",
 ];
 
 /// Ways to write a list of commands into another one.
-const WRAPPINGS: [&str; 34] = [
+const WRAPPINGS: [&str; 49] = [
     "cd src; @",
     "cd -P -- src; @",
     "time cd src && @",
@@ -242,12 +253,90 @@ const WRAPPINGS: [&str; 34] = [
     "# comment\n@",
     "cat <<EOF\n$(@)\nEOF",
     "@ > /dev/null 2>&1",
+    "((1<<2))\n@\n2",
+    "while ((x<<'E')); do @; done",
+    "eval -- '@'",
+    "bash -c '@'",
+    "{ bash; } <<< '@'",
+    "(sh -s) <<< '@'",
+    "if true; then env bash; fi <<< '@'",
+    "g() { bash; }; g <<< '@'",
+    "exec 3<<< '@'; . /dev/fd/3",
+    "echo '@' | bash",
+    "time echo -n '@' | { bash; }",
+    "{ printf %s '@'; } | sh",
+    "script /dev/null -qc '@'",
+    "alias a='@'\na",
+    "trap -- '@' EXIT",
+];
+
+/// Ways to give `f` a value; `@` stands for it.
+const VALUES: [&str; 17] = [
+    "f=@",
+    "f=; f+=@",
+    "declare f=@",
+    "f=; declare f+=@",
+    "export f=@",
+    "f[0]=@",
+    "read f <<< @",
+    "printf -v f @",
+    "printf -vf @",
+    "g=@; f=$g",
+    "declare -n h=f; h=@",
+    "f=${nope:-@}",
+    ": ${nope:=@}; f=$nope",
+    "mapfile -t f <<< @",
+    "eval -- f=@",
+    ". /dev/stdin <<< f=@",
+    "for f in ls @; do :; done",
+];
+
+/// Ways to run what `f` stands for.
+const USES: [&str; 6] = ["$f x", "\"$f\"", "env $f x", "eval $f x", "bash -c \"$f x\"", "h() { $f x; }; h"];
+
+/// What writes a text or hides one.
+const WRITERS: [&str; 12] = [
+    "echo @",
+    "echo -n @",
+    "printf %s @",
+    "printf '%s\\n' @",
+    "time echo @",
+    "{ echo @; }",
+    "(echo @)",
+    "if true; then echo @; fi",
+    "for i in @; do echo $i; done",
+    "cat <<< @",
+    "rev <<< x",
+    "f2() { echo @; }; f2",
+];
+
+/// What runs the text that it reads.
+const RUNNERS: [&str; 16] = [
+    "bash",
+    "sh -s",
+    "bash -",
+    "bash /dev/stdin",
+    "env bash",
+    "timeout 5 sh -e",
+    "{ bash; }",
+    "( sh )",
+    "if true; then bash; fi",
+    "while :; do bash; break; done",
+    "echo $(bash)",
+    "source /dev/stdin",
+    "xargs env",
+    "xargs -n1 timeout 5",
+    "xargs -I{} sh -c {}",
+    "shell",
 ];
 
 /// A command inside another one. What stands between backquotes must not end them.
 fn wrap(inner: &str, outer: &str) -> String {
     if outer.contains('`') {
         return outer.replace('@', &inner.replace('\\', "\\\\").replace('`', "\\`"));
+    }
+    if outer.contains("'@'") {
+        return outer.replace('@', &inner.replace('\'', r"'\''"));
     }
     outer.replace('@', inner)
 }
@@ -311,6 +400,32 @@ proptest! {
         let moves: String = (0..count).map(|number| format!("cd {root}d{number}; ")).collect();
         let answer = scene.judge("Bash", &json!({"command": format!("{moves}{command}")}));
         prop_assert!(!matches!(answer, Decision::Allow(_)), "{count} {command}: {answer:?}");
+    }
+
+    #[test]
+    fn a_refused_command_is_not_run_by_a_variable(
+        given in vec(select(VALUES.to_vec()), 1..4), other in select(vec!["", "f=ls; ", "f=; ", "f=ls; f+=x; "]),
+        user in select(USES.to_vec()), late in any::<bool>(),
+    ) {
+        let scene = Scene { allow: vec!["Bash"], ask: vec![], deny: vec!["Bash(curl *)"], mode: PermissionMode::Default };
+        let given = given.join("; ").replace('@', "curl");
+        let command = if late {
+            format!("{other}while true; do {user}; {given}; done")
+        } else {
+            format!("{other}{given}; {user}")
+        };
+        let answer = scene.judge("Bash", &json!({"command": command}));
+        prop_assert!(!matches!(answer, Decision::Allow(_)), "{command}: {answer:?}");
+    }
+
+    #[test]
+    fn a_refused_command_is_not_run_by_what_a_shell_reads(
+        writer in select(WRITERS.to_vec()), between in select(vec![" | ", " | cat | ", " |& ", " | tee x | "]), runner in select(RUNNERS.to_vec()),
+    ) {
+        let scene = Scene { allow: vec!["Bash"], ask: vec![], deny: vec!["Bash(curl *)"], mode: PermissionMode::Default };
+        let command = format!("shell() {{ bash; }}; {}{between}{runner}", writer.replace('@', "curl"));
+        let answer = scene.judge("Bash", &json!({"command": command}));
+        prop_assert!(!matches!(answer, Decision::Allow(_)), "{command}: {answer:?}");
     }
 
     #[test]

@@ -3,13 +3,15 @@
 //! Rooms: `directories` (where the parts may run), `landing` (what is put into directories), `search` (deny and ask rules,
 //! wide), `allow` (grants part by part, narrow) with `scope` (paths that stand in the way) and `shift` (links that move
 //! while the command runs), `critical` (removals that are always asked), `danger` (protected paths), `expand` (globs and
-//! walks on disk), `reach` (what a word may mean on disk), `links` (commands that go through links), `repository` (which git repository is meant).
+//! walks on disk), `globbed` (globs as command names), `reach` (what a word may mean on disk), `links` (commands that go
+//! through links), `repository` (which git repository is meant).
 
 mod allow;
 mod critical;
 mod danger;
 mod directories;
 mod expand;
+mod globbed;
 mod landing;
 mod links;
 mod reach;
@@ -66,6 +68,7 @@ impl<'a> Command<'a> {
         };
         command.note_landings();
         command.shifts = command.find_shifts();
+        command.follow_globs();
         command
     }
 

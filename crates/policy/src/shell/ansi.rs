@@ -22,6 +22,24 @@ pub(super) fn decode(text: &str) -> Option<(String, usize)> {
     }
 }
 
+/// Decodes a text in which quotes mean nothing, as `echo -e` and `printf` do.
+pub(super) fn unescape(text: &str) -> String {
+    let mut bytes: Vec<u8> = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        let (before, sequence) = rest.split_at(at);
+        bytes.extend(before.as_bytes());
+        let Some((piece, length)) = sequence.get(1..).and_then(escape) else {
+            rest = sequence;
+            break;
+        };
+        bytes.extend(piece);
+        rest = sequence.get(length..).unwrap_or_default();
+    }
+    bytes.extend(rest.as_bytes());
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// One backslash sequence, from behind the backslash on; the length counts the backslash.
 fn escape(text: &str) -> Option<(Vec<u8>, usize)> {
     let first = text.chars().next()?;

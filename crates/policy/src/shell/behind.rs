@@ -1,19 +1,34 @@
 //! What a command would run in turn: behind wrappers, in the text of `sh -c`, `eval` and their like.
 
+use std::ops::{ControlFlow, Range};
+
 use super::facts::plain_name;
 use super::inspect::Inspector;
 use super::spelling::written;
 use super::word::text_of;
-use super::{Value, Word, builtins, find, interpreters, part, wrappers};
+use super::{Kind, Value, Word, builtins, find, interpreters, part, unknown, wrappers};
 
 /// How many wrappers may stand before one another until the rest is searched as text.
 const DEEPEST: usize = 8;
+
+/// How many later words are tried as the command behind a wrapper with options that are not known.
+const MOST_STARTS: usize = 8;
+
+/// How many words are filled into commands until that counts as too much.
+const MOST_FILLED: usize = 20_000;
 
 /// Words that mean something only where a command of the shell begins.
 const RESERVED: &[&str] = &[
     "!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "for", "do", "done", "case", "esac",
     "select", "function", "[[",
 ];
+
+/// Whether a command touches what lies below what it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Below {
+    Too,
+    Not,
+}
 
 impl Inspector<'_> {
     /// Looks behind the command that is the part at some place.
@@ -41,6 +56,17 @@ impl Inspector<'_> {
             if behind.anywhere && !covered {
                 self.unfollowed(&spoken(arguments));
                 self.covered = true;
+                let literal =
+                    |start: &usize| words.get(*start).is_some_and(|word| word.value.literal().is_some());
+                for start in (1..words.len().min(MOST_STARTS)).filter(literal) {
+                    self.searched(words.get(start..).unwrap_or_default(), depth + 1);
+                }
+            }
+            if let Some(words) = &behind.respelled {
+                self.searched(words, depth + 1);
+            }
+            if matches!(name.as_str(), "xargs" | "parallel") {
+                self.filled_in(at, &name, words, behind.start);
             }
             if matches!(name.as_str(), "watch" | "parallel") {
                 // The words are joined and given to a shell.
@@ -48,11 +74,7 @@ impl Inspector<'_> {
                 self.nested(&spoken(words.get(start..).unwrap_or_default()));
             }
             if let Some(start) = behind.start {
-                let inner = self.script.parts.len();
                 self.searched(words.get(start..).unwrap_or_default(), depth + 1);
-                if let Some(inner) = self.script.parts.get_mut(inner).filter(|_| name == "xargs") {
-                    part::append_unknown(inner);
-                }
             }
             self.covered = covered;
         }
@@ -65,7 +87,8 @@ impl Inspector<'_> {
         if builtins::holds_commands(&name) {
             self.builtin(at, &name, arguments);
         }
-        if builtins::expands_subscripts(&name) {
+        let prints = name == "printf" && !arguments.iter().any(|word| word.raw.contains("-v"));
+        if builtins::expands_subscripts(&name) && !prints {
             self.subscripts(arguments);
         }
         if name == "find" {
@@ -74,12 +97,94 @@ impl Inspector<'_> {
                 self.unfollowed(&spoken(arguments));
             }
             for command in executed {
+                if unknown::runs_unknown(&unknown::with_holes(command, "{}")) {
+                    self.mark_opaque(at);
+                }
                 self.searched(command, depth + 1);
+                self.touches(&find::filled(command, arguments), Below::Too);
             }
+        }
+        if name == "hash" {
+            self.remembered(arguments);
         }
     }
 
-    fn mark_opaque(&mut self, at: usize) {
+    /// What `xargs` or `parallel` runs, if that is filled in from what it reads.
+    fn filled_in(&mut self, at: usize, name: &str, words: &[Word], start: Option<usize>) {
+        let unknown = match start {
+            Some(start) => unknown::runs_unknown(&unknown::filled(words, start, None)),
+            // Each line is a command of its own.
+            None => name == "parallel",
+        };
+        if unknown {
+            self.mark_opaque(at);
+        }
+        if let Some(start) = start {
+            self.touches(&unknown::filled(words, start, None), Below::Not);
+        }
+    }
+
+    /// The files of a command whose words are filled in. By which words it is called is judged without them.
+    fn touches(&mut self, words: &[Word], below: Below) {
+        let inner = (0..DEEPEST).try_fold(words, |words, _| {
+            let name = words.first().and_then(|word| word.value.literal()).map(plain_name);
+            let start = name.and_then(|name| wrappers::behind(&name, words)).and_then(|behind| behind.start);
+            match start.and_then(|start| words.get(start..)) {
+                Some(inner) => ControlFlow::Continue(inner),
+                None => ControlFlow::Break(words),
+            }
+        });
+        let (ControlFlow::Continue(words) | ControlFlow::Break(words)) = inner;
+        let mut part = part::searched(words);
+        part.deny_spellings.clear();
+        part.opaque = false;
+        part.recursive |= below == Below::Too;
+        if !(part.reads.is_empty() && part.writes.is_empty() && part.critical.is_empty()) {
+            self.script.parts.push(part);
+        }
+    }
+
+    /// What a command reads from a text that fills it in.
+    pub(super) fn filled_by(&mut self, parts: Range<usize>, text: &str) {
+        for at in parts {
+            let part = self.script.parts.get(at);
+            let name = part.and_then(|part| part.words.first()?.value.literal()).map(plain_name);
+            let Some(name) = name.filter(|name| matches!(name.as_str(), "xargs" | "parallel")) else {
+                continue;
+            };
+            let words = part.map(|part| part.words.clone()).unwrap_or_default();
+            let Some(start) = wrappers::behind(&name, &words).and_then(|behind| behind.start) else {
+                continue;
+            };
+            self.filled += words.len() + text.len() / 8;
+            if self.filled > MOST_FILLED {
+                // Not searched for lack of time is not the same as not found.
+                self.script.unanalysable.push(Kind::TooDeep);
+                self.filled = 0;
+                return;
+            }
+            self.searched(&unknown::filled(&words, start, Some(text)), 1);
+        }
+    }
+
+    /// `hash -p FILE NAME`: from now on the name means the file.
+    fn remembered(&mut self, arguments: &[Word]) {
+        let texts: Vec<&str> = arguments.iter().filter_map(|word| word.value.literal()).collect();
+        let Some(option) = texts.iter().position(|text| text.starts_with('-') && text.contains('p')) else {
+            return;
+        };
+        let joined = texts.get(option).and_then(|text| text.split_once('p')).map_or("", |(_, file)| file);
+        let (file, names) = match joined {
+            "" => (texts.get(option + 1).copied().unwrap_or_default(), option + 2),
+            joined => (joined, option + 1),
+        };
+        for name in texts.get(names..).unwrap_or_default() {
+            self.scope.rename(name, file);
+        }
+        self.nested(file);
+    }
+
+    pub(super) fn mark_opaque(&mut self, at: usize) {
         if let Some(part) = self.script.parts.get_mut(at) {
             part.opaque = true;
         }
@@ -126,7 +231,10 @@ impl Inspector<'_> {
     /// Commands in `a[$(..)]`, which a builtin expands although the shell has left them alone.
     fn subscripts(&mut self, arguments: &[Word]) {
         for text in arguments.iter().filter_map(|word| word.value.literal()) {
-            if text.contains('[') && text.contains(['$', '`']) {
+            let subscript = text.contains('[') || text.contains("=(");
+            if subscript && text.contains(['$', '`']) {
+                // What is in it runs, whatever rule allows the builtin.
+                self.note(Kind::Substitution);
                 self.nested(text);
             }
         }
@@ -137,19 +245,27 @@ impl Inspector<'_> {
             self.mark_opaque(at);
         }
         if name == "eval" {
-            let texts: Vec<String> = arguments.iter().map(|word| text_of(&word.value)).collect();
+            let end = usize::from(arguments.first().is_some_and(|word| word.value.literal() == Some("--")));
+            let texts: Vec<String> = arguments.iter().skip(end).map(|word| text_of(&word.value)).collect();
             self.nested(&texts.join(" "));
             return;
         }
         let texts: Vec<String> = arguments.iter().map(|word| text_of(&word.value)).collect();
         for text in texts.iter().take(32) {
-            let text = if name == "alias" {
-                text.split_once('=').map_or(text.as_str(), |(_, text)| text)
-            } else {
-                text
+            let text = match text.split_once('=').filter(|_| name == "alias") {
+                Some((alias, text)) => {
+                    self.scope.rename(alias, text);
+                    text
+                }
+                None => text,
             };
             if !text.starts_with('-') {
                 self.nested(text);
+                continue;
+            }
+            // The text may be joined to any letter of the options.
+            for (at, _) in text.char_indices().skip(2).take(4) {
+                self.nested(text.get(at..).unwrap_or_default());
             }
         }
         if texts.len() > 32 {

@@ -64,6 +64,27 @@ pub(super) fn declares(name: &str) -> bool {
     DECLARING.contains(&name)
 }
 
+/// Whether a builtin may give variables other values.
+pub(super) fn sets_variables(name: &str) -> bool {
+    declares(name)
+        || matches!(
+            name,
+            "read"
+                | "printf"
+                | "mapfile"
+                | "readarray"
+                | "getopts"
+                | "let"
+                | "unset"
+                | "wait"
+                | "eval"
+                | "source"
+                | "."
+                | "builtin"
+                | "command"
+        )
+}
+
 /// Builtins whose arguments may hold the text of commands.
 pub(super) fn holds_commands(name: &str) -> bool {
     matches!(

@@ -3,16 +3,9 @@
 use super::Kind;
 use super::cursor::{Inside, Parsed, Parser, WRONG};
 use super::lexer::leading_name;
-use super::syntax::{Harvest, Piece, Simple};
+use super::syntax::{Feed, Piece, RawWord, Simple};
 
 const OPENERS: &[&str] = &["if", "while", "until", "for", "case", "select", "function", "coproc", "{", "[["];
-
-/// What is undone when a stretch is read a second time.
-struct Mark(usize, usize);
-
-fn mark(found: &Harvest) -> Mark {
-    Mark(found.commands.len(), found.leftovers.len())
-}
 
 impl Parser<'_> {
     /// Whether a compound command begins here.
@@ -22,9 +15,11 @@ impl Parser<'_> {
 
     /// One compound command with its redirects.
     pub(super) fn compound(&mut self) -> Parsed<()> {
+        let start = self.found.commands.len();
         match self.keyword() {
             "if" => self.condition()?,
             "while" | "until" => {
+                self.found.repeats = true;
                 self.at += 5;
                 self.list()?;
                 self.loop_body()?;
@@ -32,6 +27,7 @@ impl Parser<'_> {
             "for" => self.for_loop()?,
             "select" => {
                 self.found.note(Kind::Group);
+                self.found.repeats = true;
                 self.at += 6;
                 self.named_loop()?;
             }
@@ -53,18 +49,24 @@ impl Parser<'_> {
             }
             _ => self.parentheses()?,
         }
-        self.trailing_redirects()
+        self.trailing_redirects(start)
     }
 
-    fn trailing_redirects(&mut self) -> Parsed<()> {
-        let mut holder = Simple { hidden: self.hidden, ..Simple::default() };
+    /// The redirects of a compound command, whose commands begin at a place in the harvest.
+    fn trailing_redirects(&mut self, start: usize) -> Parsed<()> {
+        let mut holder = Simple { hidden: self.hidden, within: self.within, ..Simple::default() };
         loop {
             self.blanks();
             if !self.redirect(&mut holder)? {
                 break;
             }
         }
-        if !holder.redirects.is_empty() || !holder.input.is_empty() {
+        let feeds = !holder.input.is_empty() || holder.redirects.iter().any(|redirect| !redirect.writes);
+        let end = self.found.commands.len();
+        if feeds {
+            self.found.feeds.push(Feed { commands: start..end, holder: end });
+        }
+        if feeds || !holder.redirects.is_empty() {
             self.found.commands.push(holder);
         }
         Ok(())
@@ -93,6 +95,7 @@ impl Parser<'_> {
     }
 
     fn for_loop(&mut self) -> Parsed<()> {
+        self.found.repeats = true;
         self.at += 3;
         self.blanks();
         if !self.rest().starts_with("((") {
@@ -137,6 +140,7 @@ impl Parser<'_> {
             }
         } else {
             self.found.note(Kind::Variable);
+            words.push(RawWord { raw: "\"$@\"".to_owned(), pieces: vec![Piece::Unknown] });
         }
         self.found.loops.push((name, words));
         self.blanks();
@@ -191,28 +195,33 @@ impl Parser<'_> {
         self.command().map(|_| ())
     }
 
-    /// A subshell, or arithmetic in double parentheses. What is not the first is searched as the second.
+    /// A subshell, or arithmetic in double parentheses. Bash looks for the end of the inner ones first: it is arithmetic
+    /// if the outer end stands right behind.
     fn parentheses(&mut self) -> Parsed<()> {
         self.found.note(Kind::Group);
-        let start = self.at;
-        let before = mark(self.found);
-        self.at += 1;
-        let subshell = self.list().and_then(|()| self.expect(")"));
-        match subshell {
-            Err(stop)
-                if stop == WRONG && self.text.get(start..).is_some_and(|rest| rest.starts_with("((")) =>
-            {
-                self.found.commands.truncate(before.0);
-                self.found.leftovers.truncate(before.1);
-                self.pending.clear();
-                let end = self.balanced(start, b'(', b')')?;
-                // Not read a second time: that would double with each level.
-                self.at = end;
-                self.found.leftovers.push(self.since(start).to_owned());
-                Ok(())
+        if self.byte(1) == Some(b'(') {
+            let end = self.balanced(self.at + 1, b'(', b')')?;
+            if self.text.as_bytes().get(end) == Some(&b')') {
+                self.arithmetic_command(end);
+                return Ok(());
             }
-            other => other,
         }
+        self.at += 1;
+        self.list()?;
+        self.expect(")")
+    }
+
+    /// `(( .. ))`. No here-document begins in it. Other shells take it for commands, so it is searched as such too.
+    fn arithmetic_command(&mut self, end: usize) {
+        let start = self.at + 2;
+        let inside = self.text.get(start..end - 1).unwrap_or_default();
+        self.searched_arithmetic(start, end - 1);
+        if inside.contains(['\'', '"', '`']) || inside.contains("$(") {
+            // Quotes do not keep arithmetic from expanding, and make it uncertain where it ends.
+            self.inner(inside, Inside::Expansions);
+            self.doubt();
+        }
+        self.at = end + 1;
     }
 
     /// `[[ .. ]]`: its operands must be literal, and nothing may evaluate them.
@@ -259,9 +268,10 @@ impl Parser<'_> {
         }
         let text = self.since(start).to_owned();
         self.found.commands.push(Simple {
-            words: vec![super::syntax::RawWord { raw: text.clone(), pieces: vec![Piece::Quoted(text)] }],
+            words: vec![RawWord { raw: text.clone(), pieces: vec![Piece::Quoted(text)] }],
             condition: true,
             hidden: self.hidden,
+            within: self.within,
             ..Simple::default()
         });
         Ok(())

@@ -43,13 +43,17 @@ pub(super) struct Parser<'a> {
     pub(super) at: usize,
     pub(super) depth: usize,
     pub(super) hidden: bool,
+    /// How many substitutions of the text at hand we are in.
+    pub(super) within: usize,
     pub(super) pending: Vec<Pending>,
+    /// Whether the whole text is already left to be searched as it is.
+    pub(super) doubted: bool,
     pub(super) found: &'a mut Harvest,
 }
 
 impl<'a> Parser<'a> {
     pub(super) fn new(text: &'a str, depth: usize, hidden: bool, found: &'a mut Harvest) -> Self {
-        Self { text, at: 0, depth, hidden, pending: Vec::new(), found }
+        Self { text, at: 0, depth, hidden, within: 0, pending: Vec::new(), doubted: false, found }
     }
 
     /// The byte at the cursor.
@@ -107,7 +111,9 @@ impl<'a> Parser<'a> {
         let stop = if self.depth >= DEEPEST || self.found.inner > MOST_INNER {
             Some(Kind::TooDeep)
         } else {
+            let within = self.within + 1;
             let mut parser = Parser::new(text, self.depth + 1, true, self.found);
+            parser.within = within;
             let result = match inside {
                 Inside::Commands => parser.program(),
                 Inside::Expansions => parser.expansions(),
@@ -117,6 +123,13 @@ impl<'a> Parser<'a> {
         if let Some(kind) = stop {
             self.found.note(kind);
             self.found.leftovers.push(text.to_owned());
+        }
+    }
+
+    /// Notes that bash may see the end of something elsewhere than we do: the whole text is searched at every word.
+    pub(super) fn doubt(&mut self) {
+        if !std::mem::replace(&mut self.doubted, true) {
+            self.found.leftovers.push(self.text.to_owned());
         }
     }
 
@@ -172,12 +185,13 @@ impl<'a> Parser<'a> {
                 }
             };
             let body = self.text.get(start..end).unwrap_or_default();
-            if !pending.quoted && body.contains(['$', '`', '\\']) {
+            let literal = pending.quoted || !body.contains(['$', '`', '\\']);
+            if !literal {
                 self.found.note(Kind::Heredoc);
                 self.inner(body, Inside::Expansions);
             }
             if let Some(document) = self.found.documents.get_mut(pending.number) {
-                *document = Document { body: body.to_owned() };
+                *document = Document { body: body.to_owned(), literal };
             }
         }
         Ok(())

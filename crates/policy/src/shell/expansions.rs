@@ -3,7 +3,7 @@
 use super::Kind;
 use super::cursor::{Inside, Parsed, Parser, WRONG};
 use super::lexer::{leading_name, push};
-use super::syntax::Piece;
+use super::syntax::{Piece, RawWord};
 use super::{ansi, arithmetic};
 
 impl Parser<'_> {
@@ -12,8 +12,11 @@ impl Parser<'_> {
         match self.byte(1) {
             Some(b'(') if self.byte(2) == Some(b'(') => self.arithmetic(pieces),
             Some(b'(') => {
+                pieces.push(match self.rest().starts_with("$(pwd)") {
+                    true => Piece::Variable { name: "PWD".to_owned(), quoted, guarded: false },
+                    false => Piece::Unknown,
+                });
                 self.at += 2;
-                pieces.push(Piece::Unknown);
                 self.substitution()
             }
             Some(b'{') => self.parameter(pieces, quoted),
@@ -74,10 +77,12 @@ impl Parser<'_> {
             return Err(WRONG);
         }
         let outer = std::mem::replace(&mut self.hidden, true);
+        self.within += 1;
         let result = self.deeper(|parser| {
             parser.list()?;
             parser.expect(")")
         });
+        self.within -= 1;
         self.hidden = outer;
         if self.pending.is_empty() { result } else { Err(WRONG) }
     }
@@ -101,7 +106,10 @@ impl Parser<'_> {
             }
             text.push(next);
         }
-        pieces.push(Piece::Unknown);
+        pieces.push(match text.trim() {
+            "pwd" => Piece::Variable { name: "PWD".to_owned(), quoted, guarded: false },
+            _ => Piece::Unknown,
+        });
         self.inner(&text, Inside::Commands);
         Ok(())
     }
@@ -120,13 +128,23 @@ impl Parser<'_> {
             return Err(WRONG);
         }
         let guarded = !name.is_empty() && (after.starts_with(":?") || after.starts_with('?'));
+        let assigns = after.starts_with(":=") || after.starts_with('=');
+        let other = alternative(after).filter(|_| !name.is_empty());
         self.at += 2;
         self.deeper(|parser| parser.inside_braces(quoted))?;
-        if guarded {
-            pieces.push(Piece::Variable { name: name.to_owned(), quoted, guarded });
-        } else {
-            pieces.push(Piece::Unknown);
+        if assigns && !name.is_empty() {
+            self.found.loops.push((name.to_owned(), one_or_unknown(other)));
         }
+        pieces.push(if guarded {
+            Piece::Variable { name: name.to_owned(), quoted, guarded }
+        } else if let Some(text) = other {
+            // A variable of its own that may be this text.
+            let name = format!("{name}-{text}");
+            self.found.loops.push((name.clone(), one_or_unknown(other)));
+            Piece::Variable { name, quoted, guarded: false }
+        } else {
+            Piece::Unknown
+        });
         Ok(())
     }
 
@@ -140,7 +158,11 @@ impl Parser<'_> {
                     return Ok(());
                 }
                 b'\'' if !quoted => {
-                    self.single_quoted()?;
+                    let text = self.single_quoted()?.to_owned();
+                    if text.contains(['$', '`']) {
+                        // A value that is kept may be expanded later.
+                        self.inner(&text, Inside::Expansions);
+                    }
                 }
                 b'"' => {
                     self.at += 1;
@@ -183,34 +205,6 @@ impl Parser<'_> {
         }
     }
 
-    /// Finds the end of a stretch that begins with an opening bracket at the place given.
-    pub(super) fn balanced(&self, start: usize, open: u8, close: u8) -> Parsed<usize> {
-        let bytes = self.text.as_bytes();
-        let mut level = 0usize;
-        let mut at = start;
-        loop {
-            let byte = *bytes.get(at).ok_or(WRONG)?;
-            match byte {
-                b'\\' => at += 1,
-                b'\'' | b'"' => {
-                    at += 1;
-                    while *bytes.get(at).ok_or(WRONG)? != byte {
-                        at += if byte == b'"' && bytes.get(at) == Some(&b'\\') { 2 } else { 1 };
-                    }
-                }
-                _ if byte == open => level += 1,
-                _ if byte == close => {
-                    level = level.saturating_sub(1);
-                    if level == 0 {
-                        return Ok(at + 1);
-                    }
-                }
-                _ => {}
-            }
-            at += 1;
-        }
-    }
-
     /// Looks for expansions only, in text where quotes mean nothing.
     pub(super) fn expansions(&mut self) -> Parsed<()> {
         let mut dropped = Vec::new();
@@ -226,4 +220,19 @@ impl Parser<'_> {
             }
         }
     }
+}
+
+/// The literal text that `${NAME:-text}` and its like may stand for, from behind the name on.
+fn alternative(after: &str) -> Option<&str> {
+    let rest = after.strip_prefix(':').unwrap_or(after).strip_prefix(['-', '=', '+'])?;
+    let end = rest.find(['}', '$', '`', '\'', '"', '\\', '{', '~'])?;
+    let (text, rest) = rest.split_at_checked(end)?;
+    (rest.starts_with('}') && !text.is_empty()).then_some(text)
+}
+
+/// Values of a variable: a text, if there is one, or not known.
+fn one_or_unknown(text: Option<&str>) -> Vec<RawWord> {
+    let word = |piece| RawWord { raw: String::new(), pieces: vec![piece] };
+    let known = text.map(|text| word(Piece::Quoted(text.to_owned())));
+    known.into_iter().chain([word(Piece::Unknown)]).collect()
 }

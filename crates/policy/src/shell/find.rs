@@ -1,7 +1,7 @@
 //! `find`: a search, or one with actions.
 
 use super::facts::{self, Facts};
-use super::{Class, Value, Word, operands};
+use super::{Class, Value, Word, operands, unknown};
 
 /// Tests and actions without an argument that only look.
 const PLAIN: &[&str] = &[
@@ -197,4 +197,18 @@ pub(super) fn executed(arguments: &[Word]) -> Vec<&[Word]> {
         rest = rest.get(end..).unwrap_or_default();
     }
     found
+}
+
+/// A command of `-exec` with what is found in its place: that lies at or below where the search begins.
+pub(super) fn filled(command: &[Word], arguments: &[Word]) -> Vec<Word> {
+    let mut filled = Vec::with_capacity(command.len());
+    for word in command {
+        if word.value.literal() == Some("{}") {
+            let points = starting_points(arguments).into_iter();
+            filled.extend(points.map(|value| Word { raw: word.raw.clone(), value }));
+        } else {
+            filled.extend(unknown::with_holes(std::slice::from_ref(word), "{}"));
+        }
+    }
+    filled
 }

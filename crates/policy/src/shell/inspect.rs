@@ -1,13 +1,15 @@
 //! From what the parser found to parts: each command is looked at, then what it would run in turn.
 
+use std::ops::Range;
+
 use super::cursor::Parser;
 use super::part::{self, Written};
-use super::scope::Scope;
-use super::syntax::{Fed, Harvest, RawWord, Simple};
+use super::scope::{Scope, UNKNOWN};
+use super::syntax::{Form, Harvest, RawWord, Simple};
 use super::{
     Assignment, Kind, LONGEST, Part, Place, Reach, Redirect, Script, Surroundings, Value, Way, Word,
 };
-use super::{assignment, builtins, facts, fallback, hidden, interpreters, places, redirects, word};
+use super::{assignment, facts, fallback, hidden, places, redirects, values, word};
 
 /// How deep texts of commands inside texts are followed.
 pub(super) const DEEPEST_TEXT: usize = 10;
@@ -22,6 +24,8 @@ pub(super) struct Inspector<'a> {
     /// How many bytes of text inside text may still be taken apart.
     budget: usize,
     readings: usize,
+    /// How many words were filled into commands by what they read.
+    pub(super) filled: usize,
     level: usize,
     /// Whether the words at hand are already searched as text.
     pub(super) covered: bool,
@@ -35,6 +39,7 @@ impl<'a> Inspector<'a> {
             script: Script { text: text.trim().to_owned(), ..Script::default() },
             budget: text.len() * 4 + 65_536,
             readings: 0,
+            filled: 0,
             level: 0,
             covered: false,
         };
@@ -91,30 +96,36 @@ impl<'a> Inspector<'a> {
             self.note(kind);
         }
         self.script.background |= harvest.background && self.level == 0;
-        for (name, words) in &harvest.loops {
-            for value in words {
-                let value = word::single(value, &self.scope, &mut Vec::new());
-                self.scope.give(name, value.literal().map(str::to_owned));
-            }
+        self.give_loops(&harvest);
+        if harvest.repeats {
+            self.foresee(&harvest);
         }
-        for command in &harvest.commands {
-            self.command(command);
-        }
-        self.input_of_shells(&harvest);
+        let parts: Vec<Range<usize>> = harvest
+            .commands
+            .iter()
+            .map(|command| {
+                let at = self.command(command);
+                at..self.script.parts.len()
+            })
+            .collect();
+        self.other_meanings(&harvest);
+        self.input_of_shells(&harvest, &parts);
         for leftover in &harvest.leftovers {
             self.unfollowed(leftover);
         }
     }
 
-    fn command(&mut self, command: &Simple) {
+    /// Looks at one command, and answers where its part is; what it would run in turn comes after.
+    fn command(&mut self, command: &Simple) -> usize {
         let mut kinds = Vec::new();
         let assignments: Vec<(String, Assignment)> = command
             .assignments
             .iter()
             .map(|given| {
                 let value = word::single(&given.value, &self.scope, &mut kinds);
-                self.give(&given.name, value.literal());
-                let safe = assignment::is_safe(&given.name, &given.value.raw, &value);
+                self.assigned(command, given, &value);
+                let safe =
+                    given.form == Form::Plain && assignment::is_safe(&given.name, &given.value.raw, &value);
                 (given.raw.clone(), Assignment { name: given.name.clone(), value, safe })
             })
             .collect();
@@ -130,6 +141,7 @@ impl<'a> Inspector<'a> {
             command.words.iter().map(|word| word::choices(word, &self.scope)).max().unwrap_or(1);
         self.readings += readings - 1;
         let unfollowed = self.readings > MOST_READINGS;
+        let doubtful = command.words.iter().any(|word| self.scope.doubts(word));
         if unfollowed {
             readings = 1;
         }
@@ -139,7 +151,7 @@ impl<'a> Inspector<'a> {
         let at = self.script.parts.len();
         let mut part =
             part::judged(&Written { command, words: &words, assignments: &assignments, redirects });
-        part.opaque |= unfollowed;
+        part.opaque |= unfollowed || values::renames_commands(command) || values::hides_commands(&part);
         if self.level > 0 {
             part.reach = Reach::Searched;
         }
@@ -153,9 +165,14 @@ impl<'a> Inspector<'a> {
             let words = self.words(&command.words, choice, &mut Vec::new());
             self.searched(&words, 0);
         }
+        if doubtful {
+            let words = self.words(&command.words, UNKNOWN, &mut Vec::new());
+            self.searched(&words, 0);
+        }
+        at
     }
 
-    fn words(&self, words: &[RawWord], choice: usize, kinds: &mut Vec<Kind>) -> Vec<Word> {
+    pub(super) fn words(&self, words: &[RawWord], choice: usize, kinds: &mut Vec<Kind>) -> Vec<Word> {
         let mut out = Vec::with_capacity(words.len());
         for raw in words {
             out.extend(word::expand(raw, &self.scope, choice, kinds));
@@ -201,35 +218,6 @@ impl<'a> Inspector<'a> {
         self.script.cd_path.extend(places::cd_path(words));
     }
 
-    /// Notes the value of a variable. Prompts, start-up files and arithmetic expand values once more, so commands in one
-    /// are searched.
-    fn give(&mut self, name: &str, value: Option<&str>) {
-        self.scope.give(name, value.map(str::to_owned));
-        if let Some(value) = value.filter(|value| value.contains(['$', '`']) && value.contains(['(', '`'])) {
-            self.nested(value);
-        }
-    }
-
-    /// Variables that a builtin sets.
-    fn note_values(&mut self, words: &[Word]) {
-        let Some(name) = words.first().and_then(|word| word.value.literal()) else { return };
-        let reads = matches!(name, "read" | "printf" | "mapfile" | "readarray" | "getopts" | "let" | "unset");
-        if !reads && !builtins::declares(name) {
-            return;
-        }
-        for word in words.iter().skip(1) {
-            let text = word.value.literal().unwrap_or(&word.raw);
-            match text.split_once('=') {
-                Some((name, value)) if !reads => {
-                    let value = word.value.literal().map(|_| value);
-                    self.give(name, value);
-                }
-                _ if reads => self.scope.forget(text),
-                _ => {}
-            }
-        }
-    }
-
     /// A command behind another one: searched only.
     pub(super) fn searched(&mut self, words: &[Word], depth: usize) {
         if words.is_empty() {
@@ -239,38 +227,6 @@ impl<'a> Inspector<'a> {
         self.script.parts.push(part::searched(words));
         self.note_places(words);
         self.behind(at, words, depth);
-    }
-
-    /// If a shell reads what others write, all text that may get there is taken apart.
-    fn input_of_shells(&mut self, harvest: &Harvest) {
-        let runs = |word: &RawWord| {
-            let plain = facts::plain_name(word.raw.trim_matches(['\'', '"', '\\']));
-            interpreters::SHELLS.contains(&plain.as_str())
-                || matches!(plain.as_str(), "source" | "." | "parallel" | "xargs")
-        };
-        let fed = |command: &Simple| {
-            (command.after_pipe || !command.input.is_empty() || !command.redirects.is_empty())
-                && command.words.iter().take(64).any(runs)
-        };
-        if !harvest.commands.iter().any(fed) {
-            return;
-        }
-        for document in &harvest.documents {
-            self.nested(&document.body);
-        }
-        for command in &harvest.commands {
-            for text in &command.input {
-                if let Fed::Word(text) = text {
-                    let text = word::text_of(&word::single(text, &self.scope, &mut Vec::new()));
-                    self.nested(&text);
-                }
-            }
-            if command.before_pipe {
-                let words = self.words(command.words.get(1..).unwrap_or_default(), 0, &mut Vec::new());
-                let texts: Vec<String> = words.iter().map(|word| word::text_of(&word.value)).collect();
-                self.nested(&texts.join(" ").replace("\\n", "\n"));
-            }
-        }
     }
 }
 

@@ -170,6 +170,7 @@ impl Parser<'_> {
                 self.found.commands.push(super::syntax::Simple {
                     words: vec![RawWord { raw: "cat".into(), pieces: vec![Piece::Plain("cat".into())] }],
                     hidden: true,
+                    within: self.within + 1,
                     ..Default::default()
                 });
                 return Ok(Some(body.trim_end_matches('\n').to_owned()));

@@ -9,6 +9,7 @@
 
 mod ansi;
 mod arithmetic;
+mod assigned;
 mod assignment;
 mod behind;
 mod braces;
@@ -22,6 +23,7 @@ mod edits;
 mod expansions;
 mod facts;
 mod fallback;
+mod feeding;
 mod find;
 mod git;
 mod given;
@@ -30,22 +32,27 @@ mod inspect;
 mod interpreters;
 mod jq;
 mod lexer;
+mod matched;
 mod operands;
 mod options;
 mod parser;
 mod part;
 mod places;
+mod printed;
 mod readers;
 mod redirects;
 mod risks;
 mod scope;
 mod script;
 mod sed;
+mod shells;
 mod spelling;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod unknown;
 mod value;
+mod values;
 mod word;
 mod wrappers;
 

@@ -4,9 +4,10 @@
 //! list of constructs is noted there.
 
 use super::Kind;
+use super::assigned::{assignment, is_array_start};
 use super::cursor::{Parsed, Parser, WRONG};
 use super::lexer::{ends_word, leading_name};
-use super::syntax::{Piece, RawAssignment, RawWord, Simple};
+use super::syntax::{Form, Piece, Pipeline, RawAssignment, RawWord, Simple};
 
 /// Words that end a list of commands.
 const CLOSERS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
@@ -95,6 +96,8 @@ impl<'a> Parser<'a> {
             self.blanks();
         }
         self.timed()?;
+        let start = self.found.commands.len();
+        let mut starts = Vec::new();
         let mut after_pipe = false;
         loop {
             let simple = self.command()?;
@@ -107,9 +110,18 @@ impl<'a> Parser<'a> {
                 command.after_pipe = after_pipe;
                 command.before_pipe = piped;
             }
+            let next = self.found.commands.len();
             if !piped {
+                if after_pipe {
+                    starts.push(next);
+                    self.found.pipelines.push(Pipeline { starts, within: self.within });
+                }
                 return Ok(());
             }
+            if !after_pipe {
+                starts.push(start);
+            }
+            starts.push(next);
             self.line_breaks()?;
             if self.take_keyword("!") {
                 // Bash takes it only at the start of a pipeline; other shells take it here too.
@@ -158,7 +170,7 @@ impl<'a> Parser<'a> {
     }
 
     fn simple(&mut self) -> Parsed<bool> {
-        let mut command = Simple { hidden: self.hidden, ..Simple::default() };
+        let mut command = Simple { hidden: self.hidden, within: self.within, ..Simple::default() };
         loop {
             self.blanks();
             self.comment();
@@ -185,7 +197,7 @@ impl<'a> Parser<'a> {
             if command.words.is_empty() {
                 match assignment(&word)? {
                     Some(given) => {
-                        if given.name.is_empty() {
+                        if given.form != Form::Plain {
                             self.found.note(Kind::Group);
                         }
                         command.assignments.push(given);
@@ -196,7 +208,7 @@ impl<'a> Parser<'a> {
                 // After `time` assignments still count as such.
                 let timed =
                     command.words.iter().all(|word| matches!(word.raw.as_str(), "time" | "-p" | "--"));
-                if timed && assignment(&word)?.is_some_and(|given| given.name.is_empty()) {
+                if timed && assignment(&word)?.is_some_and(|given| given.form != Form::Plain) {
                     self.found.note(Kind::Group);
                 }
                 command.words.push(word);
@@ -239,7 +251,12 @@ impl<'a> Parser<'a> {
         let name = leading_name(&word.raw).to_owned();
         let value = RawWord { raw: self.since(start).to_owned(), pieces: vec![Piece::Unknown] };
         if command.words.is_empty() {
-            command.assignments.push(RawAssignment { name, raw: value.raw.clone(), value });
+            command.assignments.push(RawAssignment {
+                name,
+                raw: value.raw.clone(),
+                value,
+                form: Form::Array,
+            });
         } else {
             command.words.push(value);
         }
@@ -257,38 +274,14 @@ impl<'a> Parser<'a> {
             self.expect(")")?;
         }
         self.line_breaks()?;
-        if self.at_compound() { self.deeper(Self::compound) } else { Err(WRONG) }
+        if !self.at_compound() {
+            return Err(WRONG);
+        }
+        let start = self.found.commands.len();
+        self.deeper(Self::compound)?;
+        self.found.repeats = true;
+        let body = start..self.found.commands.len();
+        self.found.functions.push((name.to_owned(), body));
+        Ok(())
     }
-}
-
-fn is_array_start(raw: &str) -> bool {
-    let name = leading_name(raw);
-    !name.is_empty() && matches!(raw.get(name.len()..), Some("=" | "+="))
-}
-
-/// The word as an assignment, if it is one. `NAME[..]=` and `NAME+=` have no name here: they are noted as a group.
-fn assignment(word: &RawWord) -> Parsed<Option<RawAssignment>> {
-    let name = leading_name(&word.raw);
-    let after = word.raw.get(name.len()..).unwrap_or_default();
-    if name.is_empty() {
-        return Ok(None);
-    }
-    let plain = match after.as_bytes() {
-        [b'=', ..] => true,
-        [b'+', b'=', ..] => false,
-        [b'[', ..] if after.contains("]=") || after.contains("]+=") => false,
-        // A subscript with blanks: the shell reads on to its end.
-        [b'[', ..] if !after.contains(']') => return Err(WRONG),
-        _ => return Ok(None),
-    };
-    if !plain {
-        let value = RawWord { raw: word.raw.clone(), pieces: vec![Piece::Unknown] };
-        return Ok(Some(RawAssignment { name: String::new(), raw: word.raw.clone(), value }));
-    }
-    let mut pieces = word.pieces.clone();
-    if let Some(Piece::Plain(text)) = pieces.first_mut() {
-        text.drain(..(name.len() + 1).min(text.len()));
-    }
-    let raw = after.get(1..).unwrap_or_default().to_owned();
-    Ok(Some(RawAssignment { name: name.to_owned(), value: RawWord { raw, pieces }, raw: word.raw.clone() }))
 }

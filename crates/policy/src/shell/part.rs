@@ -87,16 +87,6 @@ pub(super) fn searched(words: &[Word]) -> Part {
     }
 }
 
-/// Arguments that are not known are added to the command when it runs.
-pub(super) fn append_unknown(part: &mut Part) {
-    let value = Value::Unknown { before: String::new(), after: String::new(), guarded: false };
-    let words: Vec<Word> = part.words.iter().cloned().chain([Word { raw: String::new(), value }]).collect();
-    let facts = facts::of(&words);
-    part.reads = facts.reads;
-    part.writes = facts.writes;
-    part.lands = facts.lands;
-}
-
 /// Takes back what does not hold under the wrappers, assignments and pipes around the command.
 fn narrow(facts: &mut Facts, given: &Written<'_>, stripped: &Stripped<'_>, name: Option<&str>) {
     let command = given.command;

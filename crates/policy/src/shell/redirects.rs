@@ -122,7 +122,7 @@ impl Parser<'_> {
         let number = self.found.documents.len();
         self.found.documents.push(Document::default());
         self.pending.push(Pending { number, delimiter, quoted, tabs });
-        command.input.push(Fed::Document);
+        command.input.push(Fed::Document(number));
         Ok(())
     }
 }

@@ -1,9 +1,20 @@
 //! What is known of variables while a command is read, for the wide reading.
+//!
+//! A variable is known by all the values that the text gives it. As soon as something may have changed it that the text
+//! does not show, "not known" is one of them.
 
 use std::collections::HashMap;
 
+use super::syntax::{Piece, RawWord};
+
 /// How many values of one variable are followed.
 const MOST_VALUES: usize = 32;
+
+/// How long a value may grow by what is added to it.
+const LONGEST_JOINED: usize = 256;
+
+/// The choice by which every variable is unknown.
+pub(super) const UNKNOWN: usize = usize::MAX;
 
 /// Variables and the home directory.
 #[derive(Debug)]
@@ -12,28 +23,57 @@ pub(super) struct Scope<'a> {
     pub(super) home: &'a str,
     /// Whether nothing in the command could change that.
     pub(super) home_certain: bool,
+    /// Whether variables may have changed in a way that the text does not show.
+    pub(super) unsure: bool,
     /// The values that each variable was given, the last one last; `None` where it is not literal.
     values: HashMap<String, Vec<Option<String>>>,
+    /// Where values are split besides at blanks, if the command says so.
+    separators: Option<String>,
+    /// Command names that were given another meaning, with the texts that they stand for.
+    renamed: HashMap<String, Vec<String>>,
 }
 
 impl<'a> Scope<'a> {
     pub(super) fn new(home: &'a str, text: &str) -> Self {
-        Self { home, home_certain: !names_home(text), values: HashMap::new() }
+        Self {
+            home,
+            home_certain: !names_home(text),
+            unsure: false,
+            values: HashMap::new(),
+            separators: None,
+            renamed: HashMap::new(),
+        }
     }
 
-    /// Notes that a variable was given a value.
-    pub(super) fn give(&mut self, name: &str, value: Option<String>) {
+    /// Notes that a variable was given a value; answers whether that value is new.
+    pub(super) fn give(&mut self, name: &str, value: Option<String>) -> bool {
         let values = self.values.entry(name.to_owned()).or_default();
-        if values.last() == Some(&value) {
-            return;
+        if let Some(at) = values.iter().position(|known| *known == value) {
+            let known = values.remove(at);
+            values.push(known);
+            return false;
         }
         if values.len() >= MOST_VALUES {
             // Too many to follow: from now on it is not known.
             values.insert(0, None);
             values.truncate(MOST_VALUES);
-            return;
+        } else {
+            values.push(value);
         }
-        values.push(value);
+        true
+    }
+
+    /// Notes that text was added to a variable's value.
+    pub(super) fn append(&mut self, name: &str, added: Option<&str>) {
+        let values = self.values.get(name).cloned().unwrap_or_default();
+        if values.is_empty() {
+            self.give(name, None);
+            self.give(name, added.map(str::to_owned));
+        }
+        for value in values {
+            let joined = value.zip(added).map(|(value, added)| value + added);
+            self.give(name, joined.filter(|joined| joined.len() <= LONGEST_JOINED));
+        }
     }
 
     /// Notes that a variable, if it is one that was given a value, has one now that is not known.
@@ -43,14 +83,46 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// Notes where values are split from now on; nothing if that is not known.
+    pub(super) fn split_at(&mut self, separators: Option<&str>) {
+        match separators {
+            Some(text) => self.separators.get_or_insert_default().push_str(text),
+            None => self.unsure = true,
+        }
+    }
+
+    /// Whether a character out of a value ends a word.
+    pub(super) fn splits(&self, character: char) -> bool {
+        matches!(character, ' ' | '\t' | '\n')
+            || self.separators.as_ref().is_some_and(|separators| separators.contains(character))
+    }
+
     /// How many values a variable may have here.
     pub(super) fn choices(&self, name: &str) -> usize {
         self.values.get(name).map_or(1, Vec::len)
     }
 
+    /// Whether the values that are known may not be all that the word can become.
+    pub(super) fn doubts(&self, word: &RawWord) -> bool {
+        let mut several = 0;
+        for piece in &word.pieces {
+            let Piece::Variable { name, quoted, .. } = piece else { continue };
+            let Some(values) = self.values.get(name) else { continue };
+            let mut known = values.iter().flatten();
+            let elsewhere = self.separators.is_some() && !quoted;
+            if self.unsure || elsewhere && known.any(|value| value.contains(|c| self.splits(c))) {
+                return true;
+            }
+            several += usize::from(values.len() > 1);
+        }
+        // Not all ways to combine them are tried.
+        several > 1
+    }
+
     /// The value of a variable; choice 0 is the one given last.
     pub(super) fn value(&self, name: &str, choice: usize) -> Option<&str> {
         match self.values.get(name) {
+            Some(_) if choice == UNKNOWN => None,
             Some(values) => values.iter().rev().nth(choice.min(values.len().saturating_sub(1)))?.as_deref(),
             None if name == "HOME" => Some(self.home),
             // Wherever a command is, there it is.
@@ -58,6 +130,24 @@ impl<'a> Scope<'a> {
             None if name == "IFS" => Some(" \t\n"),
             None => None,
         }
+    }
+
+    /// Notes that a command name stands for a text from now on.
+    pub(super) fn rename(&mut self, name: &str, text: &str) {
+        let texts = self.renamed.entry(name.to_owned()).or_default();
+        if texts.len() < MOST_VALUES && !texts.iter().any(|known| known == text) {
+            texts.push(text.to_owned());
+        }
+    }
+
+    /// Whether any command name was given another meaning.
+    pub(super) fn renames(&self) -> bool {
+        !self.renamed.is_empty()
+    }
+
+    /// What a command name stands for besides itself.
+    pub(super) fn meanings(&self, name: &str) -> Vec<String> {
+        self.renamed.get(name).cloned().unwrap_or_default()
     }
 }
 

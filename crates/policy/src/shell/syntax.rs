@@ -1,5 +1,7 @@
 //! What the parser finds in a text, before anyone asks what it means.
 
+use std::ops::Range;
+
 use super::{Kind, Reach};
 
 /// One simple command as it is written.
@@ -17,6 +19,8 @@ pub(super) struct Simple {
     pub(super) condition: bool,
     /// Whether it is inside a substitution.
     pub(super) hidden: bool,
+    /// How many substitutions of its text it is in.
+    pub(super) within: usize,
     /// Whether it reads from a pipe.
     pub(super) after_pipe: bool,
     /// Whether it writes to a pipe.
@@ -33,8 +37,8 @@ impl Simple {
 /// Text on the input of a command.
 #[derive(Debug)]
 pub(super) enum Fed {
-    /// A here-document, found in the harvest.
-    Document,
+    /// A here-document, by its number in the harvest.
+    Document(usize),
     /// A here-string.
     Word(RawWord),
 }
@@ -77,6 +81,21 @@ pub(super) struct RawAssignment {
     pub(super) value: RawWord,
     /// The whole text.
     pub(super) raw: String,
+    /// How it is given.
+    pub(super) form: Form,
+}
+
+/// In which way a variable is given a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `NAME=value`
+    Plain,
+    /// `NAME+=value`
+    Appended,
+    /// `NAME[subscript]=value`; the subscript is empty if it is not literal.
+    Element(String),
+    /// `NAME=( .. )`
+    Array,
 }
 
 /// A redirect as it is written.
@@ -93,6 +112,8 @@ pub(super) struct RawRedirect {
 pub(super) struct Document {
     /// The lines between the start and the end mark.
     pub(super) body: String,
+    /// Whether nothing in it is expanded.
+    pub(super) literal: bool,
 }
 
 /// All that was found in a text.
@@ -110,8 +131,33 @@ pub(super) struct Harvest {
     pub(super) leftovers: Vec<String>,
     /// How many bytes of text inside text were taken apart.
     pub(super) inner: usize,
-    /// Names that `for` loops set, with the words they go through.
+    /// Names that `for` loops and the like set, with the words they go through.
     pub(super) loops: Vec<(String, Vec<RawWord>)>,
+    /// Whether a loop or a function is there, so that what stands later may run before what stands first.
+    pub(super) repeats: bool,
+    /// Pipelines of more than one element.
+    pub(super) pipelines: Vec<Pipeline>,
+    /// Compound commands that are given something to read.
+    pub(super) feeds: Vec<Feed>,
+    /// Functions, each with the commands of its body.
+    pub(super) functions: Vec<(String, Range<usize>)>,
+}
+
+/// A pipeline: where each element's commands begin in the harvest, and at last where the last one's end.
+#[derive(Debug)]
+pub(super) struct Pipeline {
+    pub(super) starts: Vec<usize>,
+    /// How many substitutions it is in.
+    pub(super) within: usize,
+}
+
+/// Redirects of a compound command.
+#[derive(Debug)]
+pub(super) struct Feed {
+    /// The commands that read from them.
+    pub(super) commands: Range<usize>,
+    /// The command without words that holds them.
+    pub(super) holder: usize,
 }
 
 impl Harvest {

@@ -30,7 +30,7 @@ pub(super) fn expand(word: &RawWord, scope: &Scope<'_>, choice: usize, kinds: &m
     }
     let mut atoms = tilde(atoms(word, scope, choice, kinds), scope, kinds);
     if !braces::possible(&atoms) {
-        let mut words = split(&atoms, &word.raw);
+        let mut words = split(&atoms, &word.raw, scope);
         if words.is_empty() && word.pieces.iter().any(|piece| matches!(piece, Piece::Quoted(_))) {
             words.push(Word { raw: word.raw.clone(), value: Value::Literal(String::new()) });
         }
@@ -40,7 +40,7 @@ pub(super) fn expand(word: &RawWord, scope: &Scope<'_>, choice: usize, kinds: &m
     match braces::expand(&mut atoms) {
         Some(all) => all
             .into_iter()
-            .flat_map(|atoms| split(&tilde(atoms, scope, kinds), ""))
+            .flat_map(|atoms| split(&tilde(atoms, scope, kinds), "", scope))
             .map(|word| Word { raw: text_of(&word.value), ..word })
             .collect(),
         None => vec![Word {
@@ -104,7 +104,11 @@ fn tilde(atoms: Vec<Atom>, scope: &Scope<'_>, kinds: &mut Vec<Kind>) -> Vec<Atom
     }
     let mut out = Vec::with_capacity(atoms.len() + scope.home.len());
     let mut assigning = false;
+    let mut resolved = 0;
     for (at, atom) in atoms.iter().enumerate() {
+        if at < resolved {
+            continue;
+        }
         let before = at.checked_sub(1).and_then(|at| atoms.get(at));
         assigning |= *atom == Atom::Plain('=');
         let begins = match before {
@@ -123,20 +127,43 @@ fn tilde(atoms: Vec<Atom>, scope: &Scope<'_>, kinds: &mut Vec<Kind>) -> Vec<Atom
                 }
                 out.extend(scope.home.chars().map(Atom::Quoted));
             }
+            // The directory that the command is in.
+            Some(Atom::Plain('+')) if matches!(atoms.get(at + 2), None | Some(Atom::Plain('/'))) => {
+                kinds.push(Kind::Variable);
+                out.push(Atom::Quoted('.'));
+                resolved = at + 2;
+            }
             // A quoted character in the prefix makes it plain text.
             Some(Atom::Quoted(_) | Atom::Unknown { .. } | Atom::Expanded(_)) => out.push(Atom::Quoted('~')),
             Some(Atom::Plain(_)) => {
                 kinds.push(Kind::Variable);
-                out.push(Atom::Unknown { guarded: false });
+                match user(atoms.get(at + 1..).unwrap_or_default()) {
+                    Some(name) => {
+                        // Where homes mostly are.
+                        let home = if name == "root" { "/root".to_owned() } else { format!("/home/{name}") };
+                        out.extend(home.chars().map(Atom::Quoted));
+                        resolved = at + 1 + name.len();
+                    }
+                    None => out.push(Atom::Unknown { guarded: false }),
+                }
             }
         }
     }
     out
 }
 
-/// Splits at blanks that came out of variables.
-fn split(atoms: &[Atom], raw: &str) -> Vec<Word> {
-    let blank = |atom: &Atom| matches!(atom, Atom::Expanded(' ' | '\t' | '\n'));
+/// The name of a user after `~`, if nothing else is there up to the first slash.
+fn user(atoms: &[Atom]) -> Option<String> {
+    let name = atoms.iter().take_while(|atom| **atom != Atom::Plain('/')).map(|atom| match atom {
+        Atom::Plain(c) if c.is_ascii_lowercase() || *c == '_' => Some(*c),
+        _ => None,
+    });
+    name.collect::<Option<String>>().filter(|name| !name.is_empty())
+}
+
+/// Splits where values of variables are split.
+fn split(atoms: &[Atom], raw: &str, scope: &Scope<'_>) -> Vec<Word> {
+    let blank = |atom: &Atom| matches!(atom, Atom::Expanded(c) if scope.splits(*c));
     if !atoms.iter().any(blank) {
         if atoms.is_empty() {
             return Vec::new();

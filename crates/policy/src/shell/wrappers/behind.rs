@@ -1,7 +1,10 @@
 //! What is behind a wrapper, whatever its options are.
+//!
+//! Only an option that the table knows is stepped over. Any other may or may not take a value, so after it every later
+//! word may be the command.
 
-use super::Wrapper;
 use super::table::WRAPPERS;
+use super::{Wrapper, split};
 use crate::shell::lexer::leading_name;
 use crate::shell::{Value, Word};
 
@@ -14,15 +17,22 @@ pub(in crate::shell) struct Behind {
     pub(in crate::shell) texts: Vec<Value>,
     /// Whether every later word may be the command.
     pub(in crate::shell) anywhere: bool,
+    /// The same command with a text of arguments taken apart.
+    pub(in crate::shell) respelled: Option<Vec<Word>>,
+}
+
+/// An option with the text of a command.
+enum Carried {
+    /// In the same word.
+    Joined(String),
+    /// In the next word.
+    Next,
 }
 
 /// Looks behind a wrapper, whatever its options are.
 pub(in crate::shell) fn behind(name: &str, words: &[Word]) -> Option<Behind> {
     let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.name == name)?;
-    let mut behind = Behind {
-        anywhere: matches!(name, "perf" | "gdb" | "parallel" | "valgrind" | "busybox"),
-        ..Behind::default()
-    };
+    let mut behind = Behind { anywhere: wrapper.anywhere, ..Behind::default() };
     let mut at = 1;
     while let Some(word) = words.get(at) {
         let Some(text) = word.value.literal() else { break };
@@ -39,24 +49,51 @@ pub(in crate::shell) fn behind(name: &str, words: &[Word]) -> Option<Behind> {
             at += 1;
             continue;
         }
-        at += option(wrapper, text, words.get(at + 1), &mut behind);
+        at += match carried(wrapper, text) {
+            Some(carried) => behind.carry(wrapper, carried, words, at),
+            None => option(wrapper, text, &mut behind),
+        };
+        if behind.respelled.is_some() {
+            // All that follows is in there.
+            return Some(behind);
+        }
     }
     if wrapper.assigns {
         while words.get(at).is_some_and(|word| is_assignment(&word.value)) {
             at += 1;
         }
     }
-    let start = at + wrapper.operands;
-    behind.start = (start < words.len()).then_some(start);
-    // `flock FILE -c TEXT` and `su USER -c TEXT`: the text may come after the operand.
-    for pair in words.get(at..).unwrap_or_default().windows(2) {
-        if let [option, text] = pair
-            && option.value.literal().is_some_and(|option| wrapper.texts.contains(&option))
-        {
-            behind.texts.push(text.value.clone());
+    let mut start = at + wrapper.operands;
+    if wrapper.permutes {
+        // `flock FILE -c TEXT`, `script FILE -qc TEXT`: options may come after the operands.
+        for (later, word) in words.iter().enumerate().skip(at) {
+            if let Some(carried) = word.value.literal().and_then(|text| carried(wrapper, text)) {
+                behind.carry(wrapper, carried, words, later);
+            }
         }
+        start += usize::from(words.get(start).is_some_and(|word| word.value.literal() == Some("--")));
     }
+    behind.start = (start < words.len()).then_some(start);
     Some(behind)
+}
+
+impl Behind {
+    /// Takes the text that an option at a place carries; answers how many words the option has.
+    fn carry(&mut self, wrapper: &Wrapper, carried: Carried, words: &[Word], at: usize) -> usize {
+        let (value, length) = match carried {
+            Carried::Joined(text) => (Some(Value::Literal(text)), 1),
+            Carried::Next => (words.get(at + 1).map(|word| word.value.clone()), 2),
+        };
+        match value {
+            Some(Value::Literal(text)) if wrapper.splits => {
+                let first = words.first().cloned();
+                let rest = words.get(at + length..).unwrap_or_default().iter().cloned();
+                self.respelled = Some(first.into_iter().chain(split::words(&text)).chain(rest).collect());
+            }
+            other => self.texts.extend(other),
+        }
+        length
+    }
 }
 
 fn is_assignment(value: &Value) -> bool {
@@ -68,25 +105,36 @@ fn is_assignment(value: &Value) -> bool {
     !name.is_empty() && text.get(name.len()..).is_some_and(|rest| rest.starts_with('='))
 }
 
-/// How many words an option takes; one that is not known makes everything after it possible.
-fn option(wrapper: &Wrapper, text: &str, next: Option<&Word>, behind: &mut Behind) -> usize {
-    let (name, joined) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-    if let Some(option) = wrapper.texts.iter().find(|option| {
-        text == **option || name == **option || (option.len() == 2 && text.starts_with(**option))
-    }) {
-        let joined = joined
-            .filter(|_| option.len() > 2)
-            .or_else(|| text.get(2..).filter(|rest| option.len() == 2 && !rest.is_empty()));
-        match joined {
-            Some(value) => behind.texts.push(Value::Literal(value.to_owned())),
-            None => behind.texts.extend(next.map(|word| word.value.clone())),
-        }
-        return if joined.is_some() { 1 } else { 2 };
+/// Whether an option carries the text of a command: a letter, also behind others, or a long name, also a shortened one.
+fn carried(wrapper: &Wrapper, text: &str) -> Option<Carried> {
+    let of = |value: &str| match value {
+        "" => Carried::Next,
+        value => Carried::Joined(value.to_owned()),
+    };
+    if text.starts_with("--") {
+        let (name, joined) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        let named = name.len() > 2 && wrapper.texts.iter().any(|option| option.starts_with(name));
+        let known = name.strip_prefix("--").is_some_and(|long| wrapper.knows(long));
+        return (named && !known)
+            .then(|| joined.map_or(Carried::Next, |value| Carried::Joined(value.to_owned())));
     }
-    if let Some(long) = name.strip_prefix("--") {
-        let takes_next = joined.is_none() && wrapper.long_values.contains(&long);
-        behind.anywhere |= !(wrapper.long.contains(&long) || wrapper.long_values.contains(&long));
-        return if takes_next { 2 } else { 1 };
+    for (at, letter) in text.strip_prefix('-')?.char_indices() {
+        if wrapper.texts.iter().any(|option| option.len() == 2 && option.ends_with(letter)) {
+            return Some(of(text.get(1 + at + letter.len_utf8()..).unwrap_or_default()));
+        }
+        if wrapper.values.contains(letter) {
+            return None;
+        }
+    }
+    None
+}
+
+/// How many words an option takes; one that is not known makes everything after it possible.
+fn option(wrapper: &Wrapper, text: &str, behind: &mut Behind) -> usize {
+    if let Some(long) = text.strip_prefix("--") {
+        let (name, joined) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+        behind.anywhere |= !wrapper.knows(name);
+        return if joined.is_none() && wrapper.long_values.contains(&name) { 2 } else { 1 };
     }
     for (at, letter) in text.char_indices().skip(1) {
         if wrapper.values.contains(letter) {

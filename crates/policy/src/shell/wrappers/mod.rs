@@ -1,10 +1,11 @@
 //! Commands that run another command.
 //!
 //! Rooms: `table` (the wrappers, one row each), `plain` (the forms that an allow rule looks through), `behind` (what is
-//! behind a wrapper in any form, for refusing).
+//! behind a wrapper in any form, for refusing), `split` (the text of `env -S`).
 
 mod behind;
 mod plain;
+mod split;
 mod table;
 
 pub(super) use behind::behind;
@@ -28,10 +29,23 @@ struct Wrapper {
     operands: usize,
     /// Options whose value is the text of a command.
     texts: &'static [&'static str],
+    /// Whether such a text is split into more arguments of the wrapper itself.
+    splits: bool,
+    /// Whether options may come after operands.
+    permutes: bool,
+    /// Whether every later word may be the command.
+    anywhere: bool,
     /// Whether `NAME=value` may stand before the command.
     assigns: bool,
     /// Whether only an exact rule may allow it.
     never_by_star: bool,
+}
+
+impl Wrapper {
+    /// Whether a long option is known by its whole name.
+    fn knows(&self, long: &str) -> bool {
+        self.long.contains(&long) || self.long_values.contains(&long)
+    }
 }
 
 /// Commands of which no rule of the form `W1 W2 *` is suggested, besides shells and interpreters.

@@ -10,9 +10,17 @@ const ROW: Wrapper = Wrapper {
     long_values: &[],
     operands: 0,
     texts: &[],
+    splits: false,
+    permutes: false,
+    anywhere: false,
     assigns: false,
     never_by_star: false,
 };
+
+/// A wrapper of which only the name is known.
+const fn named(name: &'static str) -> Wrapper {
+    Wrapper { name, ..ROW }
+}
 
 /// A wrapper that no rule with a star may allow.
 const fn never(name: &'static str, flags: &'static str, values: &'static str) -> Wrapper {
@@ -48,18 +56,19 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         name: "xargs",
         flags: "0rtpxoeil",
         values: "nILPsdEa",
-        long: &["null", "no-run-if-empty", "verbose", "interactive", "exit", "open-tty", "show-limits"],
-        long_values: &[
-            "max-args",
+        long: &[
+            "null",
+            "no-run-if-empty",
+            "verbose",
+            "interactive",
+            "exit",
+            "open-tty",
+            "show-limits",
             "replace",
             "max-lines",
-            "max-procs",
-            "max-chars",
-            "delimiter",
             "eof",
-            "arg-file",
-            "process-slot-var",
         ],
+        long_values: &["max-args", "max-procs", "max-chars", "delimiter", "arg-file", "process-slot-var"],
         ..ROW
     },
     Wrapper {
@@ -69,6 +78,7 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         long: &["ignore-environment", "null", "debug", "block-signal", "default-signal", "ignore-signal"],
         long_values: &["unset", "chdir"],
         texts: &["-S", "--split-string"],
+        splits: true,
         assigns: true,
         ..ROW
     },
@@ -112,20 +122,22 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     Wrapper {
         name: "su",
         flags: "lmpfP",
-        values: "ugGsw",
+        values: "ugGw",
         long: &["login", "preserve-environment", "fast", "pty"],
-        long_values: &["user", "group", "shell", "supp-group", "whitelist-environment"],
+        long_values: &["user", "group", "supp-group", "whitelist-environment"],
         operands: 1,
-        texts: &["-c", "--command", "--session-command"],
+        texts: &["-c", "--command", "--session-command", "-s", "--shell"],
+        permutes: true,
         ..ROW
     },
     Wrapper {
         name: "runuser",
         flags: "lmpfP",
-        values: "ugGsw",
+        values: "ugGw",
         long: &["login", "preserve-environment", "fast", "pty"],
-        long_values: &["user", "group", "shell", "supp-group", "whitelist-environment"],
-        texts: &["-c", "--command", "--session-command"],
+        long_values: &["user", "group", "supp-group", "whitelist-environment"],
+        texts: &["-c", "--command", "--session-command", "-s", "--shell"],
+        permutes: true,
         ..ROW
     },
     Wrapper {
@@ -149,6 +161,18 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         ],
         ..ROW
     },
+    Wrapper { anywhere: true, ..named("fakeroot") },
+    Wrapper { anywhere: true, ..named("choom") },
+    Wrapper { anywhere: true, ..named("setarch") },
+    Wrapper { anywhere: true, ..named("linux32") },
+    Wrapper { anywhere: true, ..named("linux64") },
+    Wrapper { anywhere: true, ..named("i386") },
+    Wrapper { anywhere: true, ..named("x86_64") },
+    Wrapper { anywhere: true, ..named("dbus-run-session") },
+    Wrapper { anywhere: true, ..named("ssh-agent") },
+    Wrapper { anywhere: true, ..named("logsave") },
+    Wrapper { anywhere: true, ..named("capsh") },
+    Wrapper { texts: &["-c"], permutes: true, anywhere: true, ..named("sg") },
     Wrapper { long: &["ctty", "fork", "wait"], ..never("setsid", "cfw", "") },
     Wrapper {
         long: &["ignore"],
@@ -166,6 +190,7 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         long: &["shared", "exclusive", "unlock", "nonblock", "close", "no-fork", "verbose", "nb"],
         long_values: &["wait", "timeout", "conflict-exit-code"],
         texts: &["-c", "--command"],
+        permutes: true,
         operands: 1,
         ..never("flock", "sxeunoF", "wE")
     },
@@ -191,6 +216,8 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         long: &["append", "flush", "force", "quiet", "return"],
         long_values: &["echo", "log-in", "log-out", "log-io", "logging-format", "log-timing", "output-limit"],
         texts: &["-c", "--command"],
+        permutes: true,
+        operands: 1,
         ..never("script", "aefqr", "EIOBmoT")
     },
     never("strace", "cCdfFhiknqrtTvVwxyYzZ", "abeEIoOpPsSuUX"),
@@ -240,9 +267,11 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
             "preserve-credentials",
             "no-fork",
             "follow-context",
+            "root",
+            "wd",
         ],
-        long_values: &["target", "setuid", "setgid", "root", "wd"],
-        ..never("nsenter", "amuinpUCTFZ", "tSGrw")
+        long_values: &["target", "setuid", "setgid"],
+        ..never("nsenter", "amuinpUCTFZrw", "tSG")
     },
     Wrapper {
         long: &["skip-chdir"],
@@ -288,11 +317,11 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         ..never("systemd-run", "tPSqGrd", "puEHM")
     },
     never("unbuffer", "p", ""),
-    never("valgrind", "", ""),
-    never("perf", "", ""),
-    never("gdb", "", ""),
-    never("parallel", "", ""),
-    never("busybox", "", ""),
+    Wrapper { anywhere: true, ..never("valgrind", "", "") },
+    Wrapper { anywhere: true, ..never("perf", "", "") },
+    Wrapper { anywhere: true, ..never("gdb", "", "") },
+    Wrapper { anywhere: true, ..never("parallel", "", "") },
+    Wrapper { anywhere: true, ..never("busybox", "", "") },
     never("nocorrect", "", ""),
     never("exec", "cl", "a"),
     never("coproc", "", ""),

@@ -1,0 +1,232 @@
+//! Text that a shell reads from its input: by a pipe, a here-document, a here-string, its own or one of the compound
+//! command, function or `exec` around it.
+//!
+//! If a shell reads at all, every text that the command makes is taken apart, wherever it goes. If what gets to that
+//! shell is not literal, the shell is as opaque as `sh -c "$(..)"`.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::facts::plain_name;
+use super::inspect::Inspector;
+use super::printed::{Printed, printed};
+use super::shells::{self, Source};
+use super::syntax::{Fed, Harvest, Pipeline, RawWord, Simple};
+use super::{Way, Word, interpreters, word};
+
+/// How often functions are looked at for others that read through them.
+const MOST_ROUNDS: usize = 4;
+
+/// How many words of a command are looked at for the name of a shell.
+const MOST_WORDS: usize = 64;
+
+/// The harvest with the parts that came of each of its commands.
+struct Field<'a> {
+    harvest: &'a Harvest,
+    parts: &'a [Range<usize>],
+    /// Whether each command reads commands from its input.
+    reads: Vec<bool>,
+}
+
+impl Field<'_> {
+    fn any_reads(&self, commands: Range<usize>) -> bool {
+        self.reads.get(commands).is_some_and(|reads| reads.contains(&true))
+    }
+}
+
+impl Inspector<'_> {
+    /// Judges what shells read.
+    pub(super) fn input_of_shells(&mut self, harvest: &Harvest, parts: &[Range<usize>]) {
+        let given = |command: &Simple| !(command.input.is_empty() && command.redirects.is_empty());
+        if harvest.pipelines.is_empty() && !harvest.commands.iter().any(given) {
+            return;
+        }
+        let reads = parts.iter().map(|parts| self.reads_commands(parts.clone())).collect();
+        let mut field = Field { harvest, parts, reads };
+        self.through_names(&mut field);
+        let named = |command: &Simple| {
+            (command.after_pipe || given(command)) && command.words.iter().take(MOST_WORDS).any(names_shell)
+        };
+        if field.reads.contains(&true) || harvest.commands.iter().any(named) {
+            self.all_texts(&field);
+            self.mark_fed(&field);
+        }
+    }
+
+    /// Whether some of these parts is a shell that reads commands from its input.
+    fn reads_commands(&self, parts: Range<usize>) -> bool {
+        let parts = self.script.parts.get(parts).unwrap_or_default();
+        parts.iter().any(|part| shells::source(&part.words) == Some(Source::Input))
+    }
+
+    /// A function or another name for a shell reads as the shell does.
+    fn through_names(&self, field: &mut Field<'_>) {
+        let names: Vec<Option<&str>> = field.parts.iter().map(|parts| self.name_at(parts.start)).collect();
+        if self.scope.renames() {
+            for (reads, name) in field.reads.iter_mut().zip(&names) {
+                let meanings = self.scope.meanings(name.unwrap_or_default());
+                let shell =
+                    |text: &String| interpreters::SHELLS.contains(&plain_name(first_word(text)).as_str());
+                *reads |= meanings.iter().any(shell);
+            }
+        }
+        for _ in 0..MOST_ROUNDS {
+            let functions = field.harvest.functions.iter();
+            let reading: Vec<&str> = functions
+                .filter(|(_, body)| field.any_reads(body.clone()))
+                .map(|(name, _)| name.as_str())
+                .collect();
+            if reading.is_empty() {
+                return;
+            }
+            let calls = |name: &Option<&str>| name.is_some_and(|name| reading.contains(&name));
+            for (reads, name) in field.reads.iter_mut().zip(&names) {
+                *reads |= calls(name);
+            }
+        }
+    }
+
+    fn name_at(&self, part: usize) -> Option<&str> {
+        self.script.parts.get(part)?.words.first()?.value.literal()
+    }
+
+    fn words_at(&self, part: usize) -> Vec<Word> {
+        self.script.parts.get(part).map(|part| part.words.clone()).unwrap_or_default()
+    }
+
+    /// Takes every text apart that the commands make.
+    fn all_texts(&mut self, field: &Field<'_>) {
+        let mut all: Vec<String> = Vec::new();
+        all.extend(field.harvest.documents.iter().map(|document| document.body.clone()));
+        for (command, parts) in field.harvest.commands.iter().zip(field.parts) {
+            for text in &command.input {
+                if let Fed::Word(text) = text {
+                    all.push(word::text_of(&word::single(text, &self.scope, &mut Vec::new())));
+                }
+            }
+            let words = self.words_at(parts.start);
+            match printed(&words) {
+                Printed::Text(texts) => all.extend(texts),
+                Printed::Unknown if command.before_pipe => {
+                    let texts: Vec<String> =
+                        words.iter().skip(1).map(|word| word::text_of(&word.value)).collect();
+                    self.guessed(&texts.join(" ").replace("\\n", "\n"));
+                }
+                Printed::Nothing | Printed::Input | Printed::Files | Printed::Unknown => {}
+            }
+        }
+        let mut seen = HashSet::new();
+        for text in all.iter().filter(|text| seen.insert(text.as_str())) {
+            self.nested(text);
+            field.parts.iter().for_each(|parts| self.filled_by(parts.clone(), text));
+        }
+    }
+
+    /// Text that is hardly a command: it is searched, but what it would hide counts for nothing.
+    fn guessed(&mut self, text: &str) {
+        let before = self.script.parts.len();
+        self.nested(text);
+        for part in self.script.parts.iter_mut().skip(before) {
+            part.opaque = false;
+        }
+    }
+
+    /// Marks the shells that read what is not literal.
+    fn mark_fed(&mut self, field: &Field<'_>) {
+        let mut opaque: Vec<usize> = Vec::new();
+        let mut readers = |commands: Range<usize>| {
+            let among = |at: &usize| field.reads.get(*at) == Some(&true);
+            opaque.extend(commands.filter(among));
+        };
+        for pipeline in &field.harvest.pipelines {
+            if let Some(readable) = self.fed_by_pipe(field, pipeline) {
+                readers(readable);
+            }
+        }
+        for feed in &field.harvest.feeds {
+            if field.any_reads(feed.commands.clone()) && !self.is_literal(field, feed.holder) {
+                readers(feed.commands.clone());
+            }
+        }
+        for at in 0..field.reads.len() {
+            let lasts =
+                || self.name_at(field.parts.get(at).map_or(usize::MAX, |parts| parts.start)) == Some("exec");
+            if !self.is_literal(field, at) {
+                readers(if lasts() { 0..field.reads.len() } else { at..at + 1 });
+            }
+        }
+        for part in opaque.into_iter().filter_map(|at| field.parts.get(at)).map(|parts| parts.start) {
+            self.mark_opaque(part);
+        }
+    }
+
+    /// The commands of a pipeline that read what is not literal.
+    fn fed_by_pipe(&mut self, field: &Field<'_>, pipeline: &Pipeline) -> Option<Range<usize>> {
+        let mut elements = pipeline.starts.windows(2).skip(1).rev();
+        let last = elements.find_map(|element| match element {
+            [start, end] if field.any_reads(*start..*end) => Some(*start..*end),
+            _ => None,
+        })?;
+        let start = pipeline.starts.first().copied()?;
+        let mut texts: Vec<String> = Vec::new();
+        let mut literal = true;
+        for at in start..last.start {
+            let (Some(command), Some(parts)) = (field.harvest.commands.get(at), field.parts.get(at)) else {
+                continue;
+            };
+            if command.within != pipeline.within {
+                continue;
+            }
+            let varies = field.harvest.repeats && command.words.iter().any(|word| word.raw.contains('$'));
+            match printed(&self.words_at(parts.start)) {
+                Printed::Nothing | Printed::Files => {}
+                Printed::Input => literal &= self.is_literal(field, at),
+                Printed::Unknown => literal = false,
+                Printed::Text(readings) => {
+                    literal &= !varies;
+                    texts.extend(readings.into_iter().next_back());
+                }
+            }
+        }
+        if texts.len() > 1 {
+            // What they make together depends on which of them run, and how often.
+            self.nested(&texts.concat());
+            self.nested(&texts.join("\n"));
+            literal = false;
+        }
+        (!literal).then_some(start..last.end)
+    }
+
+    /// Whether what a command is given to read by its own redirects is literal text or a file.
+    fn is_literal(&self, field: &Field<'_>, at: usize) -> bool {
+        let (Some(command), Some(parts)) = (field.harvest.commands.get(at), field.parts.get(at)) else {
+            return true;
+        };
+        let texts = command.input.iter().all(|text| match text {
+            Fed::Document(number) => {
+                field.harvest.documents.get(*number).is_some_and(|document| document.literal)
+            }
+            Fed::Word(text) => {
+                word::choices(text, &self.scope) == 1
+                    && word::single(text, &self.scope, &mut Vec::new()).literal().is_some()
+            }
+        });
+        let redirects = self.script.parts.get(parts.start).map(|part| part.redirects.as_slice());
+        texts
+            && redirects
+                .unwrap_or_default()
+                .iter()
+                .all(|redirect| redirect.way == Way::Write || !redirect.target.is_unknown())
+    }
+}
+
+/// Whether a word may be the name of a shell, or of what hands its input on to one.
+fn names_shell(word: &RawWord) -> bool {
+    let plain = plain_name(word.raw.trim_matches(['\'', '"', '\\']));
+    interpreters::SHELLS.contains(&plain.as_str())
+        || matches!(plain.as_str(), "source" | "." | "parallel" | "xargs")
+}
+
+fn first_word(text: &str) -> &str {
+    text.split_whitespace().next().unwrap_or_default()
+}
