@@ -394,4 +394,33 @@ mod tests {
             assert_eq!(rights.mode(), expected, "{name}");
         }
     }
+
+    #[test]
+    fn the_judge_is_told_of_the_repository_and_of_the_configuration() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("work/.git")).unwrap();
+        let judged = |trust: Trust, tool: &str, input: Value| {
+            let (cwd, config) = (root.join("work"), Some(root.join("work/conf")));
+            let settings =
+                Settings::load(settings::Request { config, cwd, trust, ..settings::Request::default() })
+                    .unwrap();
+            let workspace = Workspace::new(root.join("work"), root.join("spill"), BTreeMap::new());
+            let grants = Grants { mode: AcceptEdits, ..Grants::default() };
+            let granted = Rights::grant(Arc::new(workspace), settings, grants, Bypass::Unavailable).unwrap();
+            let facts = ToolFacts::named(tool, &["command", "file_path"]);
+            let decision = granted.rights.judge(tool, &facts, &input, None).decision;
+            matches!(decision, whimbrel_policy::Decision::Allow(_))
+        };
+        let status = || serde_json::json!({"command": "git status"});
+        std::fs::write(root.join("work/.git/config"), "[core]\nbare = false\n").unwrap();
+        assert!(judged(Trust::Unknown, "Bash", status()), "an ordinary repository");
+        std::fs::write(root.join("work/.git/config"), "[core]\nfsmonitor = touch pwned\n").unwrap();
+        assert!(!judged(Trust::Unknown, "Bash", status()), "one that names a program");
+        assert!(judged(Trust::Full, "Bash", status()), "one that is trusted");
+        let write =
+            |path: &str| serde_json::json!({"file_path": root.join("work").join(path), "content": ""});
+        assert!(!judged(Trust::Full, "Write", write("conf/settings.json")));
+        assert!(judged(Trust::Full, "Write", write("configuration")));
+    }
 }
