@@ -15,7 +15,7 @@ use crate::tools::ToolKind;
 #[derive(Debug)]
 pub(crate) enum Subject<'a> {
     /// A shell command.
-    Command(Command<'a>),
+    Command(Box<Command<'a>>),
     /// A file or a directory.
     File(FileAccess),
     /// A host.
@@ -29,7 +29,7 @@ impl<'a> Subject<'a> {
         let kind = case.facts.tool.kind;
         let text = kind.primary_field(case.call.tool).and_then(|field| case.text(field));
         match (kind, text) {
-            (ToolKind::Shell, Some(text)) => Self::Command(Command::new(text, case)),
+            (ToolKind::Shell, Some(text)) => Self::Command(Box::new(Command::new(text, case))),
             (ToolKind::Read | ToolKind::Edit | ToolKind::Search, text) => {
                 Self::File(FileAccess::new(text, case))
             }
