@@ -40,10 +40,10 @@ impl Repositories for Unvouched {
     fn program(&self, work_tree: &Path) -> Option<GitProgram> {
         let mut todo = vec![work_tree.to_owned()];
         for _ in 0..MOST {
-            let Some(tree) = todo.pop() else { return None };
+            let tree = todo.pop()?;
             match self.look(&tree) {
                 Ok(inside) => {
-                    todo.extend(inside.iter().map(|path| tree.join(path)).filter(|tree| is_there(tree)))
+                    todo.extend(inside.iter().map(|path| tree.join(path)).filter(|tree| is_there(tree)));
                 }
                 Err(program) => return Some(program),
             }
@@ -71,7 +71,7 @@ impl Unvouched {
                 match setting.key().as_str() {
                     "core.hookspath" => {
                         hooks = harmless_hooks(tree, &setting.value)
-                            .ok_or_else(|| found("core.hooksPath", &file))?
+                            .ok_or_else(|| found("core.hooksPath", &file))?;
                     }
                     "core.worktree" if files::tidy(&own.join(&setting.value)) != files::tidy(tree) => {
                         return Err(found("core.worktree", &file));
