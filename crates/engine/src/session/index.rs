@@ -48,7 +48,7 @@ impl Node {
 /// What was wrong with a transcript, in numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Repairs {
-    /// Lines that could not be read.
+    /// Lines that could not be read, or not wholly.
     pub unreadable: usize,
     /// Lines that stand there twice.
     pub duplicates: usize,
@@ -58,6 +58,16 @@ pub struct Repairs {
     pub unanswered: usize,
     /// Results that have no call.
     pub stray_results: usize,
+}
+
+impl Repairs {
+    /// What whoever reads the transcript should know of it, if anything.
+    pub fn warning(&self) -> Option<String> {
+        let count = self.unreadable;
+        (count > 0).then(|| {
+            format!("{count} unreadable lines of the transcript were passed over; everything else that was said is there.")
+        })
+    }
 }
 
 /// What a transcript says beside its tree.

@@ -8,6 +8,7 @@ use memchr::memmem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
+use whimbrel_wire::codec;
 
 use super::loaded;
 
@@ -228,6 +229,13 @@ impl<'a> Line<'a> {
     }
 }
 
+/// A line as every parser takes it: with the sign for what cannot be read in the place of each half of a character.
+pub(super) fn whole(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let is_suspect = [&br"\ud"[..], br"\uD"].iter().any(|half| memmem::find(bytes, half).is_some());
+    let text = if is_suspect { std::str::from_utf8(bytes).ok() } else { None };
+    text.and_then(codec::mend).map_or(Cow::Borrowed(bytes), |text| Cow::Owned(text.into_bytes()))
+}
+
 fn is_true(field: Field<'_>) -> bool {
     field.is_some_and(|value| value.get() == "true")
 }
@@ -237,7 +245,8 @@ fn text(field: Field<'_>) -> Option<Cow<'_, str>> {
     let json = field?.get();
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
-        serde_json::from_str(json).ok().map(Cow::Owned)
+        let mended = || serde_json::from_str(&codec::mend(json)?).ok();
+        serde_json::from_str(json).ok().or_else(mended).map(Cow::Owned)
     } else {
         Some(Cow::Borrowed(inner))
     }

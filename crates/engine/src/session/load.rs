@@ -92,6 +92,20 @@ pub fn load<R: Read + Seek>(file: R, until: &Until) -> Result<Loaded, LoadError>
     Ok(loaded)
 }
 
+/// Where the lines of a conversation lie that everybody may read, in order, and what was wrong with the transcript.
+pub(super) fn conversation<R: Read + Seek>(file: R) -> io::Result<(Vec<Span>, Repairs)> {
+    let mut file = BufReader::with_capacity(PIECE, file);
+    let index = Index::scan(&mut file)?;
+    file.rewind()?;
+    let path = path::path(&index, path::leaf(&index));
+    let mut steps = beside::gather(&index, &mut Reader::new(file), &path)?;
+    steps.retain(|step| step.is_said);
+    let garbled = steps.iter().filter(|step| step.heard.as_ref().is_some_and(|heard| heard.garbled));
+    let unreadable = index.repairs.unreadable + garbled.count();
+    let repairs = Repairs { unreadable, ..index.repairs };
+    Ok((steps.into_iter().map(|step| step.span).collect(), repairs))
+}
+
 /// Whether anything was said in a transcript.
 pub fn is_spoken(file: impl Read) -> io::Result<bool> {
     Index::is_spoken(BufReader::with_capacity(PIECE, file))
@@ -113,7 +127,7 @@ impl Loaded {
     ) -> io::Result<Vec<Said>> {
         let mut said = Vec::with_capacity(steps.len());
         let mut searches = HashSet::new();
-        for Step { span, heard } in steps {
+        for Step { span, heard, .. } in steps {
             let Some(heard) = heard else {
                 self.tools.extend(reader.tools(span)?);
                 self.spans.push(span);
@@ -127,6 +141,7 @@ impl Loaded {
                 }
             }
             self.spans.push(span);
+            self.repairs.unreadable += usize::from(heard.garbled);
             if loaded::answers_search(&heard.said.blocks, &mut searches) {
                 self.tools.extend(reader.tools(span)?);
             }

@@ -235,8 +235,5 @@ pub(super) fn refused(session: &str, error: PastError) -> SetupError {
 
 /// What was lost of a past.
 pub(super) fn warning(past: &Past) -> Option<String> {
-    let count = past.loaded.repairs.unreadable;
-    (count > 0).then(|| {
-        format!("{count} unreadable lines of the transcript were passed over; everything else that was said is there.")
-    })
+    past.loaded.repairs.warning()
 }
