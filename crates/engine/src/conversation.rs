@@ -1,5 +1,7 @@
 //! The conversation of one agent: whatever is said goes to the transcript, to the model's history and to the host.
 
+mod withdraw;
+
 use std::collections::HashSet;
 
 use serde_json::Value;
@@ -18,6 +20,7 @@ use crate::session::load::Key;
 use crate::session::mend::{EMPTY_PROMPT, is_blank};
 use crate::session::{Entry, Log, Past, bulletin};
 use crate::workshop::Made;
+use withdraw::Fresh;
 
 /// The model's name on messages that no model wrote.
 pub const SYNTHETIC: &str = "<synthetic>";
@@ -51,6 +54,8 @@ pub struct Conversation {
     calls: HashSet<String>,
     /// What the model has been told beside the conversation.
     told: HashSet<Key>,
+    /// What was added since the provider last took the conversation, if it can be withdrawn.
+    fresh: Option<Box<Fresh>>,
 }
 
 /// Who speaks in a conversation.
@@ -136,6 +141,7 @@ impl Conversation {
             begun: false,
             calls: HashSet::new(),
             told: HashSet::new(),
+            fresh: None,
         }
     }
 
@@ -143,6 +149,7 @@ impl Conversation {
     pub fn recall(&mut self, past: Past) {
         let loaded = past.loaded;
         self.begun = loaded.has_begun();
+        self.thinker.clone_from(&loaded.facts.model);
         self.history = loaded.history;
         self.calls = loaded.calls;
         self.told = loaded.told;
@@ -161,7 +168,12 @@ impl Conversation {
     /// Tells the model something that the host need not see: surroundings, reminders.
     pub fn brief(&mut self, text: &str) {
         self.keep(Role::User, &Block::text(text));
-        self.told.insert(Key::of(text));
+        let key = Key::of(text);
+        if self.told.insert(key)
+            && let Some(fresh) = &mut self.fresh
+        {
+            fresh.tell(key);
+        }
         self.log.brief(text);
     }
 
@@ -188,6 +200,7 @@ impl Conversation {
 
     /// Keeps what was said for the model. Providers refuse blank text.
     fn push_said(&mut self, content: &Content) {
+        self.open();
         self.begun = true;
         let mut blocks = content.clone().into_blocks();
         blocks.retain(|block| !is_blank(block));
@@ -285,6 +298,7 @@ impl Conversation {
             block if is_blank(block) => {}
             block => {
                 self.unanswered.clear();
+                self.fresh = None;
                 for thought in std::mem::take(&mut self.thoughts) {
                     self.keep(Role::Assistant, &thought);
                 }
@@ -311,6 +325,7 @@ impl Conversation {
     }
 
     fn keep_result(&mut self, made: Made) -> User {
+        self.open();
         let Made { id, content, meta, failed, .. } = made;
         let block =
             Block::ToolResult { tool_use_id: id, content: Some(not_empty(content)), is_error: Some(failed) };
@@ -348,7 +363,7 @@ impl Conversation {
 
     /// The next request goes to this model. Thoughts are signed for the model that had them; another one refuses them.
     pub fn address(&mut self, model: &str) {
-        if self.thinker.as_deref().is_some_and(|thinker| thinker != model) {
+        if self.thinker.as_deref().is_some_and(|thinker| !is_same_model(thinker, model)) {
             self.history
                 .retain(|block| !matches!(block, Block::Thinking { .. } | Block::RedactedThinking { .. }));
         }
@@ -375,6 +390,7 @@ impl Conversation {
         if unanswered.is_empty() {
             return;
         }
+        self.open();
         for block in &unanswered {
             self.keep(Role::User, block);
         }
@@ -390,6 +406,7 @@ impl Conversation {
     /// Lets the model forget everything said so far. The transcript keeps it all, and which tools are loaded.
     pub async fn forget(&mut self, boundary: CompactBoundary, tools: &[String]) {
         self.history = History::new();
+        self.fresh = None;
         (self.counted, self.added) = (0, 0);
         self.gauge.reset();
         self.told.clear();
@@ -407,6 +424,7 @@ impl Conversation {
         self.history = History::new();
         self.thoughts.clear();
         self.unanswered.clear();
+        self.fresh = None;
         self.task.clear();
         (self.counted, self.added, self.thinker) = (0, 0, None);
         self.told.clear();
@@ -504,6 +522,9 @@ impl Conversation {
 
     fn write_user(&mut self, uuid: &str, content: &Content, more: Vec<(&'static str, Value)>) {
         self.gauge.note_size(self.history.size());
+        if let Some(fresh) = &mut self.fresh {
+            fresh.say(uuid, content, more.iter().any(|(field, _)| *field == "isMeta"));
+        }
         let said = Said { role: Role::User, content: content.clone() };
         if let Ok(message) = RawJson::of(&said) {
             self.log.append(Entry { kind: "user", uuid, message, more });
@@ -521,6 +542,11 @@ impl Conversation {
         }
         self.last_assistant = Some(frame.uuid.clone());
     }
+}
+
+/// Whether two names mean one model: replies are signed with its version, requests often leave it out.
+fn is_same_model(one: &str, other: &str) -> bool {
+    one.starts_with(other) || other.starts_with(one)
 }
 
 /// How many bytes of a prompt are worth repeating.

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead};
 
-use super::line::{BRIEF, Branch, Key, Kind, Line, TOOL_START};
+use super::line::{BRIEF, Branch, Key, Kind, Line, REFUSED, TOOL_START};
 use super::lines::{Lines, Step};
 
 /// How many steps may be spent on looking for circles, beside one per line.
@@ -93,6 +93,9 @@ pub(super) struct Index {
     pub(super) briefs: HashMap<Key, Vec<Span>>,
     /// Calls that had begun.
     pub(super) started: HashSet<Key>,
+    /// Messages that a provider has refused, and where that is said.
+    pub(super) refused: HashSet<Key>,
+    pub(super) refusals: Vec<Span>,
     pub(super) facts: Facts,
     pub(super) repairs: Repairs,
     /// Lines whose parent was not found among those before them.
@@ -155,6 +158,10 @@ impl Index {
         match (line.kind(), line.uuid()) {
             (Some(kind), Some(uuid)) => self.add(&line, kind, Key::of(&uuid), span),
             _ if line.kind_is(TOOL_START) => self.started.extend(line.tool_use_id().map(|id| Key::of(&id))),
+            _ if line.kind_is(REFUSED) => {
+                self.refused.extend(line.message_uuids().iter().map(|uuid| Key::of(uuid)));
+                self.refusals.push(span);
+            }
             _ if line.kind_is(BRIEF) => {
                 if let Some(before) = line.before() {
                     self.briefs.entry(Key::of(&before)).or_default().push(span);

@@ -18,6 +18,9 @@ pub(super) const BRIEF: &str = "brief";
 /// The type of a line that says that a call with effects is about to run. It is no part of the tree.
 pub(super) const TOOL_START: &str = "tool-start";
 
+/// The type of a line that names messages which a provider has refused for good. It is no part of the tree.
+pub(super) const REFUSED: &str = "refused";
+
 /// How often a broken line is searched for a whole one in it.
 const SALVAGES: usize = 8;
 
@@ -77,6 +80,8 @@ pub(super) struct Line<'a> {
     tool_use_id: Field<'a>,
     #[serde(borrow)]
     text: Field<'a>,
+    #[serde(borrow)]
+    message_uuids: Field<'a>,
     #[serde(borrow)]
     timestamp: Field<'a>,
     #[serde(borrow)]
@@ -201,6 +206,11 @@ impl<'a> Line<'a> {
     /// The line before which the model was told [`Line::text`].
     pub(super) fn before(&self) -> Option<Cow<'a, str>> {
         text(self.before_uuid)
+    }
+
+    /// The messages that were refused.
+    pub(super) fn message_uuids(&self) -> Vec<String> {
+        self.message_uuids.and_then(|names| serde_json::from_str(names.get()).ok()).unwrap_or_default()
     }
 
     pub(super) fn text(&self) -> Option<Cow<'a, str>> {

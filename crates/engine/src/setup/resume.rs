@@ -17,7 +17,7 @@ use crate::session::{Durability, Keeping, Mirror, Past, Place};
 use crate::setup::{Setup, SetupError, Start, in_store};
 
 /// How long an engine that still has the session may take to leave.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = lock::PATIENCE;
 
 /// How a session came to be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
