@@ -1,5 +1,7 @@
 //! The conversation of one agent: whatever is said goes to the transcript, to the model's history and to the host.
 
+mod withdraw;
+
 use std::collections::HashSet;
 
 use serde_json::Value;
@@ -19,6 +21,7 @@ use crate::session::load::Key;
 use crate::session::mend::{EMPTY_PROMPT, is_blank};
 use crate::session::{Entry, Log, Past, bulletin};
 use crate::workshop::Made;
+use withdraw::Fresh;
 
 /// The model's name on messages that no model wrote.
 pub const SYNTHETIC: &str = "<synthetic>";
@@ -52,6 +55,8 @@ pub struct Conversation {
     calls: HashSet<String>,
     /// What the model has been told beside the conversation.
     told: HashSet<Key>,
+    /// What was added since the provider last took the conversation, if it can be withdrawn.
+    fresh: Option<Box<Fresh>>,
 }
 
 /// Who speaks in a conversation.
@@ -137,6 +142,7 @@ impl Conversation {
             begun: false,
             calls: HashSet::new(),
             told: HashSet::new(),
+            fresh: None,
         }
     }
 
@@ -144,10 +150,10 @@ impl Conversation {
     pub fn recall(&mut self, past: Past) {
         let loaded = past.loaded;
         self.begun = loaded.has_begun();
+        self.thinker.clone_from(&loaded.facts.model);
         self.history = loaded.history;
         self.calls = loaded.calls;
         self.told = loaded.told;
-        self.thinker = loaded.facts.model;
         self.gauge.note_size(self.history.size());
         self.added = self.history.size() as u64 / 4;
         self.note_usage(&Usage { input_tokens: loaded.counted, ..Usage::default() });
@@ -163,7 +169,12 @@ impl Conversation {
     /// Tells the model something that the host need not see: surroundings, reminders.
     pub fn brief(&mut self, text: &str) {
         self.keep(Role::User, &Block::text(text));
-        self.told.insert(Key::of(text));
+        let key = Key::of(text);
+        if self.told.insert(key)
+            && let Some(fresh) = &mut self.fresh
+        {
+            fresh.tell(key);
+        }
         self.log.brief(text);
     }
 
@@ -190,6 +201,7 @@ impl Conversation {
 
     /// Keeps what was said for the model. Providers refuse blank text.
     fn push_said(&mut self, content: &Content) {
+        self.open();
         self.begun = true;
         let mut blocks = content.clone().into_blocks();
         blocks.retain(|block| !is_blank(block));
@@ -287,6 +299,7 @@ impl Conversation {
             block if is_blank(block) => {}
             block => {
                 self.unanswered.clear();
+                self.fresh = None;
                 for thought in std::mem::take(&mut self.thoughts) {
                     self.keep(Role::Assistant, &thought);
                 }
@@ -313,6 +326,7 @@ impl Conversation {
     }
 
     fn keep_result(&mut self, made: Made) -> User {
+        self.open();
         let Made { id, content, meta, failed, .. } = made;
         let block =
             Block::ToolResult { tool_use_id: id, content: Some(not_empty(content)), is_error: Some(failed) };
@@ -350,9 +364,7 @@ impl Conversation {
 
     /// The next request goes to this model. Thoughts are signed for the model that had them; another one refuses them.
     pub fn address(&mut self, model: &str) {
-        // A provider tells more of a name than people do: `claude-x` is `claude-x-20260101`.
-        let same = |thinker: &str| thinker.starts_with(model) || model.starts_with(thinker);
-        if self.thinker.as_deref().is_some_and(|thinker| !same(thinker)) {
+        if self.thinker.as_deref().is_some_and(|thinker| !is_same_model(thinker, model)) {
             self.history.forget_thinking();
         }
         self.thinker = Some(model.to_owned());
@@ -391,6 +403,7 @@ impl Conversation {
         if unanswered.is_empty() {
             return;
         }
+        self.open();
         for block in &unanswered {
             self.keep(Role::User, block);
         }
@@ -406,6 +419,7 @@ impl Conversation {
     /// Lets the model forget everything said so far. The transcript keeps it all, and which tools are loaded.
     pub async fn forget(&mut self, boundary: CompactBoundary, tools: &[String]) {
         self.history = History::new();
+        self.fresh = None;
         (self.counted, self.added) = (0, 0);
         self.gauge.reset();
         self.told.clear();
@@ -423,6 +437,7 @@ impl Conversation {
         self.history = History::new();
         self.thoughts.clear();
         self.unanswered.clear();
+        self.fresh = None;
         self.task.clear();
         (self.counted, self.added, self.thinker) = (0, 0, None);
         self.told.clear();
@@ -520,6 +535,9 @@ impl Conversation {
 
     fn write_user(&mut self, uuid: &str, content: &Content, more: Vec<(&'static str, Value)>) {
         self.gauge.note_size(self.history.size());
+        if let Some(fresh) = &mut self.fresh {
+            fresh.say(uuid, content, more.iter().any(|(field, _)| *field == "isMeta"));
+        }
         let said = Said { role: Role::User, content: content.clone() };
         if let Ok(message) = RawJson::of(&said) {
             self.log.append(Entry { kind: "user", uuid, message, more });
@@ -537,6 +555,11 @@ impl Conversation {
         }
         self.last_assistant = Some(frame.uuid.clone());
     }
+}
+
+/// Whether two names mean one model: replies are signed with its version, requests often leave it out.
+fn is_same_model(one: &str, other: &str) -> bool {
+    one.starts_with(other) || other.starts_with(one)
 }
 
 /// How many bytes of a prompt are worth repeating.

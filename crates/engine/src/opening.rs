@@ -9,6 +9,7 @@ use whimbrel_wire::system::{InformationLevel, Informational, Init};
 
 use crate::agent::Agent;
 use crate::context::attach;
+use crate::context::vet::vet;
 use crate::hooks::{Folded, Scene, joined};
 use crate::ids;
 use crate::outbox::Outbox;
@@ -130,13 +131,18 @@ async fn hear(
 /// Puts a prompt into the conversation, with what it mentions, if the hooks agree.
 pub(crate) async fn take(agent: &mut Agent, user: &User, cancel: &CancellationToken) -> Result<(), Ending> {
     rewind::begin(&agent.bench.call.workspace, user.uuid.as_deref()).await;
+    agent.conversation.open();
     let text = user.message.content.joined_text();
     let said = submit(agent, user.uuid.as_deref(), &text, cancel).await?;
     if user.client_composed != Some(true) {
         attach::mentioned(agent, &text).await;
     }
     if !said.special.suppress_original_prompt || said.contexts.is_empty() {
-        record(agent, user);
+        let (content, warnings) = vet(&user.message.content);
+        for warning in warnings {
+            agent.outbox.warn(warning).await;
+        }
+        record_as(agent, user, &content);
     }
     turn::brief(agent, &said.contexts);
     match said.stop {
@@ -175,8 +181,11 @@ pub(crate) async fn submit(
 
 /// Puts a prompt into the conversation.
 pub(crate) fn record(agent: &mut Agent, user: &User) {
+    record_as(agent, user, &user.message.content);
+}
+
+fn record_as(agent: &mut Agent, user: &User, content: &Content) {
     let mode = agent.bench.gate.rights.mode().to_string();
-    let content: &Content = &user.message.content;
     agent.conversation.prompt(user.uuid.as_deref().unwrap_or_default(), content, &mode);
 }
 

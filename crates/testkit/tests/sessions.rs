@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use whimbrel_testkit::{Host, HostBuilder, Reply};
+use whimbrel_testkit::{Host, HostBuilder, Reply, Script};
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;
 
@@ -24,7 +24,11 @@ impl Home {
 
     /// A host of a session here.
     fn host(&self, replies: impl IntoIterator<Item = &'static str>, options: Options) -> HostBuilder {
-        let script: Vec<Reply> = replies.into_iter().map(Reply::text).collect();
+        self.scripted(replies.into_iter().map(Reply::text).collect::<Vec<Reply>>(), options)
+    }
+
+    /// A host of a session here, with a model of its own.
+    fn scripted(&self, script: impl Into<Script>, options: Options) -> HostBuilder {
         let work = self.root.path().join("work").canonicalize().unwrap();
         let options = Options { cwd: Some(work.to_string_lossy().into_owned()), ..options };
         let config = self.root.path().join("config");
@@ -322,4 +326,108 @@ async fn a_spoilt_transcript_goes_on_without_what_is_spoilt_and_says_so() {
     let text = std::fs::read_to_string(path).unwrap();
     let readable = |line: &str| serde_json::from_str::<Value>(line).is_ok();
     assert_eq!(text.lines().filter(|line| !readable(line)).collect::<Vec<_>>(), ["\0\0\0"]);
+}
+
+/// A model that refuses what holds a word, for good.
+fn picky(word: &'static str, said: &'static str) -> Script {
+    Script::by(move |asked| match asked.says(word) {
+        true => Reply::nothing().status(400).error("invalid_request_error", said),
+        false => Reply::text("Fine."),
+    })
+}
+
+#[tokio::test]
+async fn a_prompt_that_is_refused_for_good_does_not_spoil_the_session() {
+    for said in ["prompt is too long: 212345 tokens > 200000 maximum", "messages.0: Could not process image"]
+    {
+        let home = Home::new();
+        let mut host = home.scripted(picky("POISON", said), Options::default()).start().await.unwrap();
+        let mut session = String::new();
+        for (prompt, refused) in [
+            ("POISON first.", true),
+            ("One.", false),
+            ("POISON again.", true),
+            ("Two.", false),
+            ("/compact", false),
+            ("Three.", false),
+            ("POISON last.", true),
+        ] {
+            let result = host.run(prompt).await.unwrap();
+            assert_eq!(result.is_error, refused, "{said}: {prompt}: {:?}", result.result);
+            session = result.session_id;
+        }
+        assert!(host.asked().iter().any(|asked| asked.says("provider refused") && asked.says("One.")));
+        host.finish().await.unwrap();
+        let text = std::fs::read_to_string(&home.transcripts()[0]).unwrap();
+        assert!(text.contains("POISON first.") && text.contains("POISON last."), "the transcript keeps it");
+        for fork_session in [false, true] {
+            let options = Options { resume: Some(session.clone()), fork_session, ..Options::default() };
+            let mut host = home.scripted(picky("POISON", said), options).start().await.unwrap();
+            assert!(!host.run("Four.").await.unwrap().is_error, "{said}");
+            let asked = host.asked();
+            assert!(asked[0].says("Three.") && asked[0].says("provider refused"), "{said}");
+            host.finish().await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_result_that_is_refused_for_good_does_not_spoil_the_session() {
+    let home = Home::new();
+    std::fs::write(home.root.path().join("work/a.txt"), "POISON").unwrap();
+    let script = Script::by(|asked| match (asked.says("POISON"), asked.number) {
+        (true, _) => Reply::nothing().status(400).error("invalid_request_error", "no"),
+        (false, 0) => Reply::tool("Read", json!({"file_path": "a.txt"})),
+        (false, _) => Reply::text("Fine."),
+    });
+    let mut host = home.scripted(script, Options::default()).start().await.unwrap();
+    assert!(host.run("Look.").await.unwrap().is_error);
+    let result = host.run("And now?").await.unwrap();
+    assert!(!result.is_error, "{:?}", result.result);
+    let asked = host.asked().last().unwrap().clone();
+    assert!(asked.says("Look.") && asked.says("refused its result"));
+    host.finish().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_prompt_with_blocks_that_nobody_takes_is_asked_without_them() {
+    let home = Home::new();
+    let mut host = home.host(["1"], Options::default()).start().await.unwrap();
+    let blocks = json!([
+        {"type": "text", "text": "Look."},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "!!!"}},
+        {"type": "tool_result", "tool_use_id": "t", "content": "stray"},
+    ]);
+    let content: whimbrel_wire::content::Content = serde_json::from_value(blocks).unwrap();
+    assert!(!host.run(content).await.unwrap().is_error);
+    let asked = host.asked()[0].clone();
+    assert!(asked.says("Look.") && !asked.says("!!!") && !asked.says("stray"));
+    let warned =
+        |words: &str| host.heard().iter().any(|heard| heard.json["content"].to_string().contains(words));
+    assert!(warned("picture that is not base64") && warned("no call waits"));
+    host.finish().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_transcript_that_vanishes_is_noticed_told_and_written_anew() {
+    let home = Home::new();
+    let mut host = home.host(["1", "2", "3"], Options::default()).start().await.unwrap();
+    let session = host.run("First thing.").await.unwrap().session_id;
+    std::fs::remove_dir_all(home.root.path().join("config/projects")).unwrap();
+    host.run("Second thing.").await.unwrap();
+    let told = |host: &Host| {
+        let frames = host.heard().iter().map(|heard| heard.json["content"].to_string());
+        frames.filter(|text| text.contains("removed or replaced")).count()
+    };
+    assert_eq!(told(&host), 1);
+    host.run("Third thing.").await.unwrap();
+    assert_eq!(told(&host), 1, "once");
+    let other = home.refused(Options { resume: Some(session.clone()), ..Options::default() }).await;
+    assert!(other.contains("in use"), "the lock is there again: {other}");
+    host.finish().await.unwrap();
+    let options = Options { resume: Some(session), ..Options::default() };
+    let (_, asked) = home.talk(options, &["Fourth thing."]).await;
+    for words in ["First thing.", "Second thing.", "Third thing.", "Fourth thing."] {
+        assert!(asked.to_string().contains(words), "{words}");
+    }
 }

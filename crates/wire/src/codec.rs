@@ -85,7 +85,7 @@ fn read_line(line: &str) -> Result<Frame, WireError> {
 
 /// JavaScript and Python write half a character as an escape when a text was cut inside it; it becomes the sign for
 /// what cannot be read. None if there is no such escape.
-fn mend(line: &str) -> Option<String> {
+pub fn mend(line: &str) -> Option<String> {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
     let mut mended = false;

@@ -59,8 +59,11 @@ pub(super) fn delete(
         return Ok(Outcome::Nothing);
     }
     for stored in &found {
-        desk.shelf.delete(stored).map_err(|error| {
-            format!("{} could not be removed wholly: {error}. Try again when that is mended.", stored.id)
+        desk.shelf.delete(stored).map_err(|error| match error.kind() {
+            io::ErrorKind::ResourceBusy => format!("{} is not removed: {error}.", stored.id),
+            _ => {
+                format!("{} could not be removed wholly: {error}. Try again when that is mended.", stored.id)
+            }
         })?;
         writeln!(out, "Removed {}.", stored.id)?;
     }

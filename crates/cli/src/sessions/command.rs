@@ -90,7 +90,12 @@ pub(super) fn parse(argv: &[String]) -> Result<Command, String> {
         "export" => Command::Export {
             name: typed.word("which session to export")?,
             format: format(typed.value("--format").as_deref())?,
-            file: typed.value("--output").or_else(|| typed.value("-o")).map(PathBuf::from),
+            // As everywhere, a dash is the standard output.
+            file: typed
+                .value("--output")
+                .or_else(|| typed.value("-o"))
+                .filter(|file| file != "-")
+                .map(PathBuf::from),
         },
         "search" => Command::Search { words: typed.rest("what to look for")?, wish: typed.wish()? },
         "rename" => Command::Rename {
@@ -228,6 +233,7 @@ mod tests {
                 "export --format json abcd -o x.json",
                 Command::Export { name: name(), format: Format::Json, file: Some("x.json".into()) },
             ),
+            ("export abcd -o -", Command::Export { name: name(), format: Format::Markdown, file: None }),
             (
                 "search two words --limit 3",
                 Command::Search { words: "two words".into(), wish: wish(false, Some(3), Form::Person) },

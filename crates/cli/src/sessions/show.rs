@@ -21,7 +21,7 @@ const SHOWN: usize = 3;
 /// Shows a session to a person, or to a program.
 pub(super) fn show(desk: &Desk, name: &str, form: Form, out: &mut impl Write) -> Result<Outcome, Trouble> {
     let stored = desk.shelf.find(name)?;
-    let transcript = Transcript::open(&stored.path).map_err(unreadable)?;
+    let transcript = open(&stored)?;
     match form {
         Form::Json => write_array(transcript.messages(), out)?,
         Form::Person => {
@@ -39,6 +39,15 @@ pub(super) fn show(desk: &Desk, name: &str, form: Form, out: &mut impl Write) ->
     Ok(Outcome::Done)
 }
 
+/// Opens a transcript, and says what of it cannot be read.
+fn open(stored: &Stored) -> Result<Transcript, Trouble> {
+    let transcript = Transcript::open(&stored.path).map_err(unreadable)?;
+    if let Some(warning) = transcript.repairs().warning() {
+        note(&warning);
+    }
+    Ok(transcript)
+}
+
 /// Writes a session as a document or as messages. A file that is there is never written over.
 pub(super) fn export(
     desk: &Desk,
@@ -48,7 +57,7 @@ pub(super) fn export(
     out: &mut impl Write,
 ) -> Result<Outcome, Trouble> {
     let stored = desk.shelf.find(name)?;
-    let transcript = Transcript::open(&stored.path).map_err(unreadable)?;
+    let transcript = open(&stored)?;
     let Some(path) = file else {
         write(&stored, &transcript, format, desk, out)?;
         return Ok(Outcome::Done);

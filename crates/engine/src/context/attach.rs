@@ -18,9 +18,17 @@ const MOST: usize = 20;
 pub async fn mentioned(agent: &mut Agent, text: &str) {
     let workspace = &agent.bench.call.workspace;
     let is_file = |path: &&str| matches!(files::kind(&workspace.resolve(path)), Ok(Kind::File(_)));
-    let found = mentions::find(text);
+    let (found, _) = mentions::find(text);
     let paths = found.iter().filter_map(|mention| mention.readings().find(is_file).map(str::to_owned));
-    for path in paths.take(MOST).collect::<Vec<_>>() {
+    let mut paths: Vec<String> = paths.take(MOST + 1).collect();
+    if paths.len() > MOST {
+        paths.truncate(MOST);
+        let text = format!(
+            "The prompt names more than {MOST} files: the model is shown the first {MOST}, and has to read the others itself."
+        );
+        agent.outbox.warn(text).await;
+    }
+    for path in paths {
         show(agent, &path).await;
     }
     agent.recall();

@@ -6,7 +6,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 const AFTERWARDS: [char; 9] = ['.', ',', ';', ':', '!', '?', ')', '"', '\''];
 
 /// More than this nobody means.
-const MOST: usize = 100;
+pub const MOST: usize = 100;
 
 /// A path that a text names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,11 +24,11 @@ impl Mention {
     }
 }
 
-/// The first paths that a Markdown text names, in order, each once.
-pub fn find(text: &str) -> Vec<Mention> {
+/// The first paths that a Markdown text names, in order, each once; and whether there are more.
+pub fn find(text: &str) -> (Vec<Mention>, bool) {
     // Most texts name none, and are not parsed.
     if !text.contains('@') {
-        return Vec::new();
+        return (Vec::new(), false);
     }
     let text = without_code(text);
     let mut found = Vec::new();
@@ -39,14 +39,14 @@ pub fn find(text: &str) -> Vec<Mention> {
             && let Some(mention) = read(&text[at + 1..])
             && !found.contains(&mention)
         {
-            found.push(mention);
             if found.len() == MOST {
-                break;
+                return (found, true);
             }
+            found.push(mention);
         }
         before = c;
     }
-    found
+    (found, false)
 }
 
 /// The path at the beginning of a text.
@@ -111,7 +111,7 @@ mod tests {
             ("    @indented.md", &["indented.md"]),
         ];
         for (text, expected) in rows {
-            let found = find(text);
+            let (found, _) = find(text);
             let found: Vec<&str> = found.iter().flat_map(Mention::readings).collect();
             assert_eq!(found, expected, "{text:?}");
         }
@@ -119,7 +119,10 @@ mod tests {
 
     #[test]
     fn a_text_cannot_name_files_without_end() {
-        let text: String = (0..1_000).map(|n| format!("@{n} ")).collect();
-        assert_eq!(find(&text).len(), MOST);
+        let text = |count: usize| (0..count).map(|n| format!("@{n} ")).collect::<String>();
+        for (count, more) in [(MOST, false), (1_000, true)] {
+            let (found, said) = find(&text(count));
+            assert_eq!((found.len(), said), (MOST, more));
+        }
     }
 }

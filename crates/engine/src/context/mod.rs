@@ -4,7 +4,7 @@
 //! [`mentions`] (paths that a text names), [`attach`] (files that a prompt names), [`changes`] (files that somebody else
 //! changed meanwhile), [`usage`](mod@usage) (what fills the context), [`compact`](mod@compact) (a summary in place of the
 //! conversation), [`room`] (when that is due), [`retell`] (a conversation that is too long to be summarised as it is),
-//! [`planning`] (plan mode).
+//! [`planning`] (plan mode), [`vet`](mod@vet) (what a prompt may hold).
 
 pub mod attach;
 pub mod changes;
@@ -17,5 +17,6 @@ pub mod retell;
 pub mod room;
 pub mod surroundings;
 pub mod usage;
+pub mod vet;
 
 pub use planning::Planning;

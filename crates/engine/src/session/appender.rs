@@ -1,5 +1,6 @@
 //! A file that only grows by whole lines. Each line is one write; one that fails or is cut short is taken back, kept, and
-//! written again before the next one, so that the file never has a gap that could be closed.
+//! written again before the next one, so that the file never has a gap that could be closed. A file that somebody takes
+//! away is written anew from what we still hold of it.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use super::durability::Durability;
 use super::medium::{self, Medium};
+
+/// How much is copied at once.
+const PIECE: usize = 64 * 1024;
 
 /// Opens a file, again after it has failed.
 type Open = Box<dyn FnMut(&Path) -> io::Result<Box<dyn Medium>> + Send>;
@@ -23,6 +27,10 @@ pub struct Appender {
     owed: VecDeque<Vec<u8>>,
     /// Lines that are, but perhaps not on the disk. Kept only where that matters.
     unsynced: Vec<Vec<u8>>,
+    /// The file that lay at the path before somebody took it away; it can still be read.
+    lost: Option<Box<dyn Medium>>,
+    /// How long the file was when it was last seen at its path.
+    seen: u64,
 }
 
 impl Appender {
@@ -34,7 +42,7 @@ impl Appender {
     /// An appender whose file is opened in a way of its own.
     pub(super) fn opened_by(path: PathBuf, durability: Durability, open: Open) -> Self {
         let (owed, unsynced) = (VecDeque::new(), Vec::new());
-        Self { path, open, file: None, durability, torn: false, owed, unsynced }
+        Self { path, open, file: None, durability, torn: false, owed, unsynced, lost: None, seen: 0 }
     }
 
     /// The file's path.
@@ -65,6 +73,46 @@ impl Appender {
         if self.durability == Durability::System { Ok(()) } else { self.sync() }
     }
 
+    /// Looks whether the file is still where it belongs. If somebody has removed or replaced it, what is missing there is
+    /// written again, and that is true.
+    pub fn look(&mut self) -> io::Result<bool> {
+        match &mut self.file {
+            Some(file) if file.is_at(&self.path) => {
+                self.seen = file.length()?;
+                return Ok(false);
+            }
+            Some(_) => self.lost = self.file.take(),
+            None if self.lost.is_none() => return Ok(false),
+            None => {}
+        }
+        self.reopen()?;
+        if self.durability != Durability::System
+            && let Some(file) = &mut self.file
+        {
+            file.sync()?;
+        }
+        Ok(true)
+    }
+
+    /// Opens the file. What was lost is put there first: all of it, or what came since the file that lies there now was
+    /// ours.
+    fn reopen(&mut self) -> io::Result<()> {
+        let mut file = (self.open)(&self.path)?;
+        let begin = file.length()?;
+        if let Some(lost) = &self.lost {
+            let from = if begin == 0 { 0 } else { self.seen };
+            if let Err(error) = copy(lost.as_ref(), from, file.as_mut()) {
+                // Half a copy would be taken for somebody else's file.
+                let _ = file.cut(begin);
+                return Err(error);
+            }
+        }
+        self.lost = None;
+        self.seen = file.length()?;
+        self.file = Some(file);
+        Ok(())
+    }
+
     /// Writes the lines that are owed.
     fn pay(&mut self) -> io::Result<()> {
         while let Some(line) = self.owed.pop_front() {
@@ -80,10 +128,10 @@ impl Appender {
     }
 
     fn write(&mut self, line: &[u8]) -> io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => none.insert((self.open)(&self.path)?),
-        };
+        if self.file.is_none() {
+            self.reopen()?;
+        }
+        let Some(file) = &mut self.file else { return Err(io::ErrorKind::NotFound.into()) };
         if self.torn {
             put(file.as_mut(), b"\n").map_err(|(error, _)| error)?;
             self.torn = false;
@@ -115,6 +163,22 @@ impl std::fmt::Debug for Appender {
             .field("path", &self.path)
             .field("owes", &self.owes())
             .finish_non_exhaustive()
+    }
+}
+
+/// Copies what lies beyond an offset.
+fn copy(from: &dyn Medium, mut offset: u64, to: &mut dyn Medium) -> io::Result<()> {
+    let mut piece = vec![0; PIECE];
+    loop {
+        match from.read_at(offset, &mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(count) => {
+                put(to, &piece[..count]).map_err(|(error, _)| error)?;
+                offset += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 

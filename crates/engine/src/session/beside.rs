@@ -17,6 +17,8 @@ pub(super) struct Step {
     pub(super) span: Span,
     /// What is said in it, if anything.
     pub(super) heard: Option<Heard>,
+    /// Whether that is for everybody to read, not only for the model.
+    pub(super) is_said: bool,
 }
 
 /// Reads the lines of a path, and puts what belongs to them where it belongs.
@@ -28,7 +30,7 @@ pub(super) fn gather<R: Read + Seek>(
     let mut steps: HashMap<Place, Step> = HashMap::with_capacity(path.len());
     for place in path {
         let node = index.node(*place);
-        steps.insert(*place, Step { span: node.span, heard: reader.hear(node)? });
+        steps.insert(*place, Step { span: node.span, heard: reader.hear(node)?, is_said: node.is_said() });
     }
     let mut open = unanswered(steps.values());
     let mut after: HashMap<Place, Vec<Place>> = HashMap::new();
@@ -52,7 +54,7 @@ pub(super) fn gather<R: Read + Seek>(
         if belongs {
             open.extend(heard.said.blocks.iter().filter_map(calls).map(str::to_owned));
             after.entry(above).or_default().push(place);
-            steps.insert(place, Step { span: node.span, heard: Some(heard) });
+            steps.insert(place, Step { span: node.span, heard: Some(heard), is_said: true });
         }
     }
     let mut todo: Vec<Place> = path.iter().rev().copied().collect();

@@ -36,6 +36,10 @@ pub(crate) async fn publish(journal: &Journal, outbox: &Outbox) {
                 outbox.warn(text).await;
             }
         },
+        Some(News::Renewed) => {
+            let text = "Somebody has removed or replaced the transcript of this session. What was missing there has been written again.";
+            outbox.warn(text).await;
+        }
         Some(News::Complete) => {
             outbox.inform("The transcript can be written again, and nothing is missing in it.").await;
         }

@@ -14,6 +14,8 @@ pub(super) struct Health {
 pub enum News {
     /// It cannot be written.
     Lost(io::Error),
+    /// Somebody had taken it away, and it was written anew.
+    Renewed,
     /// It could not be written, and is complete again.
     Complete,
     /// It could not be written, can be again, and lacks so many lines for good.
@@ -39,6 +41,12 @@ impl Health {
             }
             (Err(_), true) | (Ok(()), false) => {}
         }
+    }
+
+    /// It was taken away and written anew.
+    pub(super) fn renew(&mut self) {
+        self.failing = false;
+        self.news = Some(News::Renewed);
     }
 
     /// It has become worse: the host hears of it though it knows of the failure.

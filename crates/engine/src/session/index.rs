@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead};
 
-use super::line::{BRIEF, Branch, Key, Kind, Line, TOOL_START};
+use super::line::{BRIEF, Branch, Key, Kind, Line, REFUSED, TOOL_START};
 use super::lines::{Lines, Step};
 
 /// How many steps may be spent on looking for circles, beside one per line.
@@ -48,7 +48,7 @@ impl Node {
 /// What was wrong with a transcript, in numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Repairs {
-    /// Lines that could not be read.
+    /// Lines that could not be read, or not wholly.
     pub unreadable: usize,
     /// Lines that stand there twice.
     pub duplicates: usize,
@@ -58,6 +58,16 @@ pub struct Repairs {
     pub unanswered: usize,
     /// Results that have no call.
     pub stray_results: usize,
+}
+
+impl Repairs {
+    /// What whoever reads the transcript should know of it, if anything.
+    pub fn warning(&self) -> Option<String> {
+        let count = self.unreadable;
+        (count > 0).then(|| {
+            format!("{count} unreadable lines of the transcript were passed over; everything else that was said is there.")
+        })
+    }
 }
 
 /// What a transcript says beside its tree.
@@ -83,6 +93,9 @@ pub(super) struct Index {
     pub(super) briefs: HashMap<Key, Vec<Span>>,
     /// Calls that had begun.
     pub(super) started: HashSet<Key>,
+    /// Messages that a provider has refused, and where that is said.
+    pub(super) refused: HashSet<Key>,
+    pub(super) refusals: Vec<Span>,
     pub(super) facts: Facts,
     pub(super) repairs: Repairs,
     /// Lines whose parent was not found among those before them.
@@ -158,6 +171,10 @@ impl Index {
         match (line.kind(), line.uuid()) {
             (Some(kind), Some(uuid)) => self.add(&line, kind, Key::of(&uuid), span),
             _ if line.kind_is(TOOL_START) => self.started.extend(line.tool_use_id().map(|id| Key::of(&id))),
+            _ if line.kind_is(REFUSED) => {
+                self.refused.extend(line.message_uuids().iter().map(|uuid| Key::of(uuid)));
+                self.refusals.push(span);
+            }
             _ if line.kind_is(BRIEF) => {
                 if let Some(before) = line.before() {
                     self.briefs.entry(Key::of(&before)).or_default().push(span);

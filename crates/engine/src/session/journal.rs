@@ -125,7 +125,8 @@ impl Journal {
             "sessionId": &*self.session,
             "timestamp": clock::timestamp(),
         });
-        let written = self.write(Ok(line.to_string()));
+        let looked = self.pages().map_or(Ok(()), |mut pages| pages.look());
+        let written = looked.and(self.write(Ok(line.to_string())));
         let (written, durability) = match &self.way {
             Way::Nowhere => return Ok(()),
             Way::File(_) => (written, self.pages().map(|pages| pages.file.durability()).unwrap_or_default()),
@@ -154,7 +155,7 @@ impl Journal {
         }
         if let Some(mut pages) = self.pages() {
             let written = pages.file.end_turn();
-            let _ = pages.note(written);
+            let _ = pages.note(written).and_then(|()| pages.look());
         }
     }
 
@@ -190,6 +191,18 @@ impl Journal {
 }
 
 impl Pages {
+    /// Sees to it that the file is where it belongs.
+    fn look(&mut self) -> io::Result<()> {
+        match self.file.look() {
+            Ok(false) => Ok(()),
+            Ok(true) => {
+                self.health.renew();
+                Ok(())
+            }
+            Err(error) => self.note(Err(error)),
+        }
+    }
+
     /// Notes how a write went.
     fn note(&mut self, written: io::Result<()>) -> io::Result<()> {
         self.health.note(&written, 0);

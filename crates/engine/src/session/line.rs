@@ -8,6 +8,7 @@ use memchr::memmem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
+use whimbrel_wire::codec;
 
 use super::loaded;
 
@@ -16,6 +17,9 @@ pub(super) const BRIEF: &str = "brief";
 
 /// The type of a line that says that a call with effects is about to run. It is no part of the tree.
 pub(super) const TOOL_START: &str = "tool-start";
+
+/// The type of a line that names messages which a provider has refused for good. It is no part of the tree.
+pub(super) const REFUSED: &str = "refused";
 
 /// How often a broken line is searched for a whole one in it.
 const SALVAGES: usize = 8;
@@ -76,6 +80,8 @@ pub(super) struct Line<'a> {
     tool_use_id: Field<'a>,
     #[serde(borrow)]
     text: Field<'a>,
+    #[serde(borrow)]
+    message_uuids: Field<'a>,
     #[serde(borrow)]
     timestamp: Field<'a>,
     #[serde(borrow)]
@@ -202,6 +208,11 @@ impl<'a> Line<'a> {
         text(self.before_uuid)
     }
 
+    /// The messages that were refused.
+    pub(super) fn message_uuids(&self) -> Vec<String> {
+        self.message_uuids.and_then(|names| serde_json::from_str(names.get()).ok()).unwrap_or_default()
+    }
+
     pub(super) fn text(&self) -> Option<Cow<'a, str>> {
         text(self.text)
     }
@@ -228,6 +239,13 @@ impl<'a> Line<'a> {
     }
 }
 
+/// A line as every parser takes it: with the sign for what cannot be read in the place of each half of a character.
+pub(super) fn whole(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let is_suspect = [&br"\ud"[..], br"\uD"].iter().any(|half| memmem::find(bytes, half).is_some());
+    let text = if is_suspect { std::str::from_utf8(bytes).ok() } else { None };
+    text.and_then(codec::mend).map_or(Cow::Borrowed(bytes), |text| Cow::Owned(text.into_bytes()))
+}
+
 fn is_true(field: Field<'_>) -> bool {
     field.is_some_and(|value| value.get() == "true")
 }
@@ -237,7 +255,8 @@ fn text(field: Field<'_>) -> Option<Cow<'_, str>> {
     let json = field?.get();
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
-        serde_json::from_str(json).ok().map(Cow::Owned)
+        let mended = || serde_json::from_str(&codec::mend(json)?).ok();
+        serde_json::from_str(json).ok().or_else(mended).map(Cow::Owned)
     } else {
         Some(Cow::Borrowed(inner))
     }

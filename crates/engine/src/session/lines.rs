@@ -33,7 +33,7 @@ impl<R: BufRead> Lines<R> {
     /// The next line, without its end; none at the end of the file.
     pub(super) fn next(&mut self) -> io::Result<Option<Step<'_>>> {
         self.line.clear();
-        let begin = self.offset;
+        let mut begin = self.offset;
         let mut ended = false;
         while !ended {
             let piece = match self.reader.fill_buf() {
@@ -42,6 +42,15 @@ impl<R: BufRead> Lines<R> {
             };
             if piece.is_empty() {
                 break;
+            }
+            // What a power cut left are zeros, perhaps a great many: one stands for all that a line begins with.
+            let zeros = piece.iter().take_while(|byte| **byte == 0).count();
+            if zeros > 0 && matches!(&self.line[..], [] | [0]) {
+                self.line = vec![0];
+                self.reader.consume(zeros);
+                self.offset += zeros as u64;
+                begin = self.offset - 1;
+                continue;
             }
             let end = memchr(b'\n', piece);
             ended = end.is_some();

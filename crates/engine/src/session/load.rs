@@ -16,6 +16,7 @@ use super::loaded;
 use super::mend::{Mended, Said, mend};
 use super::path;
 use super::reader::{Part, Reader};
+use super::refused::{note, stand_ins};
 
 /// How much is read at once.
 const PIECE: usize = 256 * 1024;
@@ -94,6 +95,7 @@ fn build<R: Read + Seek>(mut file: BufReader<R>, index: &Index, until: &Until) -
         loaded.leaf = reader.name(index.node(leaf).span)?;
     }
     let said = loaded.take(index, &mut reader, steps)?;
+    loaded.spans.extend(&index.refusals);
     let Mended { history, calls, unanswered, stray_results } = mend(said, &index.started);
     loaded.repairs.unanswered = unanswered.len();
     loaded.repairs.stray_results = stray_results;
@@ -101,6 +103,20 @@ fn build<R: Read + Seek>(mut file: BufReader<R>, index: &Index, until: &Until) -
     loaded.history = history;
     loaded.calls = calls;
     Ok(loaded)
+}
+
+/// Where the lines of a conversation lie that everybody may read, in order, and what was wrong with the transcript.
+pub(super) fn conversation<R: Read + Seek>(file: R) -> io::Result<(Vec<Span>, Repairs)> {
+    let mut file = BufReader::with_capacity(PIECE, file);
+    let index = Index::scan(&mut file)?;
+    file.rewind()?;
+    let path = path::path(&index, path::leaf(&index));
+    let mut steps = beside::gather(&index, &mut Reader::new(file), &path)?;
+    steps.retain(|step| step.is_said);
+    let garbled = steps.iter().filter(|step| step.heard.as_ref().is_some_and(|heard| heard.garbled));
+    let unreadable = index.repairs.unreadable + garbled.count();
+    let repairs = Repairs { unreadable, ..index.repairs };
+    Ok((steps.into_iter().map(|step| step.span).collect(), repairs))
 }
 
 /// Whether anything was said in a transcript.
@@ -124,20 +140,32 @@ impl Loaded {
     ) -> io::Result<Vec<Said>> {
         let mut said = Vec::with_capacity(steps.len());
         let mut searches = HashSet::new();
-        for Step { span, heard } in steps {
-            let Some(heard) = heard else {
+        for Step { span, heard, is_said } in steps {
+            let Some(mut heard) = heard else {
                 self.tools.extend(reader.tools(span)?);
                 self.spans.push(span);
                 continue;
             };
-            for brief in index.briefs.get(&Key::of(&heard.uuid)).into_iter().flatten() {
+            let name = Key::of(&heard.uuid);
+            let is_refused = index.refused.contains(&name);
+            for brief in index.briefs.get(&name).into_iter().flatten() {
                 self.spans.push(*brief);
-                if let Some(text) = reader.told(*brief)? {
+                if let Some(text) = reader.told(*brief)?.filter(|_| !is_refused) {
                     self.told.insert(Key::of(&text));
                     said.push(Said::brief(text));
                 }
             }
             self.spans.push(span);
+            if is_refused {
+                heard.said.blocks = stand_ins(&heard.said.blocks);
+                let repeats = said
+                    .last()
+                    .is_some_and(|last| last.blocks == [note()] && last.blocks == heard.said.blocks);
+                if repeats || !is_said {
+                    continue;
+                }
+            }
+            self.repairs.unreadable += usize::from(heard.garbled);
             if loaded::answers_search(&heard.said.blocks, &mut searches) {
                 self.tools.extend(reader.tools(span)?);
             }

@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{clock, files};
 
+/// How long one who wants a session waits for an engine that may be on its way out.
+pub const PATIENCE: Duration = Duration::from_secs(3);
+
 /// How often a lock whose file vanishes is tried again.
 const TRIES: usize = 16;
 
@@ -22,7 +25,7 @@ const LONGEST: u64 = 1024;
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
-    _file: File,
+    file: File,
 }
 
 /// Who has a session.
@@ -69,17 +72,33 @@ impl Lock {
                 let owner = Owner { pid: std::process::id(), since: clock::timestamp() };
                 // Without it, others learn only that the session is somebody's.
                 let _ = sign(&file, &owner);
-                return Ok(Some(Self { path: path.to_owned(), _file: file }));
+                return Ok(Some(Self { path: path.to_owned(), file }));
             }
         }
         Ok(None)
+    }
+
+    /// Takes a session, and waits for it if need be, but not longer than this.
+    pub fn take_within(path: &Path, patience: Duration) -> Result<Option<Self>, Busy> {
+        Self::take(path).or_else(|busy| {
+            busy.wait_here(patience);
+            Self::take(path)
+        })
+    }
+
+    /// Whether others can still see it: its file may have been removed.
+    pub fn is_seen(&self) -> bool {
+        is_still_there(&self.file, &self.path)
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // It is still locked, so it is ours to remove. One that stays does no harm.
-        let _ = fs::remove_file(&self.path);
+        // It is still locked, so it is ours to remove, unless somebody has put another in its place. One that stays does
+        // no harm.
+        if self.is_seen() {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -94,6 +113,19 @@ impl Busy {
         });
         // Whether it became free is found out by taking it.
         let _ = tokio::time::timeout(patience, free).await;
+    }
+}
+
+impl Busy {
+    /// The same for those who are not asynchronous.
+    pub fn wait_here(&self, patience: Duration) {
+        let (free, freed) = std::sync::mpsc::channel();
+        let path = self.path.clone();
+        std::thread::spawn(move || {
+            let _ = open_existing(&path).and_then(|file| file.lock());
+            let _ = free.send(());
+        });
+        let _ = freed.recv_timeout(patience);
     }
 }
 
@@ -156,6 +188,18 @@ mod tests {
             fs::write(&path, left).unwrap();
             assert!(Lock::take(&path).unwrap().is_some(), "{left}");
         }
+    }
+
+    #[test]
+    fn a_lock_that_was_removed_is_not_seen_and_does_not_take_the_next_one_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.lock");
+        let lock = Lock::take(&path).unwrap().unwrap();
+        fs::remove_file(&path).unwrap();
+        assert!(!lock.is_seen());
+        let next = Lock::take(&path).unwrap().unwrap();
+        drop(lock);
+        assert!(next.is_seen());
     }
 
     #[tokio::test]

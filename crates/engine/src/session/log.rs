@@ -9,7 +9,7 @@ use whimbrel_wire::{PROTOCOL_VERSION, RawJson};
 
 use super::appender::Appender;
 use super::journal::{Journal, Keeping};
-use super::line::BRIEF;
+use super::line::{BRIEF, REFUSED};
 use super::lock::{self, Lock};
 use super::medium;
 use super::place::SUBAGENTS;
@@ -89,6 +89,8 @@ impl Log {
                 path,
                 keeping.durability,
                 Box::new(move |path| {
+                    // One that nobody sees any more keeps nobody out.
+                    held = held.take().filter(Lock::is_seen);
                     if held.is_none() {
                         held = Lock::take(&lock::beside(path)).map_err(std::io::Error::other)?;
                     }
@@ -178,6 +180,18 @@ impl Log {
             line["compactMetadata"]["preCompactDiscoveredTools"] = tools.into();
         }
         self.system(uuid, "compact_boundary", None, line);
+    }
+
+    /// Marks messages that the provider has refused for good: they stay, and are not sent again.
+    pub fn refused(&mut self, messages: &[String]) {
+        self.briefs.clear();
+        let line = json!({
+            "type": REFUSED,
+            "messageUuids": messages,
+            "sessionId": self.identity.session,
+            "timestamp": clock::timestamp(),
+        });
+        self.write(&line);
     }
 
     /// What follows has no parent in the tree: the model has forgotten what came before.

@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use memchr::memrchr;
@@ -24,6 +24,10 @@ pub(super) trait Medium: Send {
     fn cut(&mut self, length: u64) -> io::Result<()>;
     /// Forces everything onto the disk.
     fn sync(&mut self) -> io::Result<()>;
+    /// Whether this is what lies at a path.
+    fn is_at(&self, path: &Path) -> bool;
+    /// Reads bytes back, perhaps fewer than fit.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
 }
 
 impl Medium for File {
@@ -45,6 +49,17 @@ impl Medium for File {
 
     fn sync(&mut self) -> io::Result<()> {
         self.sync_data()
+    }
+
+    fn is_at(&self, path: &Path) -> bool {
+        match (self.metadata(), std::fs::symlink_metadata(path)) {
+            (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
+            _ => false,
+        }
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        FileExt::read_at(self, into, offset)
     }
 }
 

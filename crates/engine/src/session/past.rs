@@ -125,7 +125,7 @@ impl StoredPast {
 
 /// Lines as a file has them. What the model was told has no id: if it was delivered twice, it stands there twice, to the
 /// letter, and counts once.
-fn joined(lines: &[RawJson]) -> Vec<u8> {
+pub(super) fn joined(lines: &[RawJson]) -> Vec<u8> {
     let mut text = Vec::with_capacity(lines.iter().map(|line| line.as_str().len() + 1).sum());
     let mut told = HashSet::new();
     let is_brief =

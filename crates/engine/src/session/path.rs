@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::index::{Index, Place};
-use super::line::Kind;
+use super::line::{Branch, Kind};
 
 /// The last line of the conversation: the last in the file that nothing was said after.
 pub(super) fn leaf(index: &Index) -> Option<Place> {
@@ -14,7 +14,8 @@ pub(super) fn leaf(index: &Index) -> Option<Place> {
 }
 
 /// The lines from the root to a leaf. A summary stands for everything before its boundary; a boundary that no summary
-/// follows, because the engine ended in between, stands for nothing.
+/// follows, because the engine ended in between, stands for nothing. What a subagent said is passed over, also where the
+/// conversation hangs on it.
 pub(super) fn path(index: &Index, leaf: Option<Place>) -> Vec<Place> {
     let mut path = Vec::new();
     let mut seen = HashSet::new();
@@ -22,7 +23,9 @@ pub(super) fn path(index: &Index, leaf: Option<Place>) -> Vec<Place> {
     let mut next = leaf;
     while let Some(place) = next.filter(|place| seen.insert(*place)) {
         let node = index.node(place);
-        path.push(place);
+        if node.branch == Branch::Main {
+            path.push(place);
+        }
         summarised |= node.summary;
         next = match node.kind {
             Kind::Boundary if summarised => None,

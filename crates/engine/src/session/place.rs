@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use unicode_normalization::UnicodeNormalization;
 use uuid::Uuid;
 
 use crate::files::{self, Kind};
@@ -73,8 +74,9 @@ impl Place {
     }
 }
 
-/// The folder name for a working directory: everything but letters and digits becomes `-`; long names get a hash.
+/// The folder name for a working directory, its characters put together as most systems do (NFC): everything but letters and digits becomes `-`; long names get a hash.
 pub fn project_key(path: &str) -> String {
+    let path: &str = &path.nfc().collect::<String>();
     let key: String = path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     if key.len() <= LONGEST {
         return key;
@@ -107,6 +109,11 @@ mod tests {
     #[test]
     fn a_working_directory_becomes_a_flat_name() {
         assert_eq!(project_key("/home/ann/my.app"), "-home-ann-my-app");
+        assert_eq!(
+            project_key("/cafe\u{301}"),
+            project_key("/caf\u{e9}"),
+            "however its characters are spelled"
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The second pass over a transcript: reads single lines by where they lie, and what was said in them.
 
+use std::borrow::Cow;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
 use serde::Deserialize;
@@ -8,7 +9,7 @@ use whimbrel_wire::Usage;
 use whimbrel_wire::content::{Block, Role};
 
 use super::index::{Node, Span};
-use super::line::{Kind, Line};
+use super::line::{self, Kind, Line};
 use super::mend::Said;
 use crate::conversation::SYNTHETIC;
 
@@ -35,6 +36,8 @@ pub(super) struct Heard {
     pub(super) model: Option<String>,
     /// What the provider counted.
     pub(super) usage: Option<Usage>,
+    /// Whether some of it could not be read.
+    pub(super) garbled: bool,
 }
 
 /// What a line is in the course of a turn.
@@ -68,7 +71,7 @@ impl<R: Read + Seek> Reader<R> {
         Self { file, at: 0, line: Vec::new() }
     }
 
-    /// The bytes of a line.
+    /// The bytes of a line, half characters mended.
     pub(super) fn bytes(&mut self, span: Span) -> io::Result<&[u8]> {
         let by = i64::try_from(span.offset).ok().zip(i64::try_from(self.at).ok()).map(|(to, from)| to - from);
         match by {
@@ -79,6 +82,9 @@ impl<R: Read + Seek> Reader<R> {
         let read = self.file.read_exact(&mut self.line);
         self.at = span.offset + u64::from(span.length);
         read?;
+        if let Cow::Owned(whole) = line::whole(&self.line) {
+            self.line = whole;
+        }
         Ok(&self.line)
     }
 
@@ -98,7 +104,7 @@ impl<R: Read + Seek> Reader<R> {
     pub(super) fn told(&mut self, span: Span) -> io::Result<Option<String>> {
         let bytes = self.bytes(span)?;
         let line = serde_json::from_slice::<Line<'_>>(bytes).ok();
-        Ok(line.and_then(|line| line.text().map(std::borrow::Cow::into_owned)))
+        Ok(line.and_then(|line| line.text().map(Cow::into_owned)))
     }
 
     /// The tools that a line says were loaded.
@@ -112,19 +118,20 @@ impl<R: Read + Seek> Reader<R> {
     pub(super) fn name(&mut self, span: Span) -> io::Result<Option<String>> {
         let bytes = self.bytes(span)?;
         let line = serde_json::from_slice::<Line<'_>>(bytes).ok();
-        Ok(line.and_then(|line| line.uuid().map(std::borrow::Cow::into_owned)))
+        Ok(line.and_then(|line| line.uuid().map(Cow::into_owned)))
     }
 }
 
 fn heard(line: &Line<'_>, role: Role) -> Option<Heard> {
     let uuid = line.uuid()?.into_owned();
     let message = line.message.and_then(|message| serde_json::from_str::<Message<'_>>(message.get()).ok());
+    let is_unread = message.is_none();
     let Message { id, model, content, usage } =
         message.unwrap_or(Message { id: None, model: None, content: None, usage: None });
     // What no model wrote is for the host only.
-    let blocks = match model.as_deref() {
-        Some(SYNTHETIC) => Vec::new(),
-        _ => content.map(|content| blocks(content.get())).unwrap_or_default(),
+    let (blocks, lost) = match (model.as_deref(), content) {
+        (Some(SYNTHETIC), _) | (_, None) => (Vec::new(), 0),
+        (_, Some(content)) => blocks(content.get()),
     };
     let part = match role {
         Role::Assistant => Part::Reply,
@@ -141,19 +148,22 @@ fn heard(line: &Line<'_>, role: Role) -> Option<Heard> {
         },
         uuid,
         role: part,
-        mode: line.permission_mode().map(std::borrow::Cow::into_owned),
+        mode: line.permission_mode().map(Cow::into_owned),
         usage: usage.and_then(|usage| serde_json::from_str(usage.get()).ok()),
         model: model.filter(|model| model != SYNTHETIC),
+        garbled: is_unread || lost > 0,
     })
 }
 
-/// The blocks of a message. One that makes no sense is left out; the others stay.
-fn blocks(content: &str) -> Vec<Block> {
+/// The blocks of a message. One that makes no sense is left out and counted; the others stay.
+fn blocks(content: &str) -> (Vec<Block>, usize) {
     if let Ok(text) = serde_json::from_str::<String>(content) {
-        return vec![Block::text(text)];
+        return (vec![Block::text(text)], 0);
     }
-    let blocks: Vec<&RawValue> = serde_json::from_str(content).unwrap_or_default();
-    blocks.into_iter().filter_map(|block| serde_json::from_str(block.get()).ok()).collect()
+    let Ok(all) = serde_json::from_str::<Vec<&RawValue>>(content) else { return (Vec::new(), 1) };
+    let read: Vec<Block> = all.iter().filter_map(|block| serde_json::from_str(block.get()).ok()).collect();
+    let lost = all.len() - read.len();
+    (read, lost)
 }
 
 fn is_interruption(blocks: &[Block]) -> bool {

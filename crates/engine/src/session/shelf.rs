@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use nix::fcntl::OFlag;
 use serde::Serialize;
@@ -13,6 +13,7 @@ use uuid::Uuid;
 use whimbrel_wire::RawJson;
 
 use super::checkpoint;
+use super::lock::{self, Busy, Lock};
 use super::place::project_key;
 use super::summary::Summary;
 use crate::files::{self, Kind};
@@ -124,12 +125,26 @@ impl Shelf {
     }
 
     /// Removes a session and all that belongs to it: what its subagents said, long output, copies of files. The
-    /// transcript goes last, so that a removal that broke off can be repeated.
+    /// transcript goes last, so that a removal that broke off can be repeated. A session that an engine has is not removed.
     pub fn delete(&self, stored: &Stored) -> io::Result<()> {
+        self.delete_within(stored, lock::PATIENCE)
+    }
+
+    fn delete_within(&self, stored: &Stored, patience: Duration) -> io::Result<()> {
+        let _lock = match files::kind(&stored.path)? {
+            Kind::File(_) => {
+                Lock::take_within(&lock::beside(&stored.path), patience).map_err(|busy| in_use(&busy))?
+            }
+            _ => None,
+        };
         files::remove_folder(&checkpoint::folder(&self.config, &stored.id))?;
         files::remove_folder(&stored.path.with_extension(""))?;
         files::remove(&stored.path)
     }
+}
+
+fn in_use(busy: &Busy) -> io::Error {
+    io::Error::new(io::ErrorKind::ResourceBusy, format!("it is {busy}; end that first"))
 }
 
 /// The sessions in the folder of a project.
@@ -222,7 +237,6 @@ fn wordless(what: &str) -> io::Error {
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
-    use std::time::Duration;
 
     use super::*;
 
@@ -295,6 +309,20 @@ mod tests {
         fs::remove_file(&stored.path).unwrap();
         assert_eq!(stored.rename("late").unwrap_err().kind(), io::ErrorKind::NotFound);
         assert!(!stored.path.exists());
+    }
+
+    #[test]
+    fn a_session_that_an_engine_has_is_not_removed() {
+        let (_folder, shelf) = shelf(&[("-w", ONE, &prompt("hi"), 0)]);
+        let stored = shelf.find(ONE).unwrap();
+        let held = Lock::take(&lock::beside(&stored.path)).unwrap().unwrap();
+        let error = shelf.delete_within(&stored, Duration::ZERO).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+        assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
+        assert!(stored.path.exists() && held.is_seen());
+        drop(held);
+        shelf.delete(&stored).unwrap();
+        assert_eq!(files::names(stored.path.parent().unwrap(), 9), [""; 0]);
     }
 
     #[test]

@@ -10,7 +10,9 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use serde_json::Value;
+use whimbrel_wire::codec;
 
+use super::line::whole;
 use crate::files::{self, Ends};
 
 /// How many bytes are read at each end.
@@ -132,7 +134,9 @@ fn value(text: &str) -> Option<String> {
         is_end
     })?;
     let raw = &text[..end];
-    Some(serde_json::from_str(&format!("\"{raw}\"")).unwrap_or_else(|_| raw.to_owned()))
+    let quoted = format!("\"{raw}\"");
+    let mended = || serde_json::from_str(&codec::mend(&quoted)?).ok();
+    Some(serde_json::from_str(&quoted).ok().or_else(mended).unwrap_or_else(|| raw.to_owned()))
 }
 
 /// The first prompt that a person wrote. A command counts only if there is nothing else.
@@ -146,7 +150,7 @@ fn first_prompt(head: &str) -> Option<String> {
         {
             continue;
         }
-        let Ok(entry) = serde_json::from_str::<Value>(line) else { continue };
+        let Ok(entry) = serde_json::from_slice::<Value>(&whole(line.as_bytes())) else { continue };
         if entry["type"] != "user" {
             continue;
         }

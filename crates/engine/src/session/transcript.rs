@@ -1,22 +1,23 @@
-//! A transcript as it lies on disk, read without holding it in memory: which lines make up the conversation, and what
-//! they say. Lines that make no sense are passed over.
-//!
-//! The conversation is what the official SDKs show: from the last line of the main branch back along the parents, with
-//! calls that ran side by side put back where they belong.
+//! A transcript for whoever looks back: which lines make up the conversation, and what they say. The conversation is the
+//! one that would be gone on with, mended alike; what only the model was told is not shown.
 
-use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Cursor};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use whimbrel_wire::RawJson;
 
+use super::index::{Repairs, Span};
+use super::line::{Line, whole};
+use super::lines::{Lines, Step};
+use super::load;
+use super::past::joined;
 use crate::files;
 
-/// The longest line that is read.
-const LONGEST: usize = 64 * 1024 * 1024;
+/// How much is read at once.
+const PIECE: usize = 64 * 1024;
 
 /// A message of a conversation, in the form in which the official SDKs give it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,61 +38,46 @@ pub struct Message {
     pub timestamp: Option<String>,
 }
 
-/// A line as far as the tree of lines goes. What has another type than it should counts as not there.
+/// The fields of a line that matter here. What has another type than it should counts as not there.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Line {
+struct Fields {
     #[serde(rename = "type")]
     kind: Value,
     uuid: Value,
-    parent_uuid: Value,
     session_id: Value,
     is_sidechain: Value,
     is_meta: Value,
     team_name: Value,
-    #[serde(rename = "sourceToolAssistantUUID")]
-    source: Value,
     timestamp: Value,
     message: Value,
-}
-
-/// Where a line stands in the tree.
-struct Node {
-    uuid: String,
-    parent: Option<String>,
-    /// The reply that it is a block of.
-    reply: Option<String>,
-    /// The line whose call it answers.
-    answers: Option<String>,
-    speaks: bool,
-    visible: bool,
-    start: u64,
-    length: usize,
 }
 
 /// A transcript whose lines are known.
 pub struct Transcript {
     file: File,
-    /// The lines of the conversation, in order: where each begins, and how long it is.
-    order: Vec<(u64, usize)>,
+    /// The lines of the conversation, in order.
+    order: Vec<Span>,
+    repairs: Repairs,
 }
 
 impl Transcript {
     /// Opens a transcript and finds the lines of its conversation.
     pub fn open(path: &Path) -> io::Result<Self> {
         let (file, _) = files::open_for_parts(path)?;
-        let mut nodes = Vec::new();
-        each_line(&file, |start, line| {
-            nodes.extend(node(start, line));
-            true
-        })?;
-        Ok(Self { file, order: conversation(&nodes) })
+        let (order, repairs) = load::conversation(&file)?;
+        Ok(Self { file, order, repairs })
+    }
+
+    /// What was wrong with it.
+    pub fn repairs(&self) -> Repairs {
+        self.repairs
     }
 
     /// The messages, in order.
     pub fn messages(&self) -> impl Iterator<Item = io::Result<Message>> {
-        self.order.iter().filter_map(|(start, length)| {
-            let line = files::part(&self.file, *start, *length);
+        self.order.iter().filter_map(|span| {
+            let line = files::part(&self.file, span.offset, span.length as usize);
             line.map(|line| message(&line)).transpose()
         })
     }
@@ -99,11 +85,11 @@ impl Transcript {
 
 /// The messages of a conversation whose lines are at hand, in order.
 pub fn messages_of(lines: &[RawJson]) -> Vec<Message> {
-    let nodes: Vec<Node> =
-        (0..).zip(lines).filter_map(|(at, line)| node(at, line.as_str().as_bytes())).collect();
-    let order = conversation(&nodes).into_iter();
-    let line = |at: u64| lines.get(usize::try_from(at).ok()?);
-    order.filter_map(|(at, _)| said(line(at)?)).collect()
+    let text = joined(lines);
+    // Reading from memory does not fail.
+    let (order, _) = load::conversation(Cursor::new(&text)).unwrap_or_default();
+    let line = |span: &Span| text.get(usize::try_from(span.offset).ok()?..)?.get(..span.length as usize);
+    order.iter().filter_map(|span| message(line(span)?)).collect()
 }
 
 /// What a line says; none if it is not part of the conversation.
@@ -118,34 +104,24 @@ pub fn scan(
     mut look: impl FnMut(Message) -> bool,
 ) -> io::Result<()> {
     let (file, _) = files::open_for_parts(path)?;
-    each_line(&file, |_, line| match maybe(line).then(|| message(line)).flatten() {
-        Some(message) => look(message),
-        None => true,
-    })
-}
-
-/// Gives each line, with where it begins, until it is told to stop. A line that is far too long is passed over.
-fn each_line(file: &File, mut take: impl FnMut(u64, &[u8]) -> bool) -> io::Result<()> {
-    let mut reader = BufReader::with_capacity(64 * 1024, file);
-    let (mut start, mut line) = (0, Vec::new());
-    loop {
-        line.clear();
-        let read = reader.by_ref().take(LONGEST as u64).read_until(b'\n', &mut line)?;
-        if read == 0 {
-            return Ok(());
+    let mut lines = Lines::new(BufReader::with_capacity(PIECE, file));
+    while let Some(step) = lines.next()? {
+        let (Step::Line(_, line) | Step::Tail(_, line)) = step else { continue };
+        if maybe(line)
+            && let Some(message) = message(line)
+            && !look(message)
+        {
+            break;
         }
-        let mut length = read as u64;
-        if line.last() != Some(&b'\n') && read == LONGEST {
-            length += reader.skip_until(b'\n')? as u64;
-        } else if !take(start, line.trim_ascii_end()) {
-            return Ok(());
-        }
-        start += length;
     }
+    Ok(())
 }
 
-fn read(line: &[u8]) -> Option<Line> {
-    serde_json::from_slice(line).ok()
+/// Reads a line, or the whole one at the end of a broken one.
+fn read(bytes: &[u8]) -> Option<Fields> {
+    let parse = |bytes: &[u8]| serde_json::from_slice(&whole(bytes)).ok();
+    let behind = || Line::read(bytes).filter(|(_, at)| *at > 0).and_then(|(_, at)| parse(&bytes[at..]));
+    parse(bytes).or_else(behind)
 }
 
 /// A text that is not empty.
@@ -166,31 +142,6 @@ fn is_set(value: &Value) -> bool {
     }
 }
 
-fn node(start: u64, bytes: &[u8]) -> Option<Node> {
-    let line = read(bytes)?;
-    let kind = text(line.kind)?;
-    let speaks = matches!(kind.as_str(), "user" | "assistant");
-    if !speaks && !matches!(kind.as_str(), "progress" | "system" | "attachment") {
-        return None;
-    }
-    let parent = text(line.parent_uuid);
-    let is_result = kind == "user" && has_block(&line.message, "tool_result");
-    Some(Node {
-        uuid: text(line.uuid)?,
-        reply: line.message["id"].as_str().filter(|_| kind == "assistant").map(str::to_owned),
-        answers: text(line.source).or_else(|| parent.clone()).filter(|_| is_result),
-        visible: speaks && ![&line.is_sidechain, &line.is_meta, &line.team_name].into_iter().any(is_set),
-        parent,
-        speaks,
-        start,
-        length: bytes.len(),
-    })
-}
-
-fn has_block(message: &Value, kind: &str) -> bool {
-    message["content"].as_array().is_some_and(|blocks| blocks.iter().any(|block| block["type"] == kind))
-}
-
 /// What a line says; none if it is not part of the conversation.
 fn message(bytes: &[u8]) -> Option<Message> {
     let line = read(bytes)?;
@@ -206,69 +157,6 @@ fn message(bytes: &[u8]) -> Option<Message> {
         parent_tool_use_id: None,
         timestamp: text(line.timestamp),
     })
-}
-
-/// The lines of the conversation, in order.
-fn conversation(nodes: &[Node]) -> Vec<(u64, usize)> {
-    // Of two lines with one id the later counts.
-    let by_uuid: HashMap<&str, usize> =
-        nodes.iter().enumerate().map(|(at, node)| (node.uuid.as_str(), at)).collect();
-    let up = |at: usize| nodes[at].parent.as_deref().and_then(|parent| by_uuid.get(parent)).copied();
-    let Some(leaf) = leaf(nodes, up) else { return Vec::new() };
-    let mut chain = walk(leaf, up);
-    chain.reverse();
-    let on_chain: HashSet<usize> = chain.iter().copied().collect();
-    let aside = left_aside(nodes, &by_uuid, &chain, &on_chain);
-    let mut order = Vec::new();
-    for at in chain {
-        order.push(at);
-        order.extend(aside.get(&at).into_iter().flatten());
-    }
-    let shown = order.into_iter().filter(|at| nodes[*at].visible);
-    shown.map(|at| (nodes[at].start, nodes[at].length)).collect()
-}
-
-/// The steps from a line to its root. A tree that somebody has tied into a circle is walked once.
-fn walk(from: usize, up: impl Fn(usize) -> Option<usize>) -> Vec<usize> {
-    let mut seen = HashSet::new();
-    std::iter::successors(Some(from), |at| up(*at)).take_while(|at| seen.insert(*at)).collect()
-}
-
-/// The last line that ends a branch of the main conversation, or of any.
-fn leaf(nodes: &[Node], up: impl Fn(usize) -> Option<usize>) -> Option<usize> {
-    let parents: HashSet<&str> = nodes.iter().filter_map(|node| node.parent.as_deref()).collect();
-    let ends = (0..nodes.len()).filter(|at| !parents.contains(nodes[*at].uuid.as_str()));
-    let spoken = ends.filter_map(|end| walk(end, &up).into_iter().find(|at| nodes[*at].speaks));
-    let spoken: Vec<usize> = spoken.collect();
-    spoken.iter().copied().filter(|at| nodes[*at].visible).max().or_else(|| spoken.into_iter().max())
-}
-
-/// Blocks of a reply, and answers to its calls, that the walk has not met because they ran side by side: by the line of
-/// the conversation that they follow.
-fn left_aside(
-    nodes: &[Node],
-    by_uuid: &HashMap<&str, usize>,
-    chain: &[usize],
-    on_chain: &HashSet<usize>,
-) -> HashMap<usize, Vec<usize>> {
-    let reply = |at: usize| nodes[at].reply.as_deref();
-    // The last line of each reply on the chain.
-    let anchors: HashMap<&str, usize> =
-        chain.iter().filter_map(|at| reply(*at).map(|reply| (reply, *at))).collect();
-    let mut aside: HashMap<usize, Vec<usize>> = HashMap::new();
-    let off_chain = || (0..nodes.len()).filter(|at| !on_chain.contains(at));
-    for at in off_chain() {
-        if let Some(anchor) = reply(at).and_then(|reply| anchors.get(reply)) {
-            aside.entry(*anchor).or_default().push(at);
-        }
-    }
-    for at in off_chain() {
-        let call = nodes[at].answers.as_deref().and_then(|call| by_uuid.get(call)).copied();
-        if let Some(anchor) = call.and_then(reply).and_then(|reply| anchors.get(reply)) {
-            aside.entry(*anchor).or_default().push(at);
-        }
-    }
-    aside
 }
 
 #[cfg(test)]
@@ -328,7 +216,7 @@ mod tests {
             json!("{\"type\":\"assistant\",\"uuid\":\"torn"),
         ];
         assert_eq!(said(&lines), ["a", "b", "c"]);
-        assert_eq!(said(&[line("user", "x", Some("y")), line("assistant", "y", Some("x"))]), [""; 0]);
+        assert_eq!(said(&[line("user", "x", Some("y")), line("assistant", "y", Some("x"))]), ["x", "y"]);
         let circle =
             [line("user", "x", Some("y")), line("user", "y", Some("x")), line("user", "z", Some("y"))];
         assert_eq!(said(&circle), ["x", "y", "z"]);
@@ -346,6 +234,48 @@ mod tests {
             block("end", "result-1", "s"),
         ];
         assert_eq!(said(&lines), ["a", "call-1", "call-2", "result-2", "result-1", "end"]);
+    }
+
+    #[test]
+    fn what_is_shown_is_what_would_be_gone_on_with() {
+        let mut side = line("assistant", "side", Some("b"));
+        side["isSidechain"] = true.into();
+        let glued = format!("{{\"type\":\"assi{}", line("assistant", "b", Some("a")));
+        let cut = r#"{"type":"user","uuid":"c","parentUuid":"b","message":{"content":"cut \ud83d"}}"#;
+        let rows: [(&str, Vec<Value>, &[&str]); 4] = [
+            (
+                "a parent that is missing",
+                vec![
+                    line("user", "a", None),
+                    line("assistant", "b", Some("a")),
+                    line("user", "c", Some("gone")),
+                ],
+                &["a", "b", "c"],
+            ),
+            (
+                "a line that goes on behind half of one",
+                vec![line("user", "a", None), json!(glued), line("user", "c", Some("b"))],
+                &["a", "b", "c"],
+            ),
+            (
+                "half a character",
+                vec![line("user", "a", None), line("assistant", "b", Some("a")), json!(cut)],
+                &["a", "b", "c"],
+            ),
+            (
+                "a conversation that hangs on a subagent's line",
+                vec![
+                    line("user", "a", None),
+                    line("assistant", "b", Some("a")),
+                    side,
+                    line("user", "c", Some("side")),
+                ],
+                &["a", "b", "c"],
+            ),
+        ];
+        for (name, lines, expected) in rows {
+            assert_eq!(said(&lines), expected, "{name}");
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::session::{Durability, Keeping, Mirror, Past, Place};
 use crate::setup::{Setup, SetupError, Start, in_store};
 
 /// How long an engine that still has the session may take to leave.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = lock::PATIENCE;
 
 /// How a session came to be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -235,8 +235,5 @@ pub(super) fn refused(session: &str, error: PastError) -> SetupError {
 
 /// What was lost of a past.
 pub(super) fn warning(past: &Past) -> Option<String> {
-    let count = past.loaded.repairs.unreadable;
-    (count > 0).then(|| {
-        format!("{count} unreadable lines of the transcript were passed over; everything else that was said is there.")
-    })
+    past.loaded.repairs.warning()
 }

@@ -38,12 +38,18 @@ pub(super) async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut 
             let fault =
                 ending.fault.clone().unwrap_or_else(|| Fault::new(FaultKind::Cut, "The reply broke off."));
             ending.text = failure_text(&fault);
+            if fault.kind == FaultKind::InvalidRequest {
+                leave_out(agent).await;
+            }
             agent.conversation.failure(&ending.text, fault.failure(), Some(&fault)).await;
             hooked::after_failure(agent, &fault).await;
             ending.fault = Some(fault);
         }
         End::TooLong => {
             let fault = ending.fault.clone();
+            if fault.is_some() {
+                leave_out(agent).await;
+            }
             ending.text = match &fault {
                 Some(fault) => failure_text(fault),
                 None => "The conversation is too long for the model's window, and the reply was cut at its end. Shorten it with /compact, or begin a new one.".into(),
@@ -65,6 +71,18 @@ pub(super) async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut 
         End::Deferred | End::MaxTurns | End::Refused | End::NoAnswer | End::Broke => {}
     }
     agent.conversation.settle().await;
+}
+
+/// The provider does not take what came last, so the model is not sent it again; what else it was told then is told anew.
+async fn leave_out(agent: &mut Agent) {
+    if !agent.conversation.withdraw() {
+        return;
+    }
+    agent.orient();
+    if agent.conversation.is_main() {
+        let text = "The provider refuses what came last. It stays in the transcript, but the model is not sent it again, so that the session can go on.";
+        agent.outbox.inform(text).await;
+    }
 }
 
 fn failure_text(fault: &Fault) -> String {

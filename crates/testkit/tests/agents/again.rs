@@ -1,5 +1,7 @@
 //! Agents of an earlier run that go on in a later one.
 
+#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};

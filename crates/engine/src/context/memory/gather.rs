@@ -112,7 +112,10 @@ impl<'a> Gatherer<'a> {
             parent: way.parents.last().cloned(),
             bytes: text.len(),
         };
-        let imports = mentions::find(&text);
+        let (imports, more) = mentions::find(&text);
+        if more {
+            self.warnings.push(format!("{shown} imports more than {} files: those after that are not read. Join some of them, or let one import the others.", mentions::MOST));
+        }
         self.told.push(Told { file, text, cut_from });
         for mention in imports {
             self.import(place, &mention, way);

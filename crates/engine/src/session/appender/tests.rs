@@ -53,6 +53,14 @@ impl Medium for Handle {
         disk.synced = disk.bytes.len();
         Ok(())
     }
+
+    fn is_at(&self, _: &Path) -> bool {
+        true
+    }
+
+    fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<usize> {
+        Ok(0)
+    }
 }
 
 fn on(disk: Disk, durability: Durability) -> (Appender, Arc<Mutex<Disk>>) {
@@ -187,4 +195,36 @@ fn whoever_reads_meanwhile_sees_only_whole_lines() {
         seen = numbers.len();
     }
     writer.join().unwrap();
+}
+
+#[test]
+fn a_file_that_is_taken_away_is_written_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deep/t.jsonl");
+    let read = || std::fs::read_to_string(&path).unwrap();
+    let mut file = Appender::new(path.clone(), Durability::Strict);
+    assert!(!file.look().unwrap(), "nothing is there yet");
+    file.append(b"1\n".to_vec()).unwrap();
+    assert!(!file.look().unwrap());
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    file.append(b"2\n".to_vec()).unwrap();
+    assert!(file.look().unwrap());
+    assert_eq!(read(), "1\n2\n");
+    std::fs::rename(&path, folder.path().join("aside")).unwrap();
+    std::fs::write(&path, "").unwrap();
+    assert!(file.look().unwrap());
+    assert_eq!(read(), "1\n2\n", "replaced by an empty one");
+    file.append(b"3\n".to_vec()).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, "1\n2\nedited\n").unwrap();
+    file.append(b"4\n".to_vec()).unwrap();
+    assert!(file.look().unwrap());
+    assert_eq!(read(), "1\n2\nedited\n3\n4\n", "replaced by another one");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    assert!(file.look().is_err());
+    assert!(file.append(b"5\n".to_vec()).is_err());
+    std::fs::remove_dir(&path).unwrap();
+    file.append(b"6\n".to_vec()).unwrap();
+    assert_eq!(read(), "1\n2\nedited\n3\n4\n5\n6\n");
 }

@@ -98,6 +98,53 @@ fn check(rows: Vec<(&str, Vec<Value>, &str)>) {
 }
 
 #[test]
+fn half_a_character_costs_only_itself_and_what_cannot_be_read_is_counted() {
+    let halved = |line: &Value| Value::String(line.to_string().replace("CUT", "\\ud83d"));
+    let input = line(
+        "assistant",
+        "a2",
+        Some("r1"),
+        &json!([{"type": "tool_use", "id": "t2", "name": "CUT", "input": {"a": "CUT"}}]),
+    );
+    let lines = [
+        user("u1", None, "hi CUT"),
+        call("a1", "u1", "t1"),
+        result("r1", "a1", "t1", "out CUT"),
+        input,
+        result("r2", "a2", "t2", "b"),
+        says("a3", "r2", "end CUT"),
+    ];
+    let text: String =
+        lines.iter().map(|line| halved(line).as_str().unwrap_or_default().to_owned() + "\n").collect();
+    let loaded = read(text.as_bytes());
+    let expected = "u: hi \u{fffd} | a: call t1 | u: t1 gives out \u{fffd} | a: call t2 | u: t2 gives b | a: end \u{fffd}";
+    assert_eq!((story(&loaded).as_str(), loaded.repairs), (expected, Repairs::default()));
+    let garbled =
+        line("user", "u1", None, &json!([{"type": "text", "text": 5}, {"type": "text", "text": "rest"}]));
+    let loaded = read(&bytes(&[garbled, says("a1", "u1", "hello")]));
+    assert_eq!((story(&loaded).as_str(), loaded.repairs.unreadable), ("u: rest | a: hello", 1));
+}
+
+#[test]
+fn many_zeros_count_as_one_unreadable_line_and_take_no_room() {
+    let zeros = "\0".repeat(3 * PIECE);
+    let (hi, hello) = (user("u1", None, "hi"), says("a1", "u1", "hello"));
+    for text in [format!("{hi}\n{zeros}\n{hello}\n"), format!("{hi}\n{zeros}{hello}\n")] {
+        let loaded = read(text.as_bytes());
+        assert_eq!((story(&loaded).as_str(), loaded.repairs.unreadable), ("u: hi | a: hello", 1));
+    }
+    let longest = |text: &str| {
+        let mut lines = super::super::lines::Lines::new(text.as_bytes());
+        let mut longest = 0;
+        while let Some(super::super::lines::Step::Line(_, line)) = lines.next().unwrap() {
+            longest = longest.max(line.len());
+        }
+        longest
+    };
+    assert_eq!(longest(&format!("{zeros}\n{zeros}ab\n")), 3);
+}
+
+#[test]
 fn a_transcript_is_read_as_it_was_said() {
     let side = with(says("s1", "a1", "aside"), &json!({"isSidechain": true}));
     let team = with(user("s2", Some("a1"), "mate"), &json!({"teamName": "x"}));

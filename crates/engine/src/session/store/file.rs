@@ -14,7 +14,7 @@ use super::{Described, SessionStore, StoreError, StoreKey, Stored, Summary, one_
 use crate::files;
 use crate::session::appender::Appender;
 use crate::session::durability::Durability;
-use crate::session::line::Key;
+use crate::session::line::{Key, Line};
 use crate::session::lines::{Lines, Step};
 use crate::session::medium;
 
@@ -138,7 +138,8 @@ fn all_lines(file: impl Read) -> io::Result<Vec<RawJson>> {
     let (mut found, mut seen) = (Vec::new(), HashSet::new());
     while let Some(step) = lines.next()? {
         let (Step::Line(_, bytes) | Step::Tail(_, bytes)) = step else { continue };
-        let line = std::str::from_utf8(bytes).ok().and_then(|text| RawJson::parse(text).ok());
+        let whole = Line::read(bytes).and_then(|(_, at)| std::str::from_utf8(&bytes[at..]).ok());
+        let line = whole.and_then(|text| RawJson::parse(text).ok());
         let is_new = |line: &RawJson| uuid_of(line).is_none() || seen.insert(Key::of(line.as_str()));
         found.extend(line.filter(is_new));
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use whimbrel_wire::RawJson;
 
+use crate::session::line::whole;
 use crate::session::summary::{command_name, is_by_a_program, shortened, texts};
 
 /// What a session is about.
@@ -53,7 +54,7 @@ impl Summary {
     /// Takes lines in.
     pub fn take<'a>(&mut self, lines: impl IntoIterator<Item = &'a RawJson>) {
         for line in lines {
-            if let Ok(line) = line.read::<Map<String, Value>>() {
+            if let Ok(line) = serde_json::from_slice::<Map<String, Value>>(&whole(line.as_str().as_bytes())) {
                 self.take_line(&line);
             }
         }
