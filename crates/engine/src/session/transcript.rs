@@ -182,11 +182,11 @@ mod tests {
     }
 
     fn block(uuid: &str, parent: &str, reply: &str) -> Value {
-        json!({"type": "assistant", "uuid": uuid, "parentUuid": parent, "message": {"id": reply, "content": []}})
+        json!({"type": "assistant", "uuid": uuid, "parentUuid": parent, "message": {"id": reply, "content": [{"type": "tool_use", "id": uuid, "name": "x", "input": {}}]}})
     }
 
     fn result(uuid: &str, parent: &str) -> Value {
-        json!({"type": "user", "uuid": uuid, "parentUuid": parent, "message": {"content": [{"type": "tool_result"}]}})
+        json!({"type": "user", "uuid": uuid, "parentUuid": parent, "message": {"content": [{"type": "tool_result", "tool_use_id": parent}]}})
     }
 
     #[test]
