@@ -26,7 +26,7 @@ pub struct History {
     last: Option<Role>,
     /// Whether the model has ever spoken.
     answered: bool,
-    /// Whether the model's last message began with thinking.
+    /// Whether the model began with thinking when it last answered something else than results.
     thought: bool,
     /// Whether the last message is one of results, so that the model's message before it is still going on.
     in_loop: bool,
@@ -96,6 +96,7 @@ impl History {
         } else {
             self.open_message(role);
             match role {
+                Role::Assistant if self.in_loop => {}
                 Role::Assistant => self.thought = is_thinking(block),
                 Role::User => self.in_loop = matches!(block, Block::ToolResult { .. }),
             }
@@ -132,8 +133,8 @@ impl History {
         self.answered
     }
 
-    /// Whether the message of the model that now gets the results of its calls began with thinking; none if no results
-    /// are the last that was said.
+    /// Whether the chain of calls that the last results belong to began with thinking; none if no results are the last
+    /// that was said. Models need not think again between the calls of a chain.
     pub fn loop_thinks(&self) -> Option<bool> {
         (self.last == Some(Role::User) && self.in_loop).then_some(self.thought)
     }
@@ -307,6 +308,13 @@ mod tests {
         history.push(Role::Assistant, &Block::text("done"));
         history.push(Role::User, &Block::text("next"));
         assert_eq!(history.loop_thinks(), None);
+        for block in [thought, call()] {
+            history.push(Role::Assistant, &block);
+        }
+        history.push(Role::User, &result());
+        history.push(Role::Assistant, &call());
+        history.push(Role::User, &result());
+        assert_eq!(history.loop_thinks(), Some(true), "one thought is enough for a chain");
     }
 
     #[test]
