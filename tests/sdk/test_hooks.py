@@ -145,7 +145,6 @@ STOP = {"continue": False, "stopReason": "ENOUGH"}
         ("PostToolUseFailure", [call("Bash", command="false")], {"allowed_tools": ["Bash"]}),
         ("PostToolBatch", [TOUCH], {"allowed_tools": ["Bash"]}),
         ("PermissionRequest", [TOUCH], {}),
-        ("Notification", [TOUCH], {}),
         ("PermissionDenied", [TOUCH], {}),
         ("CwdChanged", [call("Bash", command="mkdir -p sub && cd sub")], {"allowed_tools": ["Bash"]}),
         ("SubagentStart", [call("Agent", description="x", prompt="y")], {}),
