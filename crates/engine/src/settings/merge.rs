@@ -9,7 +9,7 @@
 //! 5. `disableAllHooks`: said by an administrator, no hook runs; by the person or the host, only an administrator's run;
 //!    by the project, the project's own do not run: it cannot switch off what guards the person
 //! 6. `disableBypassPermissionsMode` counts whoever says it
-//! 7. which web addresses hooks may tell: see [`http_hooks`](super::http_hooks); a project limits its own only
+//! 7. which web addresses hooks may tell: see [`http_hooks`]; a project limits its own only
 
 use std::collections::{BTreeMap, HashSet};
 
