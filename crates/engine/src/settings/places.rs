@@ -61,7 +61,7 @@ mod tests {
     fn the_configuration_is_known_wherever_it_lies() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        std::fs::create_dir_all(root.join("conf/work")).unwrap();
+        std::fs::create_dir_all(root.join("conf/desk")).unwrap();
         std::os::unix::fs::symlink("conf", root.join("link")).unwrap();
         let places = |cwd: &str| {
             let request = Request {
@@ -77,8 +77,8 @@ mod tests {
         for expected in ["conf", "link", "given.json"] {
             assert!(apart.contains(&root.join(expected)), "{expected}: {apart:?}");
         }
-        std::fs::write(root.join("conf/work/given.json"), "{}").unwrap();
-        let inside = places("conf/work").unwrap();
+        std::fs::write(root.join("conf/desk/given.json"), "{}").unwrap();
+        let inside = places("conf/desk").unwrap();
         assert!(
             inside.contains(&root.join("conf/settings.json")) && inside.contains(&root.join("conf/projects"))
         );
