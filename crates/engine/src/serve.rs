@@ -1,60 +1,51 @@
 //! The owner of a session: one task that takes everything off the inbox and starts turns.
 //!
 //! "Input finished" and "stop" are different facts. When the host finishes its input the session goes on until nothing
-//! runs and nothing is queued; only the link's stop token ends it at once. What slash commands start is in `command`,
-//! what people and plugins add in `extensions`.
+//! runs and nothing is queued; only the link's stop token ends it at once. How turns begin and end is in `turns`, what
+//! slash commands start in `command`, what a session's agents are made from in `outfit`.
 
 mod command;
 mod crew;
 mod extensions;
 mod kind;
+mod outfit;
+mod turns;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::ControlResponse;
-use whimbrel_wire::hook::{HookBase, HookEvent};
-use whimbrel_wire::message::{Origin, TurnResult, User};
-use whimbrel_wire::system::{Init, WireErrorNotice};
-use whimbrel_wire::{Frame, PROTOCOL_VERSION, Role, WireError};
+use whimbrel_wire::hook::HookEvent;
+use whimbrel_wire::message::TurnResult;
+use whimbrel_wire::system::WireErrorNotice;
+use whimbrel_wire::{Frame, Role, WireError};
 
 use crate::agent::Agent;
-use crate::agents::desk::Desk;
-use crate::agents::places::Places;
+use crate::agents::notices;
 use crate::agents::team::Teams;
-use crate::agents::{Agents, Home, notices};
 use crate::ask::Ask;
-use crate::commands::{self, Job};
-use crate::context::memory::Memory;
 use crate::context::usage::Gauge;
-use crate::context::{changes, prompt, surroundings};
-use crate::cost::Ledger;
-use crate::denials::Denials;
 use crate::engine::Engine;
-use crate::gate::{Asks, Gate};
-use crate::hooks::{self, HookSet, Hooks, Lookout};
+use crate::hooks::Lookout;
 use crate::inbox::{Inbox, News, Post, inbox};
 use crate::key_helper::KeyHelper;
 use crate::knobs::KnobsWriter;
 use crate::life::{Course, Input, Moment};
 use crate::link::Link;
-use crate::opening::{self, Echo, Notices, Opening};
 use crate::outbox::Outbox;
-use crate::queue::{Batch, Due, Queue};
-use crate::report::{self, Report, report};
+use crate::queue::{Due, Queue};
+use crate::report;
 use crate::session::bulletin;
-use crate::session::log::Identity;
 use crate::setup::{Setup, SetupError, Start, resume};
 use crate::state::StateSign;
 use crate::tasks::Tasks;
-use crate::turn::{self, Ending};
-use crate::verdict::End;
-use crate::{clock, control, files, ids, rewind, task_news};
-use crew::{Arrival, Crew};
+use crate::turn::Ending;
+use crate::{clock, control, files, ids, task_news};
+use crew::Crew;
+pub(crate) use outfit::lookout;
+use turns::{Running, turn_end};
 
 /// How long an interrupted turn may take to wind up when the session is stopped.
 const WIND_UP: Duration = Duration::from_millis(1500);
@@ -191,40 +182,6 @@ async fn say_goodbye(lookout: &Lookout, stop: &CancellationToken) {
     }
 }
 
-/// The way to the session's hooks.
-pub(crate) fn lookout(setup: &Setup, ask: &Ask, tasks: &Tasks, outbox: &Outbox) -> Lookout {
-    let transcript = setup.place.as_ref().map(|place| place.transcript(&setup.session));
-    let desk = hook_desk(setup, ask, tasks, outbox);
-    let base = HookBase {
-        session_id: setup.session.clone(),
-        transcript_path: transcript.map(|path| path.display().to_string()).unwrap_or_default(),
-        ..HookBase::default()
-    };
-    let hooks = Hooks::new(setup.hooks.clone(), desk);
-    Lookout::new(hooks, setup.rights.clone(), Arc::clone(&setup.workspace), outbox.clone(), base)
-}
-
-/// What hooks are run with.
-fn hook_desk(setup: &Setup, ask: &Ask, tasks: &Tasks, outbox: &Outbox) -> hooks::Desk {
-    hooks::Desk {
-        ask: ask.clone(),
-        outbox: outbox.clone(),
-        tasks: tasks.clone(),
-        workspace: Arc::clone(&setup.workspace),
-        announce: setup.announce,
-    }
-}
-
-/// What started a turn that no prompt did.
-fn origin(dues: &[Due]) -> Option<Origin> {
-    let of_news = |due: &Due| match due {
-        Due::News(news) => Some(news.origin.clone()),
-        Due::Prompt(_) => None,
-    };
-    let origins: Option<Vec<Origin>> = dues.iter().map(of_news).collect();
-    origins?.into_iter().next()
-}
-
 /// Ends at an instant; never, if there is none.
 async fn until(instant: Option<Instant>) {
     match instant {
@@ -273,37 +230,6 @@ pub(crate) struct Session {
     last_result: Option<TurnResult>,
     /// Set when `initialize` asked for something that cannot be had: the session must not go on without it.
     pub(crate) refused: Option<SetupError>,
-}
-
-/// A turn under way.
-struct Running {
-    turn: BoxFuture<'static, (Box<Agent>, Ending)>,
-    cancel: CancellationToken,
-    started: std::time::Instant,
-    origin: Option<Origin>,
-}
-
-/// What a turn does.
-enum Work {
-    /// The model answers.
-    Turn(Box<Opening>),
-    /// A command is run.
-    Command {
-        /// What it does.
-        job: Job,
-        /// What the host is told before.
-        notices: Box<Notices>,
-        /// How the session begins, if this is its first turn.
-        first: Option<&'static str>,
-    },
-}
-
-/// Ends when the turn under way ends; never, if there is none.
-async fn turn_end(running: &mut Option<Running>) -> (Box<Agent>, Ending) {
-    match running {
-        Some(running) => (&mut running.turn).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Tells the host why there is no session, and hears it out for a moment: a host that is still writing when its engine
@@ -430,141 +356,6 @@ impl Session {
         }
     }
 
-    /// Whether something waits and no turn runs.
-    fn turn_is_due(&self) -> bool {
-        self.running.is_none() && !self.queue.is_empty()
-    }
-
-    /// Starts a turn. Everything that waits becomes one.
-    async fn start_what_is_due(&mut self) {
-        self.become_its_kind();
-        if self.refused.is_some() {
-            return;
-        }
-        let Some(batch) = self.queue.take(&self.setup.commands) else { return };
-        let mut agent = match self.agent.take() {
-            Some(agent) => agent,
-            None => {
-                let past = self.setup.past.take();
-                Box::new(self.agents().main(self.system(), past))
-            }
-        };
-        self.gauge = agent.conversation.gauge().clone();
-        self.equip(&mut agent);
-        if let Some(changed) = changes::since_seen(&self.setup.workspace) {
-            agent.conversation.brief(&changed);
-        }
-        match batch {
-            Batch::Said(dues) => {
-                let asides = std::mem::take(&mut self.asides).into_iter().map(Due::News);
-                self.start_turn(agent, asides.chain(dues).collect()).await;
-            }
-            Batch::Command { called, prompt } => self.start_command(agent, called, *prompt).await,
-        }
-    }
-
-    async fn start_turn(&mut self, mut agent: Box<Agent>, dues: Vec<Due>) {
-        let echo = self.echo();
-        if !dues.iter().any(Due::asks) {
-            for due in dues {
-                if let Due::Prompt(user) = due {
-                    let user = User { uuid: user.uuid.clone().or_else(|| Some(ids::uuid())), ..*user };
-                    rewind::begin(&self.setup.workspace, user.uuid.as_deref()).await;
-                    opening::record(&mut agent, &user);
-                    if echo == Echo::Wanted {
-                        opening::replay(&self.outbox, user).await;
-                    }
-                }
-            }
-            self.agent = Some(agent);
-            return;
-        }
-        self.show_turn().await;
-        let origin = origin(&dues);
-        let first = self.first();
-        let (init, warning) = (self.init(), self.setup.warning.take());
-        let opening = Opening { first, init, warning, dues, echo };
-        self.run(agent, Work::Turn(Box::new(opening)), origin);
-    }
-
-    /// Runs a turn, or what a command does in its place, beside everything else.
-    fn run(&mut self, mut agent: Box<Agent>, work: Work, origin: Option<Origin>) {
-        agent.ledger.begin_turn();
-        agent.bench.gate.lookout.begin_turn();
-        let cancel = CancellationToken::new();
-        agent.bench.call.cancel = cancel.clone();
-        let token = cancel.clone();
-        let arrival = self.crew.arrival(&self.setup.commands, &work);
-        let turn = Box::pin(async move {
-            let work = crew::await_servers(arrival.as_ref(), &mut agent, work, &token).await;
-            let ending = match work {
-                Work::Turn(opening) => {
-                    let ended = opening::open(&mut agent, *opening, &token).await;
-                    arrival.iter().for_each(Arrival::announced);
-                    match ended {
-                        Some(ending) => {
-                            agent.conversation.settle().await;
-                            ending
-                        }
-                        None => {
-                            let ending = turn::run(&mut agent, &token).await;
-                            // Agents that were stopped with the turn are paid for in its result.
-                            agent.bench.call.tasks.stopped_is_gone(WIND_UP).await;
-                            ending
-                        }
-                    }
-                }
-                Work::Command { job, notices, first } => {
-                    match opening::begin(&mut agent, first, &token).await {
-                        true => {
-                            notices.tell(&agent.outbox).await;
-                            Ending::new(End::HookStopped)
-                        }
-                        false => Box::pin(commands::run(&mut agent, job, *notices, &token)).await,
-                    }
-                }
-            };
-            arrival.iter().for_each(Arrival::announced);
-            (agent, ending)
-        });
-        self.running = Some(Running { turn, cancel, started: clock::monotonic(), origin });
-    }
-
-    /// How the session begins, if it has not begun yet.
-    fn first(&mut self) -> Option<&'static str> {
-        (!std::mem::replace(&mut self.opened, true)).then_some(self.setup.origin.name())
-    }
-
-    /// Whether the host sees its prompts again.
-    fn echo(&self) -> Echo {
-        if self.setup.replay_user_messages { Echo::Wanted } else { Echo::Unwanted }
-    }
-
-    /// Ends a turn with its result.
-    async fn end_turn(&mut self, (agent, ending): (Box<Agent>, Ending)) {
-        let Some(running) = self.running.take() else { return };
-        let result = report(Report {
-            ending,
-            spend: &agent.ledger.read(),
-            denials: agent.denials.take(),
-            took: clock::monotonic() - running.started,
-            origin: running.origin,
-            limits: &agent.limits,
-            index: self.results,
-            session_id: self.outbox.session().to_owned(),
-            uuid: ids::uuid(),
-        });
-        self.results += 1;
-        // What a skill has allowed counts for its turn.
-        self.setup.rights.take_back();
-        rewind::tell_losses(&self.setup.workspace, &self.outbox).await;
-        self.teams.settle().await;
-        self.agent = Some(agent);
-        self.last_result = Some(result.clone());
-        // The result is sent even if everything is to stop meanwhile; `stop` limits how long that may take.
-        self.outbox.send_last(result).await;
-    }
-
     /// Interrupts the turn under way, if there is one. Its questions are taken back as it ends; what works beside it goes
     /// on, and its questions stay.
     pub(crate) fn interrupt(&mut self) {
@@ -583,92 +374,6 @@ impl Session {
             // The host may have stopped reading.
             let _ = tokio::time::timeout(WIND_UP, self.end_turn(ended)).await;
         }
-    }
-
-    fn init(&self) -> Init {
-        let knobs = self.knobs.borrow();
-        self.with_extensions(Init {
-            cwd: self.setup.workspace.base().display().to_string(),
-            tools: self.setup.toolbox.names_for_init(),
-            agents: Some(self.setup.kinds.names()),
-            model: knobs.model.clone(),
-            permission_mode: self.setup.rights.mode(),
-            api_key_source: self.engine.key_source().into(),
-            claude_code_version: PROTOCOL_VERSION.into(),
-            mcp_servers: self.crew.for_init(),
-            betas: (!self.setup.limits.betas.is_empty()).then(|| self.setup.limits.betas.clone()),
-            ..Init::default()
-        })
-    }
-
-    fn system(&self) -> Vec<String> {
-        let Setup { system_prompt, append_system_prompt, extensions, .. } = &*self.setup;
-        prompt::system(system_prompt.as_ref(), extensions.style.as_deref(), append_system_prompt.as_deref())
-    }
-
-    /// What makes the session's agents.
-    fn agents(&self) -> Agents {
-        let Setup { workspace, place, session, toolbox, limits, small_model, kinds, shape, .. } =
-            &*self.setup;
-        Agents::new(Home {
-            engine: self.engine.clone(),
-            outbox: self.outbox.clone(),
-            knobs: self.knobs.subscribe(),
-            toolbox: Arc::clone(toolbox),
-            on_demand: self.setup.on_demand.clone(),
-            gate: self.gate(),
-            limits: limits.clone(),
-            ledger: Ledger::within(limits.max_budget),
-            denials: Denials::default(),
-            identity: Identity {
-                session: session.clone(),
-                cwd: workspace.root().display().to_string(),
-                git_branch: surroundings::git_branch(workspace.root()).unwrap_or_default(),
-                entrypoint: self.setup.entrypoint.clone(),
-            },
-            place: place.clone(),
-            keeping: self.setup.keeping.clone(),
-            kinds: kinds.clone(),
-            places: Places::new(self.setup.agents_at_once),
-            desk: Desk::default(),
-            teams: self.teams.clone(),
-            inbox: self.inbox.clone(),
-            workspace: Arc::clone(workspace),
-            tasks: self.tasks.clone(),
-            agenda: self.setup.agenda.clone(),
-            small_model: small_model.clone(),
-            shape: shape.clone(),
-            aloud: self.setup.forward_subagent_text,
-            memory: Memory::new(Arc::clone(&self.setup.ground), workspace.home().as_deref()),
-            skills: self.setup.extensions.skills.clone(),
-            ground: Arc::clone(&self.setup.ground),
-            hook_desk: (self.setup.extensions.run_hooks())
-                .then(|| hook_desk(&self.setup, &self.ask, &self.tasks, &self.outbox)),
-        })
-    }
-
-    fn gate(&self) -> Gate {
-        Gate {
-            rights: self.setup.rights.clone(),
-            asks: match &self.setup.prompt_tool {
-                Some(tool) => Asks::Tool(self.setup.supply.clone(), tool.clone()),
-                None if self.setup.host_answers => Asks::Host(self.ask.clone()),
-                None => Asks::Nobody,
-            },
-            state: self.state.clone(),
-            outbox: self.outbox.clone(),
-            lookout: self.lookout.clone(),
-            patience: self.setup.patience,
-        }
-    }
-
-    /// The hooks that a host brings along come to those of the settings.
-    pub(crate) fn add_hooks(&mut self, more: HookSet) {
-        let warnings = self.setup.warning.take().into_iter().chain(more.warnings().iter().cloned());
-        self.setup.warning = warnings.reduce(|one, other| format!("{one}\n{other}"));
-        self.setup.hooks.append(more);
-        self.lookout = lookout(&self.setup, &self.ask, &self.tasks, &self.outbox);
-        self.crew.set_lookout(&self.lookout);
     }
 }
 

@@ -6,7 +6,8 @@ use whimbrel_models::ToolSpec;
 use whimbrel_wire::control::ContextUsage;
 use whimbrel_wire::message::User;
 
-use super::{Session, Work};
+use super::Session;
+use super::turns::Work;
 use crate::agent::Agent;
 use crate::commands::expand::Expansion;
 use crate::commands::file::Recipe;

@@ -18,7 +18,7 @@ use whimbrel_wire::message::ToolProgress;
 use whimbrel_wire::options::{McpServerConfig, SdkServer};
 use whimbrel_wire::system::{ElicitationComplete, Init, InitServer, System};
 
-use super::Work;
+use super::turns::Work;
 use crate::agent::Agent;
 use crate::ask::Ask;
 use crate::commands::{Commands, Job};

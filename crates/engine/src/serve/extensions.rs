@@ -43,8 +43,7 @@ impl Session {
             self.setup.extensions.hooks(|name| !known.iter().any(|other| other == name));
         warnings.extend(about_hooks);
         self.add_hooks(hooks);
-        let all = self.setup.warning.take().into_iter().chain(warnings);
-        self.setup.warning = all.reduce(|one, other| format!("{one}\n{other}"));
+        self.add_warnings(warnings);
     }
 
     /// Finds everything anew while the session runs, and tells the host what has changed by that.

@@ -24,11 +24,6 @@ impl Session {
         self.setup.kinds = self.setup.kinds.permitted(&self.setup.rights);
     }
 
-    fn add_warnings(&mut self, more: Vec<String>) {
-        let warnings = self.setup.warning.take().into_iter().chain(more);
-        self.setup.warning = warnings.reduce(|one, other| format!("{one}\n{other}"));
-    }
-
     /// Makes the session one of the kind that was asked for, once everything is known and before anything has begun.
     pub(super) fn become_its_kind(&mut self) {
         let Some(name) = self.setup.kind.take() else { return };

@@ -1,0 +1,196 @@
+//! The turns of a session: what is due becomes a turn or a command's work, runs beside everything else, and ends with a
+//! result.
+
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::message::{Origin, User};
+
+use super::crew::{self, Arrival};
+use super::{Session, WIND_UP};
+use crate::agent::Agent;
+use crate::commands::{self, Job};
+use crate::context::changes;
+use crate::opening::{self, Echo, Notices, Opening};
+use crate::queue::{Batch, Due};
+use crate::report::{Report, report};
+use crate::turn::{self, Ending};
+use crate::verdict::End;
+use crate::{clock, ids, rewind};
+
+/// A turn under way.
+pub(super) struct Running {
+    turn: BoxFuture<'static, (Box<Agent>, Ending)>,
+    pub(super) cancel: CancellationToken,
+    started: std::time::Instant,
+    origin: Option<Origin>,
+}
+
+/// What a turn does.
+pub(super) enum Work {
+    /// The model answers.
+    Turn(Box<Opening>),
+    /// A command is run.
+    Command {
+        /// What it does.
+        job: Job,
+        /// What the host is told before.
+        notices: Box<Notices>,
+        /// How the session begins, if this is its first turn.
+        first: Option<&'static str>,
+    },
+}
+
+/// Ends when the turn under way ends; never, if there is none.
+pub(super) async fn turn_end(running: &mut Option<Running>) -> (Box<Agent>, Ending) {
+    match running {
+        Some(running) => (&mut running.turn).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What started a turn that no prompt did.
+fn origin(dues: &[Due]) -> Option<Origin> {
+    let of_news = |due: &Due| match due {
+        Due::News(news) => Some(news.origin.clone()),
+        Due::Prompt(_) => None,
+    };
+    let origins: Option<Vec<Origin>> = dues.iter().map(of_news).collect();
+    origins?.into_iter().next()
+}
+
+impl Session {
+    /// Whether something waits and no turn runs.
+    pub(super) fn turn_is_due(&self) -> bool {
+        self.running.is_none() && !self.queue.is_empty()
+    }
+
+    /// Starts a turn. Everything that waits becomes one.
+    pub(super) async fn start_what_is_due(&mut self) {
+        self.become_its_kind();
+        if self.refused.is_some() {
+            return;
+        }
+        let Some(batch) = self.queue.take(&self.setup.commands) else { return };
+        let mut agent = match self.agent.take() {
+            Some(agent) => agent,
+            None => {
+                let past = self.setup.past.take();
+                Box::new(self.agents().main(self.system(), past))
+            }
+        };
+        self.gauge = agent.conversation.gauge().clone();
+        self.equip(&mut agent);
+        if let Some(changed) = changes::since_seen(&self.setup.workspace) {
+            agent.conversation.brief(&changed);
+        }
+        match batch {
+            Batch::Said(dues) => {
+                let asides = std::mem::take(&mut self.asides).into_iter().map(Due::News);
+                self.start_turn(agent, asides.chain(dues).collect()).await;
+            }
+            Batch::Command { called, prompt } => self.start_command(agent, called, *prompt).await,
+        }
+    }
+
+    pub(super) async fn start_turn(&mut self, mut agent: Box<Agent>, dues: Vec<Due>) {
+        let echo = self.echo();
+        if !dues.iter().any(Due::asks) {
+            for due in dues {
+                if let Due::Prompt(user) = due {
+                    let user = User { uuid: user.uuid.clone().or_else(|| Some(ids::uuid())), ..*user };
+                    rewind::begin(&self.setup.workspace, user.uuid.as_deref()).await;
+                    opening::record(&mut agent, &user);
+                    if echo == Echo::Wanted {
+                        opening::replay(&self.outbox, user).await;
+                    }
+                }
+            }
+            self.agent = Some(agent);
+            return;
+        }
+        self.show_turn().await;
+        let origin = origin(&dues);
+        let first = self.first();
+        let (init, warning) = (self.init(), self.setup.warning.take());
+        let opening = Opening { first, init, warning, dues, echo };
+        self.run(agent, Work::Turn(Box::new(opening)), origin);
+    }
+
+    /// Runs a turn, or what a command does in its place, beside everything else.
+    pub(super) fn run(&mut self, mut agent: Box<Agent>, work: Work, origin: Option<Origin>) {
+        agent.ledger.begin_turn();
+        agent.bench.gate.lookout.begin_turn();
+        let cancel = CancellationToken::new();
+        agent.bench.call.cancel = cancel.clone();
+        let token = cancel.clone();
+        let arrival = self.crew.arrival(&self.setup.commands, &work);
+        let turn = Box::pin(async move {
+            let work = crew::await_servers(arrival.as_ref(), &mut agent, work, &token).await;
+            let ending = match work {
+                Work::Turn(opening) => {
+                    let ended = opening::open(&mut agent, *opening, &token).await;
+                    arrival.iter().for_each(Arrival::announced);
+                    match ended {
+                        Some(ending) => {
+                            agent.conversation.settle().await;
+                            ending
+                        }
+                        None => {
+                            let ending = turn::run(&mut agent, &token).await;
+                            // Agents that were stopped with the turn are paid for in its result.
+                            agent.bench.call.tasks.stopped_is_gone(WIND_UP).await;
+                            ending
+                        }
+                    }
+                }
+                Work::Command { job, notices, first } => {
+                    match opening::begin(&mut agent, first, &token).await {
+                        true => {
+                            notices.tell(&agent.outbox).await;
+                            Ending::new(End::HookStopped)
+                        }
+                        false => Box::pin(commands::run(&mut agent, job, *notices, &token)).await,
+                    }
+                }
+            };
+            arrival.iter().for_each(Arrival::announced);
+            (agent, ending)
+        });
+        self.running = Some(Running { turn, cancel, started: clock::monotonic(), origin });
+    }
+
+    /// How the session begins, if it has not begun yet.
+    pub(super) fn first(&mut self) -> Option<&'static str> {
+        (!std::mem::replace(&mut self.opened, true)).then_some(self.setup.origin.name())
+    }
+
+    /// Whether the host sees its prompts again.
+    pub(super) fn echo(&self) -> Echo {
+        if self.setup.replay_user_messages { Echo::Wanted } else { Echo::Unwanted }
+    }
+
+    /// Ends a turn with its result.
+    pub(super) async fn end_turn(&mut self, (agent, ending): (Box<Agent>, Ending)) {
+        let Some(running) = self.running.take() else { return };
+        let result = report(Report {
+            ending,
+            spend: &agent.ledger.read(),
+            denials: agent.denials.take(),
+            took: clock::monotonic() - running.started,
+            origin: running.origin,
+            limits: &agent.limits,
+            index: self.results,
+            session_id: self.outbox.session().to_owned(),
+            uuid: ids::uuid(),
+        });
+        self.results += 1;
+        // What a skill has allowed counts for its turn.
+        self.setup.rights.take_back();
+        rewind::tell_losses(&self.setup.workspace, &self.outbox).await;
+        self.teams.settle().await;
+        self.agent = Some(agent);
+        self.last_result = Some(result.clone());
+        // The result is sent even if everything is to stop meanwhile; `stop` limits how long that may take.
+        self.outbox.send_last(result).await;
+    }
+}
