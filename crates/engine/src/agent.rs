@@ -37,7 +37,7 @@ pub struct Agent {
     /// System prompt and tools as the model sees them.
     pub preamble: Arc<Preamble>,
     /// Where tool calls are made.
-    pub bench: Bench,
+    pub bench: Arc<Bench>,
     /// What the host can turn.
     pub knobs: KnobsReader,
     /// The way to the host.

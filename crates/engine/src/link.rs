@@ -7,12 +7,15 @@ use whimbrel_wire::{Frame, WireError};
 /// How many frames may wait in one direction. A slow reader slows the sender down; nothing is dropped.
 const DEPTH: usize = 128;
 
+/// A line of the host: a frame, or what could not be read as one. Room for many is set aside, and errors are rare.
+pub type Line = Result<Frame, Box<WireError>>;
+
 /// The engine's end.
 #[derive(Debug)]
 pub struct Link {
     /// What the host says. Closed means: the input is finished, and nobody answers questions any more. That is not a
     /// reason to stop.
-    pub incoming: mpsc::Receiver<Result<Frame, WireError>>,
+    pub incoming: mpsc::Receiver<Line>,
     /// Fires when the input is finished, though questions can still be answered.
     pub finished: CancellationToken,
     /// What the engine says. Closed means: the host is gone.
@@ -24,8 +27,8 @@ pub struct Link {
 /// The host's end.
 #[derive(Debug)]
 pub struct HostEnd {
-    /// Lines for the engine: frames, or what could not be read as one. Dropping it finishes the input too.
-    pub sender: mpsc::Sender<Result<Frame, WireError>>,
+    /// Lines for the engine. Dropping it finishes the input too.
+    pub sender: mpsc::Sender<Line>,
     /// Fire it when no further prompt will come. Everything sent before still counts.
     pub finished: CancellationToken,
     /// Frames of the engine. It ends when the run has ended.

@@ -1,7 +1,11 @@
 //! The way out: stamps ids on what the engine says and hands it to the host.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_util::sync::CancellationToken;
@@ -36,22 +40,39 @@ impl Outbox {
     }
 
     /// Sends a frame; waits while the host is slow, but not once everything is to stop.
-    pub async fn send(&self, frame: impl Into<Frame>) {
-        tokio::select! {
-            biased;
-            sent = self.frames.send(frame.into()) => {
-                if sent.is_err() {
-                    self.stop.cancel();
+    pub fn send(&self, frame: impl Into<Frame>) -> Sending<'_> {
+        Sending(self.offer(frame.into()).map(|frame| {
+            let sent = async {
+                tokio::select! {
+                    biased;
+                    sent = self.frames.send(frame) => {
+                        if sent.is_err() {
+                            self.stop.cancel();
+                        }
+                    }
+                    () = self.stop.cancelled() => {}
                 }
-            }
-            () = self.stop.cancelled() => {}
-        }
+            };
+            sent.boxed()
+        }))
     }
 
     /// Sends a frame although everything is to stop: waits while the host is slow, as long as it is there.
-    pub async fn send_last(&self, frame: impl Into<Frame>) {
+    pub fn send_last(&self, frame: impl Into<Frame>) -> Sending<'_> {
         // A host that is gone does not need it.
-        let _ = self.frames.send(frame.into()).await;
+        Sending(self.offer(frame.into()).map(|frame| self.frames.send(frame).map(drop).boxed()))
+    }
+
+    /// Sends a frame if there is room for it, and gives it back if there is none.
+    fn offer(&self, frame: Frame) -> Option<Frame> {
+        match self.frames.try_send(frame) {
+            Ok(()) => None,
+            Err(TrySendError::Full(frame)) => Some(frame),
+            Err(TrySendError::Closed(_)) => {
+                self.stop.cancel();
+                None
+            }
+        }
     }
 
     /// Sends a frame if there is room for it right now.
@@ -62,7 +83,7 @@ impl Outbox {
 
     /// Sends a frame without waiting; if the host is slow, it goes out as soon as there is room.
     pub fn post(&self, frame: impl Into<Frame>) {
-        let Err(TrySendError::Full(frame)) = self.frames.try_send(frame.into()) else { return };
+        let Some(frame) = self.offer(frame.into()) else { return };
         if let Ok(runtime) = Handle::try_current() {
             let outbox = self.clone();
             runtime.spawn(async move { outbox.send(frame).await });
@@ -70,26 +91,38 @@ impl Outbox {
     }
 
     /// Sends a `system` notice.
-    pub async fn notify(&self, event: impl Into<SystemEvent>) {
-        self.notify_as(ids::uuid(), event).await;
+    pub fn notify(&self, event: impl Into<SystemEvent>) -> Sending<'_> {
+        self.notify_as(ids::uuid(), event)
     }
 
     /// Tells the host something that it should look into.
-    pub async fn warn(&self, content: impl Into<String>) {
-        self.say(content.into(), InformationLevel::Warning).await;
+    pub fn warn(&self, content: impl Into<String>) -> Sending<'_> {
+        self.say(content.into(), InformationLevel::Warning)
     }
 
     /// Tells the host something that is good to know.
-    pub async fn inform(&self, content: impl Into<String>) {
-        self.say(content.into(), InformationLevel::Info).await;
+    pub fn inform(&self, content: impl Into<String>) -> Sending<'_> {
+        self.say(content.into(), InformationLevel::Info)
     }
 
-    async fn say(&self, content: String, level: InformationLevel) {
-        self.notify(Informational { content, level, ..Informational::default() }).await;
+    fn say(&self, content: String, level: InformationLevel) -> Sending<'_> {
+        self.notify(Informational { content, level, ..Informational::default() })
     }
 
     /// Sends a `system` notice that is known by this id elsewhere too.
-    pub async fn notify_as(&self, uuid: String, event: impl Into<SystemEvent>) {
-        self.send(System { event: event.into(), uuid, session_id: self.session.to_string() }).await;
+    pub fn notify_as(&self, uuid: String, event: impl Into<SystemEvent>) -> Sending<'_> {
+        self.send(System { event: event.into(), uuid, session_id: self.session.to_string() })
+    }
+}
+
+/// A frame on its way. It is with the host already unless the host is slow, so whoever sends holds no room for waiting.
+#[must_use = "a host that is slow gets the frame only if this is awaited"]
+pub struct Sending<'a>(Option<BoxFuture<'a, ()>>);
+
+impl Future for Sending<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().map_or(Poll::Ready(()), |waiting| waiting.as_mut().poll(context))
     }
 }

@@ -20,7 +20,7 @@ use whimbrel_wire::control::ControlResponse;
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::message::TurnResult;
 use whimbrel_wire::system::WireErrorNotice;
-use whimbrel_wire::{Frame, Role, WireError};
+use whimbrel_wire::{Frame, Role};
 
 use crate::agent::Agent;
 use crate::agents::notices;
@@ -33,7 +33,7 @@ use crate::inbox::{Inbox, News, Post, inbox};
 use crate::key_helper::KeyHelper;
 use crate::knobs::KnobsWriter;
 use crate::life::{Course, Input, Moment};
-use crate::link::Link;
+use crate::link::{Line, Link};
 use crate::outbox::Outbox;
 use crate::queue::{Due, Queue};
 use crate::report;
@@ -113,7 +113,7 @@ async fn attend(engine: Engine, mut link: Link, start: Box<Start>) -> Farewell {
         let wake = tokio::select! {
             biased;
             () = link.stop.cancelled() => Wake::Stop,
-            line = link.incoming.recv(), if input != Input::Gone => line.map_or(Wake::HostGone, |line| Wake::Host(Box::new(line))),
+            line = link.incoming.recv(), if input != Input::Gone => line.map_or(Wake::HostGone, Wake::Host),
             () = link.finished.cancelled(), if input == Input::Open => Wake::InputFinished,
             Some(post) = posts.recv() => Wake::Post(post),
             ended = turn_end(&mut session.running) => Wake::TurnEnded(Box::new(ended)),
@@ -121,7 +121,7 @@ async fn attend(engine: Engine, mut link: Link, start: Box<Start>) -> Farewell {
         };
         match wake {
             Wake::Host(line) => {
-                Box::pin(session.hear(*line)).await;
+                Box::pin(session.hear(line)).await;
                 // What has come along with it belongs to the same turn.
                 while let Ok(line) = link.incoming.try_recv() {
                     Box::pin(session.hear(line)).await;
@@ -192,7 +192,7 @@ async fn until(instant: Option<Instant>) {
 
 /// Whatever can wake a session.
 enum Wake {
-    Host(Box<Result<Frame, WireError>>),
+    Host(Line),
     HostGone,
     InputFinished,
     Post(Post),
@@ -315,7 +315,7 @@ impl Session {
     }
 
     /// Takes in one line of the host.
-    async fn hear(&mut self, line: Result<Frame, WireError>) {
+    async fn hear(&mut self, line: Line) {
         match line {
             Ok(Frame::User(user)) if user.message.role == Role::User => {
                 self.queue.push(Due::Prompt(user));

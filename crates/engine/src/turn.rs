@@ -7,6 +7,7 @@ mod wind_up;
 
 pub(crate) use hooked::brief;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -66,7 +67,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
         room: false,
     };
     let (mut next, mut objections) = (Next::Ask, 0);
-    let mut workshop = Workshop::new(agent.bench.clone());
+    let mut workshop = Workshop::new(Arc::clone(&agent.bench));
     let started = clock::monotonic();
     hooked::after_reading(agent, cancel).await;
     loop {
@@ -89,7 +90,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
                     planning::remind(agent, Moment::before_call(now.model_calls));
                 }
                 agent.refit();
-                workshop = Workshop::new(agent.bench.clone());
+                workshop = Workshop::new(Arc::clone(&agent.bench));
                 now.model_calls += 1;
                 let heard = listen(agent, &mut workshop, cancel).await;
                 ending.first_token = ending.first_token.or_else(|| heard.first_event.map(|at| at - started));
@@ -111,7 +112,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
                 now.event = Happened::RoomMade { made: room::make_after_refusal(agent, cancel).await };
             }
             Next::Act => {
-                let halt = act(agent, &mut workshop, &mut ending, cancel).await;
+                let halt = Box::pin(act(agent, &mut workshop, &mut ending, cancel)).await;
                 now.event = Happened::Acted { halt };
                 agent.recall();
                 agent.tell_progress().await;

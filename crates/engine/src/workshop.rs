@@ -93,7 +93,7 @@ impl Bench {
 
 /// The calls of one reply.
 pub struct Workshop {
-    bench: Bench,
+    bench: Arc<Bench>,
     waiting: VecDeque<(Wanted, Pace)>,
     running: FuturesUnordered<BoxFuture<'static, Made>>,
     /// Calls that have begun and have no result yet, and how far they are.
@@ -129,7 +129,7 @@ enum Pace {
 
 impl Workshop {
     /// An empty workshop; the reply still streams.
-    pub fn new(bench: Bench) -> Self {
+    pub fn new(bench: Arc<Bench>) -> Self {
         Self {
             bench,
             waiting: VecDeque::new(),
@@ -243,7 +243,7 @@ impl Workshop {
                 let progress = Arc::<Progress>::default();
                 self.begun.push((wanted.clone(), Arc::clone(&progress)));
                 let size = self.size.subscribe();
-                self.running.push(Box::pin(make(self.bench.clone(), wanted, progress, size)));
+                self.running.push(Box::pin(make(Arc::clone(&self.bench), wanted, progress, size)));
             }
         }
     }
@@ -259,7 +259,7 @@ impl Workshop {
 }
 
 /// Makes one call: find the tool, pass the gate, do the work.
-async fn make(bench: Bench, wanted: Wanted, progress: Arc<Progress>, size: Size) -> Made {
+async fn make(bench: Arc<Bench>, wanted: Wanted, progress: Arc<Progress>, size: Size) -> Made {
     if let Some(why) = &wanted.bad_input {
         return failed(&wanted.id, &Trouble::Refused(format!("InputValidationError: {why}")));
     }
@@ -276,7 +276,7 @@ async fn make(bench: Bench, wanted: Wanted, progress: Arc<Progress>, size: Size)
 
 /// Makes a call of a tool that there is.
 async fn carry_out(
-    bench: Bench,
+    bench: Arc<Bench>,
     tool: &Offered,
     wanted: Wanted,
     progress: Arc<Progress>,
@@ -306,8 +306,8 @@ async fn carry_out(
                 let _ = progress.changed.set(input.clone());
             }
             let sight = bench.gate.rights.sight();
-            let (id, toolbox, lookout) = (wanted.id, bench.toolbox, bench.gate.lookout.clone());
-            let call = Call { id, written, place, sight, toolbox, lookout, ..bench.call };
+            let (id, toolbox, lookout) = (wanted.id, Arc::clone(&bench.toolbox), bench.gate.lookout.clone());
+            let call = Call { id, written, place, sight, toolbox, lookout, ..bench.call.clone() };
             aftermath::work(&bench.gate.lookout, tool, call, input).await
         }
         Verdict::No { message, by, changed } => {

@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::future::Shared;
 use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
+use whimbrel_engine::link;
+use whimbrel_wire::Frame;
 use whimbrel_wire::control::{Ask, ControlRequest, Initialize, InitializeReply, Response};
-use whimbrel_wire::{Frame, WireError};
 
 use crate::error::Error;
 
 /// One open line. It is held by every handle of a session, and by the task that sorts what the engine says.
 pub(crate) struct Line {
-    to_engine: mpsc::Sender<Result<Frame, WireError>>,
+    to_engine: mpsc::Sender<link::Line>,
     calls: Mutex<Calls>,
     /// How many bytes of frames wait for the caller, and how many may before the engine is slowed down.
     unread: AtomicUsize,
@@ -50,7 +51,7 @@ impl Drop for Waiting<'_> {
 
 impl Line {
     pub(crate) fn new(
-        to_engine: mpsc::Sender<Result<Frame, WireError>>,
+        to_engine: mpsc::Sender<link::Line>,
         finished: CancellationToken,
         stop: CancellationToken,
         limit: usize,

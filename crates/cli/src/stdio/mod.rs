@@ -14,7 +14,8 @@ use std::io::{self, Write};
 use std::thread::{Builder, JoinHandle};
 
 use tokio::sync::mpsc;
-use whimbrel_wire::{Frame, WireError};
+use whimbrel_engine::link;
+use whimbrel_wire::Frame;
 
 use crate::exit::Cut;
 
@@ -23,11 +24,7 @@ pub(crate) use note::note;
 pub(crate) use reader::OnMalformed;
 
 /// Reads frames from stdin for the engine until the input ends.
-pub(crate) fn read(
-    sender: mpsc::Sender<Result<Frame, WireError>>,
-    on_malformed: OnMalformed,
-    cut: Cut,
-) -> io::Result<()> {
+pub(crate) fn read(sender: mpsc::Sender<link::Line>, on_malformed: OnMalformed, cut: Cut) -> io::Result<()> {
     let read = move || {
         reader::read(io::stdin().lock(), &sender, on_malformed, &cut);
     };

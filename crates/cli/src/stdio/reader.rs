@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use tokio::sync::mpsc;
+use whimbrel_engine::link;
 use whimbrel_wire::Frame;
 use whimbrel_wire::codec::{MAX_LINE_IN, WireError, decode};
 
@@ -22,7 +23,7 @@ pub(crate) enum OnMalformed {
 /// Hands every line to the engine until the input ends or the engine has. Ending is all it takes: the sender is dropped.
 pub(super) fn read(
     source: impl Read,
-    engine: &mpsc::Sender<Result<Frame, WireError>>,
+    engine: &mpsc::Sender<link::Line>,
     on_malformed: OnMalformed,
     cut: &Cut,
 ) {
@@ -51,7 +52,7 @@ pub(super) fn read(
             note(&error.to_string());
             return cut.fire(Why::BadInput);
         }
-        if engine.blocking_send(frame).is_err() {
+        if engine.blocking_send(frame.map_err(Box::new)).is_err() {
             return;
         }
     }

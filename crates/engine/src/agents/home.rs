@@ -251,7 +251,7 @@ impl Home {
             conversation: Conversation::new(log, self.outbox.clone(), speaker),
             memory,
             preamble: self.engine.preamble(system, bench.call.on_demand.shown(&bench.toolbox)),
-            bench,
+            bench: Arc::new(bench),
             knobs,
             outbox: self.outbox.clone(),
             limits,

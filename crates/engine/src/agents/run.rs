@@ -130,8 +130,9 @@ async fn begin(
             if tree.is_some() {
                 agent.bench.call.workspace.enter(call.workspace.entered());
             }
-            agent.bench.call.agents = position.map(|position| agents.at(position));
-            agent.bench.call.cancel = entry.stop.clone();
+            let around = &mut Arc::make_mut(&mut agent.bench).call;
+            around.agents = position.map(|position| agents.at(position));
+            around.cancel = entry.stop.clone();
             agent.progress = Progress::of_task(entry.facts.clone());
             agent.conversation.answer_to(&call.id);
             agent.conversation.hear_errand(&Content::from(errand.prompt.as_str())).await;
@@ -180,7 +181,7 @@ async fn work(
         kept: None,
         ending,
     };
-    let position = agent.bench.call.agents.take().map(|agents| agents.position);
+    let position = Arc::make_mut(&mut agent.bench).call.agents.take().map(|agents| agents.position);
     let rested = Rested { agent, position, definition, description: errand.description.clone(), tree: None };
     Ended { report, rested: Some(rested) }
 }

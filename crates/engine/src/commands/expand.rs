@@ -119,7 +119,7 @@ async fn output(agent: &mut Agent, command: &str) -> Result<String, String> {
     if agent.bench.toolbox.find(BASH).is_none() {
         return Err(format!("It needs `{command}`, and {BASH} is not among the tools of this session."));
     }
-    let mut workshop = Workshop::new(agent.bench.clone());
+    let mut workshop = Workshop::new(Arc::clone(&agent.bench));
     let input = json!({"command": command});
     workshop.take(Wanted { id: ids::task('c'), tool: BASH.into(), input, bad_input: None });
     workshop.reply_complete();

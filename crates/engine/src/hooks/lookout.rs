@@ -23,7 +23,7 @@ pub struct Lookout {
     workspace: Arc<Workspace>,
     outbox: Outbox,
     /// What stays the same; mode and working directory are looked up each time.
-    base: HookBase,
+    base: Arc<HookBase>,
     /// The prompt that is being answered, by whichever agent.
     prompt: Arc<Mutex<Option<String>>>,
     /// Pulled by a hook that ends the turn.
@@ -39,15 +39,26 @@ impl Lookout {
         outbox: Outbox,
         base: HookBase,
     ) -> Self {
-        Self { hooks, rights, workspace, outbox, base, prompt: Arc::default(), brake: Brake::default() }
+        Self {
+            hooks,
+            rights,
+            workspace,
+            outbox,
+            base: Arc::new(base),
+            prompt: Arc::default(),
+            brake: Brake::default(),
+        }
     }
 
     /// The lookout of a subagent.
     #[must_use]
     pub fn of_subagent(&self, agent_id: &str, kind: &str) -> Self {
-        let base =
-            HookBase { agent_id: Some(agent_id.into()), agent_type: Some(kind.into()), ..self.base.clone() };
-        Self { base, brake: self.brake.below(), ..self.clone() }
+        let base = HookBase {
+            agent_id: Some(agent_id.into()),
+            agent_type: Some(kind.into()),
+            ..HookBase::clone(&self.base)
+        };
+        Self { base: Arc::new(base), brake: self.brake.below(), ..self.clone() }
     }
 
     /// The same with further hooks, which nobody else has.
@@ -133,7 +144,7 @@ impl Lookout {
             cwd: self.workspace.cwd().display().to_string(),
             permission_mode: Some(self.rights.mode()),
             prompt_id: self.prompt.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            ..self.base.clone()
+            ..HookBase::clone(&self.base)
         })
     }
 

@@ -8,6 +8,8 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams,
     ServerCapabilities, ServerConfig,
@@ -74,7 +76,7 @@ impl Desk {
         };
         // To a hook each call is a turn of its own: one that stops it does not stop the next.
         bench.gate.lookout.begin_turn();
-        let mut workshop = Workshop::new(bench);
+        let mut workshop = Workshop::new(Arc::new(bench));
         workshop.take(wanted);
         workshop.reply_complete();
         workshop.next().await

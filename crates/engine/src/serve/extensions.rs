@@ -29,7 +29,8 @@ impl Session {
     pub(super) fn equip(&self, agent: &mut Agent) {
         if self.setup.toolbox.find(SKILL).is_some() && agent.bench.toolbox.find(SKILL).is_none() {
             let offered = Skill::to_offer(self.setup.extensions.skills.clone());
-            agent.bench.toolbox = agent.skills.fit(&Arc::new(agent.bench.toolbox.with(offered)));
+            let toolbox = agent.skills.fit(&Arc::new(agent.bench.toolbox.with(offered)));
+            Arc::make_mut(&mut agent.bench).toolbox = toolbox;
             agent.refit();
         }
         desk::update(agent);

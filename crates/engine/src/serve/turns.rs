@@ -1,6 +1,8 @@
 //! The turns of a session: what is due becomes a turn or a command's work, runs beside everything else, and ends with a
 //! result.
 
+use std::sync::Arc;
+
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::message::{Origin, User};
@@ -121,7 +123,7 @@ impl Session {
         agent.ledger.begin_turn();
         agent.bench.gate.lookout.begin_turn();
         let cancel = CancellationToken::new();
-        agent.bench.call.cancel = cancel.clone();
+        Arc::make_mut(&mut agent.bench).call.cancel = cancel.clone();
         let token = cancel.clone();
         let arrival = self.crew.arrival(&self.setup.commands, &work);
         let turn = Box::pin(async move {

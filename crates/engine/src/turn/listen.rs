@@ -54,7 +54,8 @@ pub(super) async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &
     }
     let call = Call::new(model, request, agent.policy(), Timing::default());
     let admitted = Metered::begin(call, agent.engine.clone(), agent.ledger.clone(), asked);
-    let mut call = match cancel.run_until_cancelled(admitted).await {
+    // What takes more room than waiting for the next event does is on the heap while it lasts.
+    let mut call = match Box::pin(cancel.run_until_cancelled(admitted)).await {
         Some(Ok(call)) => call,
         Some(Err(fault)) => return Heard { fault: Some(fault), ..heard },
         None => return heard,
@@ -89,7 +90,7 @@ pub(super) async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &
             }
             Some(Ok(Step::Cut(fault))) => {
                 if let Some(finished) = assembly.let_go() {
-                    record(agent, &assembly, workshop, finished).await;
+                    Box::pin(record(agent, &assembly, workshop, finished)).await;
                 }
                 heard.cut = true;
                 heard.fault = Some(fault);
@@ -101,7 +102,7 @@ pub(super) async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &
     if cancel.is_cancelled()
         && let Some(text) = assembly.open_text()
     {
-        agent.conversation.reply(&head(&assembly), Block::text(text), true).await;
+        Box::pin(agent.conversation.reply(&head(&assembly), Block::text(text), true)).await;
     }
     agent.conversation.end_reply();
     if !assembly.id.is_empty() {
@@ -119,7 +120,7 @@ async fn take(
 ) -> Result<Option<String>, Fault> {
     let mut text = None;
     if let Some(finished) = assembly.take(&delta.event)? {
-        text = record(agent, assembly, workshop, finished).await;
+        text = Box::pin(record(agent, assembly, workshop, finished)).await;
     }
     if let Some(event) = delta.raw
         && delta.event != Event::Ping

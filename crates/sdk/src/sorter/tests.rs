@@ -6,15 +6,16 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
+use whimbrel_engine::link;
 use whimbrel_wire::control::{CanUseTool, Cancel, ControlRequest, InitializeReply, InterruptReply, Request};
+use whimbrel_wire::decode;
 use whimbrel_wire::permission::PermissionResult;
-use whimbrel_wire::{WireError, decode};
 
 use super::*;
 
 /// An engine's end, moved by the test.
 struct Engine {
-    heard: mpsc::Receiver<Result<Frame, WireError>>,
+    heard: mpsc::Receiver<link::Line>,
     says: mpsc::Sender<Frame>,
     finished: CancellationToken,
     stop: CancellationToken,

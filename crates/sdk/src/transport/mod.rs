@@ -10,7 +10,8 @@ use std::path::PathBuf;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use whimbrel_wire::{Frame, WireError};
+use whimbrel_engine::link;
+use whimbrel_wire::Frame;
 
 use crate::error::Error;
 
@@ -39,7 +40,7 @@ impl Default for Transport {
 /// A connected engine.
 pub(crate) struct Connection {
     /// To the engine.
-    pub(crate) sender: mpsc::Sender<Result<Frame, WireError>>,
+    pub(crate) sender: mpsc::Sender<link::Line>,
     /// From the engine. It ends when the run has ended.
     pub(crate) incoming: Incoming,
     /// Fire it when no further prompt will come.

@@ -12,9 +12,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
+use whimbrel_engine::link;
 use whimbrel_wire::codec::MAX_LINE_IN;
 use whimbrel_wire::options::Options;
-use whimbrel_wire::{Frame, WireError, decode, encode};
+use whimbrel_wire::{Frame, decode, encode};
 
 use crate::environment::Environment;
 use crate::error::Error;
@@ -129,7 +130,7 @@ async fn closing_time(finished: CancellationToken, mut turns: watch::Receiver<Tu
 /// Writes lines until there are no more, then closes the engine's input.
 async fn write(
     mut stdin: ChildStdin,
-    mut lines: mpsc::Receiver<Result<Frame, WireError>>,
+    mut lines: mpsc::Receiver<link::Line>,
     stop: CancellationToken,
     turns: watch::Sender<Turns>,
     closing: impl Future<Output = ()>,

@@ -12,7 +12,7 @@ use tokio::runtime::Builder;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use whimbrel_engine::{Engine, Farewell, Start, link, serve};
-use whimbrel_wire::{Frame, WireError, decode, encode};
+use whimbrel_wire::{Frame, decode, encode};
 
 /// One line of the engine.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +40,7 @@ pub(crate) struct Connection {
 }
 
 enum Input {
-    Link(mpsc::Sender<Result<Frame, WireError>>),
+    Link(mpsc::Sender<link::Line>),
     Pipe(ChildStdin),
 }
 
@@ -116,7 +116,9 @@ impl Connection {
         let gone = "the engine no longer listens";
         match &mut self.input {
             None => Err(anyhow!("the input has been finished")),
-            Some(Input::Link(sender)) => sender.send(decode(line)).await.map_err(|_| anyhow!(gone)),
+            Some(Input::Link(sender)) => {
+                sender.send(decode(line).map_err(Box::new)).await.map_err(|_| anyhow!(gone))
+            }
             Some(Input::Pipe(stdin)) => {
                 stdin.write_all(format!("{line}\n").as_bytes()).await.context(gone)?;
                 stdin.flush().await.context(gone)

@@ -75,7 +75,7 @@ impl Room {
 
     /// Makes a call the whole way.
     pub(super) async fn call(&self, tool: &str, input: Value) -> Made {
-        let mut workshop = Workshop::new(self.bench.clone());
+        let mut workshop = Workshop::new(Arc::new(self.bench.clone()));
         workshop.take(Wanted { id: "toolu_1".into(), tool: tool.into(), input, bad_input: None });
         workshop.reply_complete();
         workshop.next().await.unwrap()
