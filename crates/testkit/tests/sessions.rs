@@ -220,7 +220,7 @@ async fn a_session_has_one_engine_at_a_time_and_the_other_learns_which() {
     let mut first = home.host(["1", "2"], Options::default()).start().await.unwrap();
     let session = first.run("a").await.unwrap().session_id;
     let error = home.refused(resume(&session)).await;
-    let owner = format!("in use by process {} since 2", std::process::id());
+    let owner = format!("in use by process {}, started 2", std::process::id());
     assert!(error.contains(&owner) && error.contains("--fork-session"), "{error}");
     let (_, asked) = home.talk(Options { fork_session: true, ..resume(&session) }, &["b"]).await;
     assert_eq!(story(&asked), "a 1 b");

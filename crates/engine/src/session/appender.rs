@@ -31,6 +31,8 @@ pub struct Appender {
     lost: Option<Box<dyn Medium>>,
     /// How long the file was when it was last seen at its path.
     seen: u64,
+    /// Why others may write there too, if nobody was told yet.
+    unguarded: Option<io::Error>,
 }
 
 impl Appender {
@@ -42,7 +44,18 @@ impl Appender {
     /// An appender whose file is opened in a way of its own.
     pub(super) fn opened_by(path: PathBuf, durability: Durability, open: Open) -> Self {
         let (owed, unsynced) = (VecDeque::new(), Vec::new());
-        Self { path, open, file: None, durability, torn: false, owed, unsynced, lost: None, seen: 0 }
+        Self {
+            path,
+            open,
+            file: None,
+            durability,
+            torn: false,
+            owed,
+            unsynced,
+            lost: None,
+            seen: 0,
+            unguarded: None,
+        }
     }
 
     /// The file's path.
@@ -53,6 +66,11 @@ impl Appender {
     /// How safe the lines are to be.
     pub fn durability(&self) -> Durability {
         self.durability
+    }
+
+    /// Why others may write to the file too, though they should not.
+    pub fn take_unguarded(&mut self) -> Option<io::Error> {
+        self.unguarded.take()
     }
 
     /// How many lines are not in the file yet.
@@ -108,6 +126,7 @@ impl Appender {
             }
         }
         self.lost = None;
+        self.unguarded = file.take_fault().or(self.unguarded.take());
         self.seen = file.length()?;
         self.file = Some(file);
         Ok(())

@@ -40,6 +40,12 @@ pub(crate) async fn publish(journal: &Journal, outbox: &Outbox) {
             let text = "Somebody has removed or replaced the transcript of this session. What was missing there has been written again.";
             outbox.warn(text).await;
         }
+        Some(News::Unguarded(error)) => {
+            let text = format!(
+                "The transcript of this session cannot be locked ({error}). See to it that no other engine goes on with it meanwhile."
+            );
+            outbox.warn(text).await;
+        }
         Some(News::Complete) => {
             outbox.inform("The transcript can be written again, and nothing is missing in it.").await;
         }

@@ -12,6 +12,7 @@ use whimbrel_wire::RawJson;
 use super::journal::Mirror;
 use super::line::TOOL_START;
 use super::load::{LoadError, Loaded, Until, load};
+use super::lock::Lock;
 use super::medium;
 use super::past::PastError;
 use super::reader::Reader;
@@ -30,25 +31,35 @@ pub struct Fork<'a> {
     pub new: &'a str,
 }
 
+/// A copy that is there.
+#[derive(Debug)]
+pub struct Copied {
+    /// It is ours as long as this is there.
+    pub lock: Lock,
+    /// Its lines, if the host wants them.
+    pub lines: Vec<RawJson>,
+}
+
 impl Fork<'_> {
-    /// Copies what was loaded from one file to another. Gives the new lines, if the host wants them.
-    pub fn copy(self, loaded: &Loaded, from: &Path, to: &Path, mirror: Mirror) -> io::Result<Vec<RawJson>> {
+    /// Copies what was loaded from one file to another, which must not be there yet.
+    pub fn copy(self, loaded: &Loaded, from: &Path, to: &Path, mirror: Mirror) -> io::Result<Copied> {
         let folder = to.parent().unwrap_or(Path::new("/"));
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
+        let mut fresh = tempfile::Builder::new().append(true).tempfile_in(folder)?;
         let mut writer = BufWriter::new(fresh.as_file_mut());
-        let mut copies = Vec::new();
+        let mut lines = Vec::new();
         self.each(loaded, medium::read(from)?, |text| {
             writeln!(writer, "{text}")?;
             if mirror == Mirror::On {
-                copies.extend(RawJson::parse(text));
+                lines.extend(RawJson::parse(text));
             }
             Ok(())
         })?;
         writer.flush()?;
         drop(writer);
-        fresh.persist_noclobber(to).map_err(|error| error.error)?;
-        Ok(copies)
+        let fault = Lock::of_new(fresh.as_file());
+        let file = fresh.persist_noclobber(to).map_err(|error| error.error)?;
+        Ok(Copied { lock: Lock::at(to, file, fault), lines })
     }
 
     /// The lines of the copy.

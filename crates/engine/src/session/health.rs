@@ -7,6 +7,18 @@ use std::io;
 pub(super) struct Health {
     failing: bool,
     news: Option<News>,
+    guard: Guard,
+}
+
+/// Whether others are kept from writing there too.
+#[derive(Debug, Default)]
+enum Guard {
+    #[default]
+    Up,
+    /// They are not, and the host does not know.
+    Down(io::Error),
+    /// They are not, and the host has been told once.
+    Known,
 }
 
 /// What the host should know about a transcript.
@@ -16,6 +28,8 @@ pub enum News {
     Lost(io::Error),
     /// Somebody had taken it away, and it was written anew.
     Renewed,
+    /// It cannot be locked, so others may write there too.
+    Unguarded(io::Error),
     /// It could not be written, and is complete again.
     Complete,
     /// It could not be written, can be again, and lacks so many lines for good.
@@ -55,9 +69,29 @@ impl Health {
         self.news = Some(News::Lost(error));
     }
 
+    /// It cannot be locked.
+    pub(super) fn unguard(&mut self, error: io::Error) {
+        if matches!(self.guard, Guard::Up) {
+            self.guard = Guard::Down(error);
+        }
+    }
+
     /// What the host does not know yet.
     pub(super) fn take_news(&mut self) -> Option<News> {
-        self.news.take()
+        if let Some(news) = self.news.take() {
+            return Some(news);
+        }
+        match std::mem::take(&mut self.guard) {
+            Guard::Up => None,
+            Guard::Down(error) => {
+                self.guard = Guard::Known;
+                Some(News::Unguarded(error))
+            }
+            Guard::Known => {
+                self.guard = Guard::Known;
+                None
+            }
+        }
     }
 }
 

@@ -205,6 +205,9 @@ impl Pages {
 
     /// Notes how a write went.
     fn note(&mut self, written: io::Result<()>) -> io::Result<()> {
+        if let Some(error) = self.file.take_unguarded() {
+            self.health.unguard(error);
+        }
         self.health.note(&written, 0);
         written
     }
@@ -226,6 +229,54 @@ mod tests {
             false => Err(io::Error::from_raw_os_error(nix::errno::Errno::ENOSPC as i32)),
         };
         (Journal::new("s", Some(Appender::opened_by(path, durability, Box::new(open))), Mirror::On), works)
+    }
+
+    #[test]
+    fn a_disk_without_locks_is_told_of_once_and_written_to() {
+        /// A file on a disk that has no locks.
+        struct Bare(std::fs::File);
+
+        impl medium::Medium for Bare {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                medium::Medium::write(&mut self.0, bytes)
+            }
+            fn position(&mut self) -> io::Result<u64> {
+                self.0.position()
+            }
+            fn length(&mut self) -> io::Result<u64> {
+                self.0.length()
+            }
+            fn cut(&mut self, length: u64) -> io::Result<()> {
+                self.0.cut(length)
+            }
+            fn sync(&mut self) -> io::Result<()> {
+                self.0.sync()
+            }
+            fn is_at(&self, path: &std::path::Path) -> bool {
+                self.0.is_at(path)
+            }
+            fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+                medium::Medium::read_at(&self.0, offset, into)
+            }
+            fn take_fault(&mut self) -> Option<io::Error> {
+                Some(nix::errno::Errno::ENOLCK.into())
+            }
+        }
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.jsonl");
+        let open =
+            |path: &std::path::Path| Ok(Box::new(Bare(medium::open(path)?)) as Box<dyn medium::Medium>);
+        let file = Appender::opened_by(path.clone(), Durability::System, Box::new(open));
+        let journal = Journal::new("s", Some(file), Mirror::Off);
+        journal.write(Ok("1".to_owned())).unwrap();
+        assert!(matches!(journal.take_news(), Some(News::Unguarded(_))));
+        std::fs::remove_file(&path).unwrap();
+        journal.pages().unwrap().look().unwrap();
+        journal.write(Ok("2".to_owned())).unwrap();
+        assert!(matches!(journal.take_news(), Some(News::Renewed)));
+        assert!(journal.take_news().is_none());
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "1\n2\n");
     }
 
     #[tokio::test]

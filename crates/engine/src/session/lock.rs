@@ -1,104 +1,199 @@
-//! One writer per session. A small file beside the transcript is locked while an engine has the session, and says which
-//! engine that is. The system drops the lock of an engine that is killed, so nobody is ever locked out by a dead one.
+//! One writer per session: the transcript itself is locked while an engine has it open. The system drops the lock of an
+//! engine that is killed, so nobody is ever locked out by a dead one, and there is no second file to make and remove.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nix::fcntl::OFlag;
-use serde::{Deserialize, Serialize};
+use super::medium::{self, Medium};
+use crate::files;
 
-use crate::{clock, files};
+mod owner;
+
+pub use owner::Owner;
 
 /// How long one who wants a session waits for an engine that may be on its way out.
 pub const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How often a lock whose file vanishes is tried again.
+/// How often a transcript that is removed or replaced just then is opened again.
 const TRIES: usize = 16;
 
-/// How long an owner's words about itself may be.
-const LONGEST: u64 = 1024;
-
-/// A session that is ours as long as this is there.
+/// A transcript that is ours as long as this is there, and through which it is written.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
     file: File,
+    access: Access,
+    /// Why it is not locked, though it is open: some disks have no locks.
+    fault: Option<io::Error>,
+    /// Whether the file is there only to keep an id. If nothing is written, it goes again.
+    is_claim: bool,
 }
 
-/// Who has a session.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Owner {
-    /// The process.
-    pub pid: u32,
-    /// Since when.
-    pub since: String,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Append,
+    /// The file cannot be written, now at least.
+    Read,
+}
+
+/// Whether a file that is missing is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    StaysSo,
+    IsMade,
 }
 
 /// A session that is somebody else's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("in use by {}", match owner {
-    Some(owner) => format!("process {} since {}", owner.pid, owner.since),
+    Some(owner) => owner.to_string(),
     None => "another process".to_owned(),
 })]
 pub struct Busy {
-    /// The lock's file.
+    /// The transcript.
     pub path: PathBuf,
-    /// Who has it, if it says so.
+    /// Who has it, where the system tells.
     pub owner: Option<Owner>,
 }
 
-/// The lock's file of a transcript.
-pub fn beside(transcript: &Path) -> PathBuf {
-    transcript.with_extension("lock")
+/// Why a session cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Somebody else has it.
+    #[error("{0}")]
+    Busy(#[from] Busy),
+    /// Its transcript cannot be opened.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+impl From<LockError> for io::Error {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Busy(busy) => Self::new(ErrorKind::ResourceBusy, busy),
+            LockError::Io(error) => error,
+        }
+    }
 }
 
 impl Lock {
-    /// Takes a session. None where the disk has no locks: then nobody can be kept out.
-    pub fn take(path: &Path) -> Result<Option<Self>, Busy> {
-        for _ in 0..TRIES {
-            let Ok(file) = open(path) else { return Ok(None) };
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
-                    return Err(Busy { path: path.to_owned(), owner: read_owner(file) });
-                }
-                Err(TryLockError::Error(_)) => return Ok(None),
-            }
-            // The last owner may have removed the file between our opening and our locking it.
-            if is_still_there(&file, path) {
-                let owner = Owner { pid: std::process::id(), since: clock::timestamp() };
-                // Without it, others learn only that the session is somebody's.
-                let _ = sign(&file, &owner);
-                return Ok(Some(Self { path: path.to_owned(), file }));
-            }
-        }
-        Ok(None)
+    /// Takes a session that is there.
+    pub fn take(path: &Path) -> Result<Self, LockError> {
+        Self::open(path, Missing::StaysSo)
+    }
+
+    /// Takes a session, and makes its transcript if need be.
+    pub fn make(path: &Path) -> Result<Self, LockError> {
+        Self::open(path, Missing::IsMade)
+    }
+
+    /// Takes a session in which nothing was said yet; none if something was. As long as nothing is, no trace of it stays.
+    pub fn claim(path: &Path) -> Result<Option<Self>, LockError> {
+        let mut lock = Self::make(path)?;
+        lock.is_claim = lock.file.metadata()?.len() == 0;
+        Ok(lock.is_claim.then_some(lock))
     }
 
     /// Takes a session, and waits for it if need be, but not longer than this.
-    pub fn take_within(path: &Path, patience: Duration) -> Result<Option<Self>, Busy> {
-        Self::take(path).or_else(|busy| {
-            busy.wait_here(patience);
-            Self::take(path)
+    pub fn take_within(path: &Path, patience: Duration) -> Result<Self, LockError> {
+        Self::take(path).or_else(|error| match error {
+            LockError::Busy(busy) => {
+                busy.wait_here(patience);
+                Self::take(path)
+            }
+            LockError::Io(_) => Err(error),
         })
+    }
+
+    /// Locks a file that nobody else knows yet, before it gets its path.
+    pub(super) fn of_new(file: &File) -> Option<io::Error> {
+        file.try_lock().err().map(io::Error::from)
+    }
+
+    /// A new file, now at its path, and how locking it went.
+    pub(super) fn at(path: &Path, file: File, fault: Option<io::Error>) -> Self {
+        Self { path: path.to_owned(), file, access: Access::Append, fault, is_claim: false }
+    }
+
+    fn open(path: &Path, missing: Missing) -> Result<Self, LockError> {
+        for _ in 0..TRIES {
+            let (file, access) = open(path, missing)?;
+            let fault = match file.try_lock() {
+                Ok(()) => None,
+                Err(TryLockError::WouldBlock) => {
+                    return Err(Busy { path: path.to_owned(), owner: Owner::of(&file) }.into());
+                }
+                Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(TryLockError::Error(error)) => Some(error),
+            };
+            // The file may have been removed between our opening and our locking it.
+            if file.is_at(path) {
+                return Ok(Self { path: path.to_owned(), file, access, fault, is_claim: false });
+            }
+        }
+        Err(io::Error::other("the transcript is replaced again and again").into())
     }
 
     /// Whether others can still see it: its file may have been removed.
     pub fn is_seen(&self) -> bool {
-        is_still_there(&self.file, &self.path)
+        self.file.is_at(&self.path)
+    }
+
+    /// Whether the transcript can be written through it.
+    pub(super) fn can_write(&self) -> bool {
+        self.access == Access::Append
+    }
+
+    /// Makes the transcript fit for the next line.
+    pub(super) fn mend(&mut self) -> io::Result<()> {
+        medium::mend_end(&mut self.file)
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // It is still locked, so it is ours to remove, unless somebody has put another in its place. One that stays does
-        // no harm.
-        if self.is_seen() {
-            let _ = fs::remove_file(&self.path);
+        let is_empty = || self.file.metadata().is_ok_and(|facts| facts.len() == 0);
+        if self.is_claim && is_empty() && self.is_seen() {
+            // An empty transcript that stays does no harm.
+            let _ = std::fs::remove_file(&self.path);
         }
+    }
+}
+
+impl Medium for Lock {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Medium::write(&mut self.file, bytes)
+    }
+
+    fn position(&mut self) -> io::Result<u64> {
+        self.file.position()
+    }
+
+    fn length(&mut self) -> io::Result<u64> {
+        self.file.length()
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.file.cut(length)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync()
+    }
+
+    fn is_at(&self, path: &Path) -> bool {
+        self.file.is_at(path)
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        Medium::read_at(&self.file, offset, into)
+    }
+
+    fn take_fault(&mut self) -> Option<io::Error> {
+        self.fault.take()
     }
 }
 
@@ -107,111 +202,52 @@ impl Busy {
     /// that had it is still on its way out.
     pub async fn wait(&self, patience: Duration) {
         let path = self.path.clone();
-        let free = files::aside(move || match open_existing(&path) {
-            Ok(file) => file.lock(),
-            Err(_) => Ok(()),
-        });
+        let free = files::aside(move || wait_for(&path));
         // Whether it became free is found out by taking it.
         let _ = tokio::time::timeout(patience, free).await;
     }
-}
 
-impl Busy {
     /// The same for those who are not asynchronous.
     pub fn wait_here(&self, patience: Duration) {
         let (free, freed) = std::sync::mpsc::channel();
         let path = self.path.clone();
         std::thread::spawn(move || {
-            let _ = open_existing(&path).and_then(|file| file.lock());
+            let _ = wait_for(&path);
             let _ = free.send(());
         });
         let _ = freed.recv_timeout(patience);
     }
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+fn wait_for(path: &Path) -> io::Result<()> {
+    medium::read(path)?.lock()
+}
+
+/// Opens a transcript; one that cannot be written is opened for reading, which is enough for locking it.
+fn open(path: &Path, missing: Missing) -> io::Result<(File, Access)> {
+    let append = || medium::regular(OpenOptions::new().read(true).append(true), path);
+    let make = || medium::regular(OpenOptions::new().read(true).append(true).create(true).mode(0o600), path);
+    let opened = match missing {
+        Missing::StaysSo => append(),
+        Missing::IsMade => match (make(), path.parent()) {
+            (Err(error), Some(folder)) if error.kind() == ErrorKind::NotFound => {
+                DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+                make()
+            }
+            (opened, _) => opened,
+        },
+    };
+    match opened {
+        Ok(file) => Ok((file, Access::Append)),
+        Err(error)
+            if missing == Missing::StaysSo
+                && matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) =>
+        {
+            Ok((medium::read(path).map_err(|_| error)?, Access::Read))
+        }
+        Err(error) => Err(error),
     }
-    open_with(OpenOptions::new().create(true).mode(0o600), path)
-}
-
-fn open_existing(path: &Path) -> io::Result<File> {
-    open_with(&mut OpenOptions::new(), path)
-}
-
-fn open_with(how: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    how.read(true).write(true).custom_flags(flags.bits()).open(path)
-}
-
-fn is_still_there(file: &File, path: &Path) -> bool {
-    match (file.metadata(), fs::symlink_metadata(path)) {
-        (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
-        _ => false,
-    }
-}
-
-fn sign(mut file: &File, owner: &Owner) -> io::Result<()> {
-    file.set_len(0)?;
-    file.write_all(serde_json::to_string(owner)?.as_bytes())
-}
-
-fn read_owner(file: File) -> Option<Owner> {
-    let mut text = String::new();
-    file.take(LONGEST).read_to_string(&mut text).ok()?;
-    serde_json::from_str(&text).ok()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_session_has_one_owner_and_the_other_learns_who() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = beside(&folder.path().join("new/session.jsonl"));
-        let lock = Lock::take(&path).unwrap().unwrap();
-        let busy = Lock::take(&path).unwrap_err();
-        assert_eq!(busy.owner.as_ref().unwrap().pid, std::process::id());
-        assert!(busy.to_string().contains(&format!("process {} since 2", std::process::id())), "{busy}");
-        drop(lock);
-        assert!(!path.exists());
-        assert!(Lock::take(&path).unwrap().is_some());
-    }
-
-    #[test]
-    fn what_a_dead_owner_left_locks_nobody_out() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("session.lock");
-        for left in ["", "garbage", r#"{"pid":1,"since":"long ago"}"#] {
-            fs::write(&path, left).unwrap();
-            assert!(Lock::take(&path).unwrap().is_some(), "{left}");
-        }
-    }
-
-    #[test]
-    fn a_lock_that_was_removed_is_not_seen_and_does_not_take_the_next_one_with_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("session.lock");
-        let lock = Lock::take(&path).unwrap().unwrap();
-        fs::remove_file(&path).unwrap();
-        assert!(!lock.is_seen());
-        let next = Lock::take(&path).unwrap().unwrap();
-        drop(lock);
-        assert!(next.is_seen());
-    }
-
-    #[tokio::test]
-    async fn one_who_waits_is_woken_when_the_session_is_free() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("session.lock");
-        let lock = Lock::take(&path).unwrap().unwrap();
-        let busy = Lock::take(&path).unwrap_err();
-        let waiting = tokio::spawn(async move { busy.wait(Duration::from_secs(60)).await });
-        tokio::task::yield_now().await;
-        drop(lock);
-        waiting.await.unwrap();
-        assert!(Lock::take(&path).unwrap().is_some());
-    }
-}
+mod tests;

@@ -10,8 +10,7 @@ use whimbrel_wire::{PROTOCOL_VERSION, RawJson};
 use super::appender::Appender;
 use super::journal::{Journal, Keeping};
 use super::line::{BRIEF, REFUSED};
-use super::lock::{self, Lock};
-use super::medium;
+use super::lock::Lock;
 use super::place::SUBAGENTS;
 use crate::clock;
 
@@ -89,12 +88,11 @@ impl Log {
                 path,
                 keeping.durability,
                 Box::new(move |path| {
-                    // One that nobody sees any more keeps nobody out.
-                    held = held.take().filter(Lock::is_seen);
-                    if held.is_none() {
-                        held = Lock::take(&lock::beside(path)).map_err(std::io::Error::other)?;
-                    }
-                    Ok(Box::new(medium::open(path)?))
+                    // One that nobody sees any more keeps nobody out, and one that could only be read may do better now.
+                    let ours = held.take().filter(|lock| lock.can_write() && lock.is_seen());
+                    let mut lock = ours.map_or_else(|| Lock::make(path), Ok)?;
+                    lock.mend()?;
+                    Ok(Box::new(lock))
                 }),
             )
         });

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use memchr::memrchr;
+use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use serde::de::IgnoredAny;
 
@@ -28,6 +29,10 @@ pub(super) trait Medium: Send {
     fn is_at(&self, path: &Path) -> bool;
     /// Reads bytes back, perhaps fewer than fit.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
+    /// Why nobody is kept from writing there too, though somebody should be; told once.
+    fn take_fault(&mut self) -> Option<io::Error> {
+        None
+    }
 }
 
 impl Medium for File {
@@ -71,14 +76,20 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
     let mut file = regular(OpenOptions::new().read(true).append(true).create(true).mode(0o600), path)?;
+    mend_end(&mut file)?;
+    Ok(file)
+}
+
+/// Takes away a line that somebody left half at the end of a transcript, and ends one that only lacks its end.
+pub(super) fn mend_end(file: &mut File) -> io::Result<()> {
     let length = file.metadata()?.len();
-    let whole = last_line_end(&mut file, length)?;
+    let whole = if length == 0 { 0 } else { last_line_end(file, length)? };
     if whole < length {
         file.seek(SeekFrom::Start(whole))?;
-        let is_line = serde_json::from_reader::<_, IgnoredAny>(io::BufReader::new(&file)).is_ok();
+        let is_line = serde_json::from_reader::<_, IgnoredAny>(io::BufReader::new(&*file)).is_ok();
         if is_line { file.write_all(b"\n")? } else { file.set_len(whole)? }
     }
-    Ok(file)
+    Ok(())
 }
 
 /// Opens a transcript for reading. A link is not followed, and a pipe is not waited for.
@@ -86,9 +97,16 @@ pub(super) fn read(path: &Path) -> io::Result<File> {
     regular(OpenOptions::new().read(true), path)
 }
 
-fn regular(how: &mut OpenOptions, path: &Path) -> io::Result<File> {
+/// Opens a regular file, and nothing else.
+pub(super) fn regular(how: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    let file = how.custom_flags(flags.bits()).open(path)?;
+    let file = how.custom_flags(flags.bits()).open(path).map_err(|error| match error.raw_os_error() {
+        Some(code) if code == Errno::ELOOP as i32 => io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the transcript's path is a link, and links are refused",
+        ),
+        _ => error,
+    })?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,

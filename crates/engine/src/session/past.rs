@@ -10,7 +10,7 @@ use super::fork::Fork;
 use super::journal::Mirror;
 use super::line::{BRIEF, Line};
 use super::load::{self, LoadError, Loaded, Until};
-use super::lock::{self, Busy, Lock};
+use super::lock::{Busy, Lock, LockError};
 use super::store::{SessionStore, StoreError, StoreKey, one_line};
 use super::{Place, medium};
 
@@ -58,8 +58,11 @@ impl Past {
     pub fn resume(place: &Place, session: &str, until: &Until) -> Result<Self, PastError> {
         let path = place.transcript(session);
         // First the lock: what is read then is what is gone on from.
-        let lock = Lock::take(&lock::beside(&path))?;
-        Ok(Self { lock, ..Self::read(place, session, until)? })
+        let lock = Lock::take(&path).map_err(|error| match error {
+            LockError::Busy(busy) => PastError::Busy(busy),
+            LockError::Io(error) => LoadError::Io(error).into(),
+        })?;
+        Ok(Self { lock: Some(lock), ..Self::read(place, session, until)? })
     }
 
     /// Reads a session back without touching it.
@@ -74,7 +77,7 @@ impl Past {
         Ok(Self { loaded: load::load_subagent(file)?, lock: None, copies: Vec::new() })
     }
 
-    /// Copies what was read to a new session.
+    /// Copies what was read to a new session, which is ours.
     pub fn fork(
         mut self,
         from: &Place,
@@ -85,7 +88,8 @@ impl Past {
     ) -> Result<Self, PastError> {
         let (from, to) = (from.transcript(old), to.transcript(new));
         let copied = Fork { old, new }.copy(&self.loaded, &from, &to, mirror);
-        self.copies = copied.map_err(|error| PastError::Copy(to.clone(), error))?;
+        let copied = copied.map_err(|error| PastError::Copy(to.clone(), error))?;
+        (self.copies, self.lock) = (copied.lines, Some(copied.lock));
         Ok(self)
     }
 

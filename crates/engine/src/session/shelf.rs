@@ -13,7 +13,7 @@ use uuid::Uuid;
 use whimbrel_wire::RawJson;
 
 use super::checkpoint;
-use super::lock::{self, Busy, Lock};
+use super::lock::{self, Lock, LockError};
 use super::place::project_key;
 use super::summary::Summary;
 use crate::files::{self, Kind};
@@ -132,9 +132,7 @@ impl Shelf {
 
     fn delete_within(&self, stored: &Stored, patience: Duration) -> io::Result<()> {
         let _lock = match files::kind(&stored.path)? {
-            Kind::File(_) => {
-                Lock::take_within(&lock::beside(&stored.path), patience).map_err(|busy| in_use(&busy))?
-            }
+            Kind::File(_) => Some(Lock::take_within(&stored.path, patience).map_err(not_had)?),
             _ => None,
         };
         files::remove_folder(&checkpoint::folder(&self.config, &stored.id))?;
@@ -143,8 +141,13 @@ impl Shelf {
     }
 }
 
-fn in_use(busy: &Busy) -> io::Error {
-    io::Error::new(io::ErrorKind::ResourceBusy, format!("it is {busy}; end that first"))
+fn not_had(error: LockError) -> io::Error {
+    match error {
+        LockError::Busy(busy) => {
+            io::Error::new(io::ErrorKind::ResourceBusy, format!("it is {busy}; end that first"))
+        }
+        LockError::Io(error) => error,
+    }
 }
 
 /// The sessions in the folder of a project.
@@ -315,7 +318,7 @@ mod tests {
     fn a_session_that_an_engine_has_is_not_removed() {
         let (_folder, shelf) = shelf(&[("-w", ONE, &prompt("hi"), 0)]);
         let stored = shelf.find(ONE).unwrap();
-        let held = Lock::take(&lock::beside(&stored.path)).unwrap().unwrap();
+        let held = Lock::take(&stored.path).unwrap();
         let error = shelf.delete_within(&stored, Duration::ZERO).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
         assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");

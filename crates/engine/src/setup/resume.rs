@@ -1,6 +1,7 @@
 //! Which session it is: a new one, an older one that goes on, or a copy of one.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use whimbrel_policy::mode::survives_resume;
@@ -11,7 +12,7 @@ use crate::engine::Engine;
 use crate::files::{self, Kind};
 use crate::ids;
 use crate::session::load::Until;
-use crate::session::lock::{self, Lock};
+use crate::session::lock::{self, Lock, LockError};
 use crate::session::past::PastError;
 use crate::session::{Durability, Keeping, Mirror, Past, Place};
 use crate::setup::{Setup, SetupError, Start, in_store};
@@ -197,9 +198,10 @@ fn forked(
     let Found { session: old, place: from } = found;
     let mut past = Past::read(from, old, &until(options)).map_err(|error| refused(old, error))?;
     if let Some(place) = &place {
-        let lock = claim(place, &session)?;
-        let copied = past.fork(from, old, place, &session, keeping.mirror);
-        past = Past { lock, ..copied.map_err(|error| refused(old, error))? };
+        past = past.fork(from, old, place, &session, keeping.mirror).map_err(|error| match error {
+            PastError::Copy(_, error) if error.kind() == ErrorKind::AlreadyExists => taken(&session),
+            error => refused(old, error),
+        })?;
     }
     Ok(Beginning { warning: warning(&past), session, place, past: Some(past), origin: Origin::Forked })
 }
@@ -215,11 +217,14 @@ pub(super) fn new_id(options: &Options) -> Result<String, SetupError> {
 /// Makes an id the new session's own, if it is nobody's.
 fn claim(place: &Place, session: &str) -> Result<Option<Lock>, SetupError> {
     let path = place.transcript(session);
-    if !matches!(files::kind(&path), Ok(Kind::Missing) | Err(_)) {
-        return Err(taken(session));
+    match Lock::claim(&path) {
+        Ok(Some(lock)) => Ok(Some(lock)),
+        Ok(None) => Err(taken(session)),
+        Err(LockError::Busy(busy)) => Err(SetupError::Busy { session: session.to_owned(), busy }),
+        // Where nothing can be written, the session runs all the same, and says so.
+        Err(LockError::Io(_)) if matches!(files::kind(&path), Ok(Kind::Missing) | Err(_)) => Ok(None),
+        Err(LockError::Io(_)) => Err(taken(session)),
     }
-    let lock = Lock::take(&lock::beside(&path));
-    lock.map_err(|busy| SetupError::Busy { session: session.to_owned(), busy })
 }
 
 pub(super) fn refused(session: &str, error: PastError) -> SetupError {

@@ -1,0 +1,96 @@
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use super::*;
+
+fn busy(path: &Path) -> Busy {
+    match Lock::take(path).unwrap_err() {
+        LockError::Busy(busy) => busy,
+        LockError::Io(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_session_has_one_owner_and_the_other_learns_who() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new/session.jsonl");
+    let lock = Lock::make(&path).unwrap();
+    let owner = busy(&path).owner.unwrap();
+    assert_eq!(owner.pid, std::process::id());
+    assert!(busy(&path).to_string().contains(&format!("process {}, started 2", owner.pid)), "{owner}");
+    drop(lock);
+    assert!(Lock::take(&path).is_ok());
+    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no second file");
+}
+
+#[test]
+fn a_transcript_that_is_missing_is_made_only_by_whoever_wants_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.jsonl");
+    assert!(matches!(Lock::take(&path), Err(LockError::Io(error)) if error.kind() == ErrorKind::NotFound));
+    assert!(!path.exists());
+}
+
+#[test]
+fn what_stands_in_the_way_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, link) = (folder.path().join("file"), folder.path().join("link.jsonl"));
+    fs::write(&file, "").unwrap();
+    symlink(&file, &link).unwrap();
+    for (path, words) in [(link.as_path(), "links are refused"), (folder.path(), "director")] {
+        let error = Lock::make(path).unwrap_err();
+        assert!(matches!(&error, LockError::Io(_)) && error.to_string().contains(words), "{error}");
+    }
+}
+
+#[test]
+fn an_id_that_is_claimed_leaves_nothing_behind_unless_something_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.jsonl");
+    let mut lock = Lock::claim(&path).unwrap().unwrap();
+    assert!(matches!(Lock::claim(&path), Err(LockError::Busy(_))));
+    drop(lock);
+    assert!(!path.exists());
+    fs::write(&path, "").unwrap();
+    lock = Lock::claim(&path).unwrap().expect("what a killed engine claimed is free");
+    Medium::write(&mut lock, b"{}\n").unwrap();
+    drop(lock);
+    assert!(path.exists() && Lock::claim(&path).unwrap().is_none());
+}
+
+#[test]
+fn a_transcript_that_was_removed_is_not_seen_and_does_not_take_the_next_one_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.jsonl");
+    let lock = Lock::claim(&path).unwrap().unwrap();
+    fs::remove_file(&path).unwrap();
+    assert!(!lock.is_seen());
+    let next = Lock::make(&path).unwrap();
+    drop(lock);
+    assert!(next.is_seen());
+}
+
+#[test]
+fn a_transcript_that_cannot_be_written_is_locked_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.jsonl");
+    fs::write(&path, "").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+    let lock = Lock::take(&path).unwrap();
+    // The superuser may write anything.
+    assert_eq!(lock.can_write(), nix::unistd::geteuid().is_root());
+    assert_eq!(busy(&path).path, path);
+}
+
+#[tokio::test]
+async fn one_who_waits_is_woken_when_the_session_is_free() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.jsonl");
+    let lock = Lock::make(&path).unwrap();
+    let busy = busy(&path);
+    let waiting = tokio::spawn(async move { busy.wait(Duration::from_secs(60)).await });
+    tokio::task::yield_now().await;
+    drop(lock);
+    waiting.await.unwrap();
+    assert!(Lock::take(&path).is_ok());
+}
