@@ -67,7 +67,8 @@ const UNREAD: usize = 16 * 1024 * 1024;
 /// ```
 #[derive(Clone)]
 pub struct Agent {
-    pub(crate) options: Options,
+    /// Shared by clones, of which a program may have thousands.
+    pub(crate) options: Arc<Options>,
     pub(crate) callbacks: Callbacks,
     pub(crate) unread_limit: usize,
     transport: Transport,
@@ -89,7 +90,7 @@ struct Home {
 impl Default for Agent {
     fn default() -> Self {
         Self {
-            options: Options { setting_sources: Some(Vec::new()), ..Options::default() },
+            options: Arc::new(Options { setting_sources: Some(Vec::new()), ..Options::default() }),
             callbacks: Callbacks::default(),
             unread_limit: UNREAD,
             transport: Transport::default(),
@@ -109,7 +110,7 @@ macro_rules! setters {
             $($(#[$doc])+
             #[must_use]
             pub fn $name(mut self, $value: $kind) -> Self {
-                self.options.$field = $set;
+                self.options_mut().$field = $set;
                 self
             })*
         }
@@ -179,7 +180,7 @@ impl Agent {
     /// Sets anything: `agent.with(|options| options.title = Some("tidy up".into()))`.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Options)) -> Self {
-        change(&mut self.options);
+        change(self.options_mut());
         self.moved()
     }
 
@@ -188,10 +189,14 @@ impl Agent {
         &self.options
     }
 
+    fn options_mut(&mut self) -> &mut Options {
+        Arc::make_mut(&mut self.options)
+    }
+
     /// An environment variable of the engine and of the commands it runs, on top of all others.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.options.env.insert(name.into(), value.into());
+        self.options_mut().env.insert(name.into(), value.into());
         self.moved()
     }
 
@@ -221,7 +226,7 @@ impl Agent {
         F: Fn(PermissionAsked) -> A + Send + Sync + 'static,
         A: Future<Output = ToolPermission> + Send + 'static,
     {
-        self.options.permission_prompt_tool = Some(PermissionPromptTool::Stdio);
+        self.options_mut().permission_prompt_tool = Some(PermissionPromptTool::Stdio);
         self.callbacks.set_can_use_tool(callback);
         self
     }
@@ -238,7 +243,7 @@ impl Agent {
     pub fn tool_server(mut self, server: ToolServer) -> Self {
         let name = server.name().to_owned();
         let entry = SdkServer { name: name.clone(), ..SdkServer::default() };
-        self.options.mcp_servers.insert(name, McpServerConfig::Sdk(entry));
+        self.options_mut().mcp_servers.insert(name, McpServerConfig::Sdk(entry));
         self.callbacks.tool_servers.add(server);
         self
     }
@@ -246,7 +251,7 @@ impl Agent {
     /// Uses an MCP server that is a program or at an address. The model knows its tools as `mcp__NAME__TOOL`.
     #[must_use]
     pub fn mcp_server(mut self, name: impl Into<String>, server: McpServerConfig) -> Self {
-        self.options.mcp_servers.insert(name.into(), server);
+        self.options_mut().mcp_servers.insert(name.into(), server);
         self
     }
 
@@ -334,7 +339,7 @@ impl Agent {
                 let start = Start {
                     store: self.store.clone(),
                     local_servers: self.callbacks.tool_servers.local(),
-                    ..Start::new(self.options.clone(), environment.variables().clone())
+                    ..Start::new(Options::clone(&self.options), environment.variables().clone())
                 };
                 Ok(in_process::connect(engine.clone(), start))
             }

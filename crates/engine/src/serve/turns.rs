@@ -130,7 +130,7 @@ impl Session {
             let work = crew::await_servers(arrival.as_ref(), &mut agent, work, &token).await;
             let ending = match work {
                 Work::Turn(opening) => {
-                    let ended = opening::open(&mut agent, *opening, &token).await;
+                    let ended = Box::pin(opening::open(&mut agent, *opening, &token)).await;
                     arrival.iter().for_each(Arrival::announced);
                     match ended {
                         Some(ending) => {
@@ -148,7 +148,7 @@ impl Session {
                 Work::Command { job, notices, first } => {
                     match opening::begin(&mut agent, first, &token).await {
                         true => {
-                            notices.tell(&agent.outbox).await;
+                            Box::pin(notices.tell(&agent.outbox)).await;
                             Ending::new(End::HookStopped)
                         }
                         false => Box::pin(commands::run(&mut agent, job, *notices, &token)).await,
