@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::SetOnce;
 use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::hook::{BatchedCall, HookEvent};
 use whimbrel_wire::message::Denial;
@@ -108,7 +108,7 @@ pub struct Workshop {
     streaming: bool,
     closed: bool,
     /// How many calls the reply has, once it is complete.
-    size: watch::Sender<Option<usize>>,
+    size: Size,
 }
 
 /// How far a call is.
@@ -141,7 +141,7 @@ impl Workshop {
             alone: false,
             streaming: true,
             closed: false,
-            size: watch::Sender::new(None),
+            size: Size::default(),
         }
     }
 
@@ -156,7 +156,8 @@ impl Workshop {
     /// The reply is complete: everything may begin.
     pub fn reply_complete(&mut self) {
         self.streaming = false;
-        self.size.send_replace(Some(self.calls));
+        // It is complete once.
+        let _ = self.size.set(self.calls);
         self.begin();
     }
 
@@ -242,7 +243,7 @@ impl Workshop {
             if let Some((wanted, _)) = self.waiting.pop_front() {
                 let progress = Arc::<Progress>::default();
                 self.begun.push((wanted.clone(), Arc::clone(&progress)));
-                let size = self.size.subscribe();
+                let size = Arc::clone(&self.size);
                 self.running.push(Box::pin(make(Arc::clone(&self.bench), wanted, progress, size)));
             }
         }
@@ -285,7 +286,7 @@ async fn carry_out(
     let cancel = &bench.call.cancel;
     let mut passed = bench.gate.pass(tool, &wanted.id, wanted.input.clone(), cancel).await;
     if let Ok(Permit { verdict: Verdict::Defer(input), notes, .. }) = &mut passed
-        && !stands_alone(size).await
+        && !stands_alone(&size).await
     {
         let notes = std::mem::take(notes);
         let judged = bench.gate.go_on(tool, &wanted.id, input.take(), cancel).await;
@@ -321,11 +322,11 @@ async fn carry_out(
 }
 
 /// How many calls a reply has, once it is complete.
-type Size = watch::Receiver<Option<usize>>;
+type Size = Arc<SetOnce<usize>>;
 
 /// Whether a call is the only one of its reply; that is known when the reply is complete.
-async fn stands_alone(mut size: Size) -> bool {
-    size.wait_for(Option::is_some).await.is_ok_and(|size| *size == Some(1))
+async fn stands_alone(size: &SetOnce<usize>) -> bool {
+    *size.wait().await == 1
 }
 
 async fn work(tool: &dyn AnyTool, call: Call, input: Value) -> Made {
