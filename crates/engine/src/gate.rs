@@ -2,6 +2,7 @@
 //! answer comes out.
 
 mod answer;
+mod permit;
 mod prompt_tool;
 
 use std::time::Duration;
@@ -23,6 +24,7 @@ use crate::state::StateSign;
 use crate::toolbox::Offered;
 use crate::tools::Trouble;
 use answer::{Answer, Answerer};
+pub use permit::{Halt, Permit, Refuser, Verdict};
 
 /// Whoever can be asked for a permission.
 #[derive(Debug, Clone)]
@@ -50,64 +52,6 @@ pub struct Gate {
     pub state: StateSign,
     /// The way to the host.
     pub outbox: Outbox,
-}
-
-/// The gate's answer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Permit {
-    /// Whether the call is made.
-    pub verdict: Verdict,
-    /// What the model is told besides.
-    pub notes: Vec<String>,
-    /// Set if the turn ends after the call.
-    pub halt: Option<Halt>,
-}
-
-/// Whether a call is made.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
-    /// Make it.
-    Go {
-        /// With this input.
-        input: Value,
-        /// On this file, if it is about one.
-        place: Option<Place>,
-    },
-    /// Do not.
-    No {
-        /// What the model is told.
-        message: String,
-        /// What decided.
-        by: Refuser,
-        /// The input that was refused, if it is not the model's.
-        changed: Option<Value>,
-    },
-    /// Not now: the host takes it up later, with this input.
-    Defer(Value),
-}
-
-/// Why a turn ends after a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Halt {
-    /// Whoever was asked said no, and that everything is to stop.
-    Refused,
-    /// A hook said so.
-    Hook,
-    /// The call was put off.
-    Deferred,
-}
-
-/// Who refused a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refuser {
-    /// A rule or the mode.
-    Rules,
-    /// A hook.
-    Hook,
-    /// The host said no.
-    Host,
-    /// The host could not be asked, or its answer made no sense.
-    NoAnswer,
 }
 
 impl Gate {
@@ -381,24 +325,6 @@ enum Hooks {
     Asked,
     /// They have been heard.
     Heard,
-}
-
-impl Permit {
-    fn go(input: Value, place: Option<Place>) -> Self {
-        Self { verdict: Verdict::Go { input, place }, notes: Vec::new(), halt: None }
-    }
-
-    fn no(message: String, by: Refuser) -> Self {
-        Self { verdict: Verdict::No { message, by, changed: None }, notes: Vec::new(), halt: None }
-    }
-
-    /// The same about an input that is not the model's, unless it is about another one already.
-    fn of(mut self, input: Value) -> Self {
-        if let Verdict::No { changed, .. } = &mut self.verdict {
-            changed.get_or_insert(input);
-        }
-        self
-    }
 }
 
 fn called<'a>(listed: &'a Offered, id: &'a str, input: &'a Value) -> Called<'a> {

@@ -84,8 +84,6 @@ pub enum Reason {
         /// The rule.
         removed_by: Option<RuleRef>,
     },
-    /// It would have to be asked, and nobody is there.
-    NobodyToAsk,
 }
 
 /// A harm that no setting allows beforehand.
@@ -144,8 +142,7 @@ impl Question {
             | Reason::NoApprovalNeeded
             | Reason::NeedsApproval
             | Reason::InvalidInput(_)
-            | Reason::UnknownTool { .. }
-            | Reason::NobodyToAsk => None,
+            | Reason::UnknownTool { .. } => None,
         }
     }
 
@@ -214,7 +211,6 @@ impl Reason {
             Self::InvalidInput(text) => text.clone(),
             Self::UnknownTool { removed_by: None } => "There is no such tool in this session.".to_owned(),
             Self::UnknownTool { removed_by: Some(rule) } => format!("The {rule} takes this tool away."),
-            Self::NobodyToAsk => "This call needs approval, and nobody is there to give it.".to_owned(),
         }
     }
 }

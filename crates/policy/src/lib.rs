@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `rule`, `ruleset` | reading rules, and all that are in force, compiled |
 //! | `command_pattern`, `path_pattern`, `domain`, `params` | what rules are compared with |
-//! | `paths`, `dirs`, `protected`, `fs` | where paths lead, and what the disk says |
+//! | `paths`, `dirs`, `protected`, `fs`, `unseen` | where paths lead, what the disk says, what nobody sees |
 //! | `shell` | the facts about a bash command, from its text alone |
 //! | `call`, `decision`, `place` | what is judged, the answer with its reason, and the file it is about |
 //! | `decide`, `subject`, `bash`, `files` | the steps, and what they ask of commands and files |
@@ -35,6 +35,7 @@ mod suggest;
 #[cfg(test)]
 mod testing;
 pub mod tools;
+mod unseen;
 pub mod update;
 
 pub use call::{Call, Facts, GitProgram, HookVerdict, Repositories, SandboxFacts, ToolFacts};
@@ -44,6 +45,7 @@ pub use dirs::WorkDirs;
 pub use files::ReadFilter;
 pub use place::{Judged, Place};
 pub use rule::{Rule, RuleError};
-pub use ruleset::{Layer, Loaded, RuleRef, RuleSet, Source, Trust, Warning};
+pub use ruleset::{Layer, Loaded, RuleRef, RuleSet, Source, Warning};
 pub use tools::ToolKind;
+pub use unseen::is_unseen;
 pub use update::{Bounds, Standing, UpdateProblem, apply};

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
 use crate::path_pattern::fold;
+use crate::unseen::is_unseen;
 
 /// Directories whose content is protected.
 const DIRECTORIES: [&str; 12] = [
@@ -112,12 +113,8 @@ fn name(component: Component<'_>) -> Option<String> {
     if name.is_ascii() {
         return Some(name.to_ascii_lowercase());
     }
-    Some(name.chars().filter(|character| !is_unseen(*character)).flat_map(char::to_lowercase).collect())
-}
-
-fn is_unseen(character: char) -> bool {
-    matches!(character, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
+    let seen = |character: &char| !is_unseen(*character) && !matches!(character, '\u{fe00}'..='\u{fe0f}');
+    Some(name.chars().filter(seen).flat_map(char::to_lowercase).collect())
 }
 
 #[cfg(test)]

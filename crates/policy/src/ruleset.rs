@@ -13,12 +13,12 @@ use crate::command_pattern::CommandPattern;
 use crate::domain::DomainPattern;
 use crate::params::ParameterRule;
 use crate::path_pattern::PathPattern;
-use crate::rule::Rule;
+use crate::rule::{Rule, name_matches};
 
 mod compile;
 mod layer;
 
-pub use layer::{Layer, Loaded, Trust, Warning};
+pub use layer::{Layer, Loaded, Warning};
 
 /// Where a rule comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -174,8 +174,9 @@ impl RuleSet {
         })
     }
 
-    /// All rules, for showing them.
-    pub fn all(&self) -> impl Iterator<Item = &RuleRef> {
+    /// All rules, in the order in which they came.
+    #[cfg(test)]
+    pub(crate) fn all(&self) -> impl Iterator<Item = &RuleRef> {
         self.rules.iter().map(|rule| &rule.reference)
     }
 
@@ -190,7 +191,7 @@ impl RuleSet {
     /// The first rule that says this about every call of the tool.
     pub fn bare(&self, behavior: PermissionBehavior, tool: ToolName<'_>) -> Option<&RuleRef> {
         self.saying(behavior)
-            .find(|rule| rule.reference.rule.is_bare() && names(&rule.reference.rule.tool, tool))
+            .find(|rule| rule.reference.rule.is_bare() && names(&rule.reference.rule.tool, behavior, tool))
             .map(|rule| &rule.reference)
     }
 
@@ -200,7 +201,7 @@ impl RuleSet {
         behavior: PermissionBehavior,
         tool: ToolName<'a>,
     ) -> impl Iterator<Item = &'a Compiled> {
-        self.saying(behavior).filter(move |rule| names(&rule.reference.rule.tool, tool))
+        self.saying(behavior).filter(move |rule| names(&rule.reference.rule.tool, behavior, tool))
     }
 
     /// The patterns of simple commands with this behavior. Monitor has Bash's rules besides its own.
@@ -235,6 +236,27 @@ impl RuleSet {
         })
     }
 
+    /// Whether there is no rule at all.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// These rules, and others beside them.
+    #[must_use]
+    pub fn with(&self, others: &Self) -> Self {
+        let mut all = self.clone();
+        all.rules.extend(others.rules.iter().cloned());
+        all
+    }
+
+    /// Those of the rules that say this.
+    #[must_use]
+    pub fn only(&self, behavior: PermissionBehavior) -> Self {
+        let mut some = self.clone();
+        some.rules.retain(|rule| rule.reference.behavior == behavior);
+        some
+    }
+
     /// Whether some rule refuses or asks about some commands or files, not whole tools.
     pub fn has_scoped_limits(&self) -> bool {
         let limits = [PermissionBehavior::Deny, PermissionBehavior::Ask];
@@ -254,18 +276,27 @@ fn counts_beside_managed(rule: &RuleRef) -> bool {
     }
 }
 
-/// Whether a rule's name means this tool. The boundary of an MCP server's name is that of the server itself.
-fn names(pattern: &str, tool: ToolName<'_>) -> bool {
-    if pattern == tool.name || pattern.contains('*') && crate::rule::name_matches(pattern, tool.name) {
-        return match (tool.server, pattern.strip_prefix("mcp__").and_then(|rest| rest.strip_suffix("__*"))) {
-            // `mcp__a__*` means the server `a`, not one whose name begins with `a__`.
-            (Some(server), Some(named)) if !named.contains('*') => server == named,
-            _ => true,
-        };
+/// Whether the name in a rule means this tool. A server is told by what is recorded for the tool: a name alone does not
+/// say where the server's part of it ends. A name that can be read in two ways grants the lesser and limits both.
+fn names(pattern: &str, behavior: PermissionBehavior, tool: ToolName<'_>) -> bool {
+    if pattern == tool.name {
+        return true;
     }
-    match (tool.server, pattern.strip_prefix("mcp__")) {
-        (Some(server), Some(named)) => server == named,
-        _ => false,
+    let grants = behavior == PermissionBehavior::Allow;
+    let (Some(server), Some(named)) = (tool.server, pattern.strip_prefix("mcp__")) else {
+        return pattern.contains('*') && name_matches(pattern, tool.name);
+    };
+    if !named.contains('*') {
+        // `mcp__a__b` is a tool of `a` before it is a server.
+        return server == named && !(grants && named.contains("__"));
+    }
+    match named.strip_suffix("__*") {
+        Some(whole) if !whole.contains('*') => server == whole,
+        _ if grants => {
+            named.split_once("__").is_some_and(|(first, _)| first == server)
+                && name_matches(pattern, tool.name)
+        }
+        _ => name_matches(pattern, tool.name),
     }
 }
 

@@ -49,8 +49,7 @@ fn may_suggest(reason: &Reason) -> bool {
         | Reason::GitProgram(_)
         | Reason::Unanalysable(_)
         | Reason::InvalidInput(_)
-        | Reason::UnknownTool { .. }
-        | Reason::NobodyToAsk => false,
+        | Reason::UnknownTool { .. } => false,
     }
 }
 

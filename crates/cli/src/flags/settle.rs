@@ -145,16 +145,40 @@ fn agents(texts: &[String], read_file: ReadFile<'_>) -> Result<BTreeMap<String, 
     Ok(kinds)
 }
 
-/// Settings may be given more than once: JSON is merged, key by key. Beside a file only a sandbox can be given, because it
+/// Joins settings that were given twice: lists are joined, so that nothing that is denied is lost; of two single values the
+/// later counts.
+pub(super) fn join(before: &mut Value, more: Value) {
+    match (before, more) {
+        (Value::Object(before), Value::Object(more)) => {
+            for (key, value) in more {
+                match before.get_mut(&key) {
+                    Some(before) => join(before, value),
+                    None => drop(before.insert(key, value)),
+                }
+            }
+        }
+        (Value::Array(before), Value::Array(more)) => {
+            for value in more {
+                if !before.contains(&value) {
+                    before.push(value);
+                }
+            }
+        }
+        (before, more) => *before = more,
+    }
+}
+
+/// Settings may be given more than once: JSON is joined. Beside a file only a sandbox can be given, because it
 /// has an option of its own; anything else would be lost, so it is refused.
 fn settings(given: Vec<String>, options: &mut Options) -> Result<(), String> {
     for text in given {
         let merged = match &options.settings {
             None => text,
             Some(before) => match (object(before), object(&text)) {
-                (Some(mut before), Some(more)) => {
-                    before.extend(more);
-                    Value::Object(before).to_string()
+                (Some(before), Some(more)) => {
+                    let mut joined = Value::Object(before);
+                    join(&mut joined, Value::Object(more));
+                    joined.to_string()
                 }
                 (None, Some(mut more)) if more.len() == 1 => match more.remove("sandbox") {
                     Some(Value::Object(sandbox)) => {

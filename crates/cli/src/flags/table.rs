@@ -8,6 +8,7 @@ use super::flag::Flag;
 use super::flag::Group::{Model, Permissions, Programs, Session, Surroundings, Talking};
 use super::flag::Kind::{List, Optional, Switch, Value as One};
 use super::list::{is_config, is_folder, is_rules, never};
+use super::settle;
 use super::typed::Command;
 use crate::session::{RECORD, REPLAY};
 
@@ -280,7 +281,11 @@ pub(super) const FLAGS: &[Flag] = &[
         "managed-settings",
         Surroundings,
         One("JSON", |typed, value| {
-            typed.options.managed_settings = Some(json(value)?);
+            let more = json(value)?;
+            match &mut typed.options.managed_settings {
+                Some(before) => settle::join(before, more),
+                none => *none = Some(more),
+            }
             Ok(())
         }),
         "Settings that nothing overrides.",

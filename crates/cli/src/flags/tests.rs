@@ -2,7 +2,7 @@
 
 use std::io;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use whimbrel_wire::options::{
     BackgroundAtEnd, Effort, McpServerConfig, OutputFormat as AnswerShape, PermissionPromptTool,
     PluginConfig, SettingSource, SystemPrompt, Thinking, ThinkingDisplay, ToolSet,
@@ -416,6 +416,13 @@ fn a_bad_mcp_server_does_not_spoil_the_others() {
 fn settings_given_twice_are_merged_and_never_lost() {
     let both = options(&["--settings", r#"{"a":1,"b":1}"#, "--settings", r#"{"b":2}"#]);
     assert_eq!(both.settings.as_deref(), Some(r#"{"a":1,"b":2}"#));
+    let one = r#"{"permissions":{"deny":["A"],"allow":["B"]},"model":"a"}"#;
+    let other = r#"{"permissions":{"deny":["C","A"]},"model":"b"}"#;
+    let joined = json!({"permissions": {"deny": ["A", "C"], "allow": ["B"]}, "model": "b"});
+    let both = options(&["--settings", one, "--settings", other]).settings.unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&both).unwrap(), joined);
+    let managed = options(&["--managed-settings", one, "--managed-settings", other]);
+    assert_eq!(managed.managed_settings, Some(joined));
     let beside_a_file = options(&["--settings", "/s.json", "--settings", r#"{"sandbox":{"enabled":true}}"#]);
     assert_eq!(beside_a_file.settings.as_deref(), Some("/s.json"));
     assert_eq!(beside_a_file.sandbox, json!({"enabled": true}).as_object().cloned());

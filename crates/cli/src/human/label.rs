@@ -1,6 +1,7 @@
 //! What a line for a person says. Pure.
 
 use serde_json::{Map, Value};
+use whimbrel_engine::permission::is_unseen;
 use whimbrel_wire::content::{Block, ResultContent};
 use whimbrel_wire::message::TurnResult;
 use whimbrel_wire::system::ApiRetry;
@@ -22,15 +23,10 @@ pub(crate) fn clean(text: &str, rendering: Rendering) -> String {
     let kept = |letter: char| match letter {
         '\n' if rendering == Rendering::Line => ' ',
         '\n' | '\t' => letter,
-        letter if letter.is_control() || is_hidden(letter) => '\u{fffd}',
+        letter if letter.is_control() || is_unseen(letter) => '\u{fffd}',
         letter => letter,
     };
     text.chars().map(kept).collect()
-}
-
-/// Letters that show nothing, or change the order of what is shown: a text could lie with them.
-fn is_hidden(letter: char) -> bool {
-    matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// The tool and the most telling part of its input.

@@ -192,11 +192,14 @@ pub(super) async fn one_turn(agent: &mut Agent, entry: &Entry) -> Ending {
         entry.stop.cancelled().await;
         tokio::time::sleep(WIND_UP).await;
     };
-    tokio::select! {
+    let ending = tokio::select! {
         biased;
         ending = turn::run(agent, &entry.stop) => ending,
         () = too_late => Ending::new(End::AbortedStreaming),
-    }
+    };
+    // What a skill has allowed counts for its turn.
+    agent.bench.gate.rights.take_back();
+    ending
 }
 
 /// The report of an agent that was stopped while it waited for its place.

@@ -19,8 +19,9 @@ pub struct Terms {
 
 impl Terms {
     /// Puts the rules in force until they are taken back, and gives what is wrong with them. What came with a project
-    /// grants nothing unless the project is trusted; what it denies is denied.
-    pub fn lend(self, rights: &Rights, file: &CommandFile, trust: Trust) -> Vec<String> {
+    /// grants nothing unless the project is trusted; what it denies is denied, and if that cannot be read, the error says
+    /// so: the file is not to be followed then.
+    pub fn lend(self, rights: &Rights, file: &CommandFile, trust: Trust) -> Result<Vec<String>, String> {
         let Self { mut allow, deny } = self;
         let mut problems = Vec::new();
         if !allow.is_empty() && !file.may_grant(trust) {
@@ -30,9 +31,12 @@ impl Terms {
             ));
         }
         if !(allow.is_empty() && deny.is_empty()) {
-            problems.extend(rights.lend(&file.path, allow, deny));
+            let lent = rights.lend(&file.path, allow, deny);
+            problems.extend(lent.map_err(|why| {
+                format!("{}: {why}. Correct the rule in its disallowed-tools first.", file.path.display())
+            })?);
         }
-        problems.iter().map(|problem| format!("{}: {problem}", file.path.display())).collect()
+        Ok(problems.iter().map(|problem| format!("{}: {problem}", file.path.display())).collect())
     }
 }
 
@@ -50,7 +54,13 @@ impl Loan {
     }
 
     /// Lends the rules of a file. Gives what is wrong with them.
-    pub fn rules(&mut self, rights: &Rights, file: &CommandFile, terms: Terms, trust: Trust) -> Vec<String> {
+    pub fn rules(
+        &mut self,
+        rights: &Rights,
+        file: &CommandFile,
+        terms: Terms,
+        trust: Trust,
+    ) -> Result<Vec<String>, String> {
         self.rights = Some(rights.clone());
         terms.lend(rights, file, trust)
     }

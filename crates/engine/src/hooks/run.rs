@@ -7,9 +7,10 @@ use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::hook::{HookEvent, HookEventInput, HookInput};
 
-use super::config::{Action, Failure, Handler, HookSet};
+use super::config::HookSet;
 use super::events::Occasion;
 use super::fold::{Folded, fold};
+use super::handler::{Action, Failure, Handler};
 use super::herald::Announce;
 use super::late::{Late, LateAnswer};
 use super::outcome::{Outcome, Said};

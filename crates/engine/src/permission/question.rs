@@ -1,7 +1,7 @@
 //! What the host is asked about a call.
 
 use serde_json::Value;
-use whimbrel_policy::{Question, ToolFacts, ToolKind};
+use whimbrel_policy::{Question, ToolFacts, ToolKind, is_unseen};
 use whimbrel_wire::control::{CanUseTool, MatchedAskRule};
 
 /// How many characters of a description a host is shown.
@@ -61,10 +61,7 @@ fn description(tool: &str, kind: ToolKind, input: &Value, shown: impl Fn(&str) -
 
 /// Without what could play tricks on a screen, and not too long.
 fn plain(text: &str) -> String {
-    let tricky = |c: &char| {
-        c.is_control() && *c != '\n'
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-    };
+    let tricky = |c: &char| c.is_control() && *c != '\n' || is_unseen(*c);
     text.chars().filter(|c| !tricky(c)).take(LONGEST_DESCRIPTION).collect()
 }
 
@@ -79,7 +76,7 @@ mod tests {
         let rows = [
             (
                 "Bash",
-                json!({"command": "ls", "description": "List\u{1b}[31m files\u{202e}"}),
+                json!({"command": "ls", "description": "List\u{1b}[31m fi\u{ad}les\u{202e}\u{e0041}"}),
                 Some("List[31m files"),
             ),
             ("Bash", json!({"command": "ls"}), None),

@@ -10,14 +10,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use tokio::sync::watch;
 use whimbrel_policy::fs::RealFs;
+use whimbrel_policy::mode::narrower;
 use whimbrel_policy::{
     Bounds, Call, Facts, HookVerdict, Judged, Layer, Repositories, RuleSet, Source, Standing, ToolFacts,
     WorkDirs, apply, judge,
 };
 use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 
+use self::loan::Lent;
 use crate::permission::git::Unvouched;
-use crate::permission::narrower::narrower;
 use crate::permission::{Sight, from_settings};
 use crate::settings::{self, Effective, Settings, Trust};
 use crate::workspace::Workspace;
@@ -44,6 +45,8 @@ pub struct Rights {
     bypass: Bypass,
     /// The widest mode that counts here, for an agent that may less than the session.
     cap: Option<PermissionMode>,
+    /// Rules that count for this agent only.
+    lent: Arc<Lent>,
 }
 
 /// Whether a session may be switched to `bypassPermissions`.
@@ -107,6 +110,7 @@ impl Rights {
             repositories: Arc::default(),
             bypass,
             cap: None,
+            lent: Arc::default(),
         };
         let effective = rights.settings().effective().clone();
         warnings.extend(rights.take(&effective, settings::Source::ALL)?);
@@ -198,14 +202,15 @@ impl Rights {
         });
     }
 
-    /// The same rights for an agent whose mode is this one, wherever that is narrower.
+    /// The same rights for an agent that this one sends, in this mode wherever that is narrower. What is lent to either
+    /// counts for that one alone.
     #[must_use]
     pub fn within(&self, mode: Option<PermissionMode>) -> Self {
         let cap = match (self.cap, mode) {
             (Some(cap), Some(mode)) => Some(narrower(cap, mode)),
             (cap, mode) => cap.or(mode),
         };
-        Self { cap, ..self.clone() }
+        Self { cap, lent: self.lent.below(), ..self.clone() }
     }
 
     /// The same rights for an agent that stands in this place: relative paths mean what they mean there.
@@ -255,7 +260,7 @@ impl Rights {
     /// The same, for a tool of which more is known than its name.
     pub fn removes_tool(&self, name: &str, facts: &ToolFacts) -> bool {
         let call = Call { tool: name, input: &Value::Null };
-        self.standing.borrow().rules.removing(facts.name(&call)).is_some()
+        self.in_force().rules.removing(facts.name(&call)).is_some()
     }
 
     /// Judges one call, as things stand.
@@ -273,7 +278,7 @@ impl Rights {
         input: &Value,
         hook: Option<HookVerdict>,
     ) -> Judged {
-        let standing = Arc::clone(&self.standing.borrow());
+        let standing = self.in_force();
         let cwd = self.workspace.cwd();
         let vouched_for = self.settings().trust() != Trust::Unknown;
         let facts = Facts {
@@ -301,7 +306,7 @@ impl Rights {
 
     /// What a search may see, as things stand.
     pub fn sight(&self) -> Sight {
-        Sight::of(Arc::clone(&self.standing.borrow()), Arc::clone(&self.home))
+        Sight::of(self.in_force(), Arc::clone(&self.home))
     }
 
     /// The changes that are made from now on.

@@ -5,6 +5,7 @@ use whimbrel_wire::system::Status;
 
 use crate::outbox::Outbox;
 use crate::permission::Rights;
+use crate::settings::Trust;
 
 /// Turns the mode of a session. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -22,6 +23,11 @@ impl ModeSwitch {
     /// The mode.
     pub fn mode(&self) -> PermissionMode {
         self.rights.mode()
+    }
+
+    /// How far the project is trusted that the session works in.
+    pub fn trust(&self) -> Trust {
+        self.rights.settings().trust()
     }
 
     /// Begins plan mode.

@@ -82,7 +82,13 @@ impl Session {
         let mut loan = Loan::nothing();
         let mut warnings: Vec<String> = flaw.into_iter().collect();
         let rules = Terms { allow: head.allowed_tools.each(), deny: head.disallowed_tools.each() };
-        warnings.extend(loan.rules(&self.setup.rights, &file, rules, self.setup.ground.trust));
+        match loan.rules(&self.setup.rights, &file, rules, self.setup.ground.trust) {
+            Ok(found) => warnings.extend(found),
+            Err(why) => {
+                let text = format!("/{} was not run. {why}", file.name);
+                return self.start_answer(agent, prompt, text).await;
+            }
+        }
         if let Some(name) = head.model.filter(|name| !matches!(name.trim(), "" | "inherit" | "default")) {
             let model = self.setup.model(&self.engine, Some(name.trim()));
             match self.engine.providers().resolve(&model) {

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use whimbrel_policy::mode::narrower;
 use whimbrel_wire::message::User;
 use whimbrel_wire::options::{AgentDefinition, SystemPrompt};
 
 use super::Session;
 use crate::agents::Definition;
 use crate::agents::raise::session_tools;
-use crate::permission::narrower::narrower;
 use crate::queue::Due;
 use crate::setup::SetupError;
 

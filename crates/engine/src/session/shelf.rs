@@ -17,7 +17,7 @@ use super::lock::{self, Lock, LockError};
 use super::place::project_key;
 use super::summary::Summary;
 use crate::files::{self, Kind};
-use crate::permission::paths;
+use crate::permission::{is_unseen, paths};
 
 /// The word for the newest session.
 pub const LAST: &str = "last";
@@ -225,7 +225,7 @@ impl Stored {
 
 /// A text on one line, without letters that show nothing; none if nothing is left.
 fn words(text: &str) -> Option<String> {
-    let is_hidden = |letter: char| matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e000}'..='\u{f8ff}');
+    let is_hidden = |letter: char| is_unseen(letter) || matches!(letter, '\u{e000}'..='\u{f8ff}');
     let shown: String = text.chars().filter(|letter| !is_hidden(*letter)).collect();
     let line = shown.split(|letter: char| letter.is_whitespace() || letter.is_control());
     let line = line.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");

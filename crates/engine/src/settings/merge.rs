@@ -14,6 +14,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
+use whimbrel_policy::mode::is_wider;
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
 use super::http_hooks::{self, HttpLimits};
@@ -81,21 +82,19 @@ pub fn merge(layers: &[Layer]) -> Effective {
     }
 }
 
-/// The mode of the strongest source; but a project cannot lift a mode by which the person wants less to happen.
+/// The mode of the strongest source; but a project cannot raise what the person has chosen.
 fn mode(layers: &[Layer]) -> Option<(PermissionMode, Source)> {
     let chosen = |layer: &Layer| -> Option<PermissionMode> {
         permission(layer, "defaultMode")?.as_str()?.parse().ok()
     };
-    let is_strict = |mode: PermissionMode| matches!(mode, PermissionMode::Plan | PermissionMode::DontAsk);
-    let strict_person = layers.iter().any(|layer| {
-        layer.origin.scope == Scope::Person
-            && layer.origin.source == Source::User
-            && chosen(layer).is_some_and(is_strict)
-    });
+    let is_persons =
+        |layer: &&Layer| layer.origin.scope == Scope::Person && layer.origin.source == Source::User;
+    let persons = layers.iter().find(is_persons).and_then(chosen);
     layers.iter().rev().find_map(|layer| {
         let mode = chosen(layer)?;
-        let lifts = layer.origin.scope == Scope::Project && strict_person && !is_strict(mode);
-        (!lifts).then_some((mode, layer.origin.source))
+        let is_projects = layer.origin.scope == Scope::Project;
+        let raises = is_projects && persons.is_some_and(|persons| is_wider(mode, persons));
+        (!raises).then_some((mode, layer.origin.source))
     })
 }
 

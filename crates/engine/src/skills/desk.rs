@@ -99,7 +99,13 @@ pub async fn lay_open(agent: &mut Agent, cancel: &CancellationToken) {
         let Loaded { file, recipe, arguments } = loaded;
         let terms =
             Terms { allow: recipe.head.allowed_tools.each(), deny: recipe.head.disallowed_tools.each() };
-        let warnings = terms.lend(&agent.bench.gate.rights, &file, agent.skills.skills.trust());
+        let warnings = match terms.lend(&agent.bench.gate.rights, &file, agent.skills.skills.trust()) {
+            Ok(warnings) => warnings,
+            Err(why) => {
+                agent.conversation.note(&format!("The skill {} could not be loaded. {why}", file.name)).await;
+                continue;
+            }
+        };
         for content in recipe.flaw.into_iter().chain(warnings) {
             let level = InformationLevel::Warning;
             agent.outbox.notify(Informational { content, level, ..Informational::default() }).await;

@@ -19,6 +19,11 @@ pub enum Fault {
     /// There is nothing to check out.
     #[error("the repository has no commit yet, so there is nothing to check out")]
     NoCommit,
+    /// What it would have git run cannot be switched off.
+    #[error(
+        "the settings of the repository are too many or not readable, and nobody vouches for it; let the user trust the folder, or look at .git/config"
+    )]
+    Settings,
     /// Not a work tree of this repository.
     #[error("{} is no work tree of this repository", .0.display())]
     NoTree(PathBuf),

@@ -1,4 +1,5 @@
-//! Runs the git program. Hooks of the repository do not run: nobody was asked about them.
+//! Runs the git program. Hooks of the repository do not run: nobody was asked about them. Where nobody vouches for the
+//! repository, nothing else runs that its own settings name.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
+use super::silence::Silence;
 use super::{Changes, Fault};
+use crate::files::{self, Kind};
+use crate::settings::Trust;
+use crate::settings::tracked::{LARGEST_INDEX, nested};
 use crate::tasks::{Ending, Exchange, Heard, Order, StartFault, Step, Tasks};
 
 /// How long one command may take; a checkout of a large repository takes its time.
@@ -20,6 +25,9 @@ const TOLD: usize = 2_000;
 const MISLEADING: [&str; 5] =
     ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"];
 
+/// What keeps git from fetching what is missing, and so from the programs and addresses that the repository names for that.
+const FETCHES_NOTHING: [(&str, &str); 2] = [("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none")];
+
 /// The pauses after which something is tried again that another git keeps from its files: the first, and the last; each
 /// is twice as long as the one before, so that they come to about five seconds.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
@@ -30,6 +38,8 @@ pub(super) struct Git {
     tasks: Tasks,
     environment: BTreeMap<String, String>,
     cancel: CancellationToken,
+    /// How far the repository's own settings count.
+    trust: Trust,
 }
 
 impl Git {
@@ -37,11 +47,14 @@ impl Git {
         tasks: Tasks,
         mut environment: BTreeMap<String, String>,
         cancel: CancellationToken,
+        trust: Trust,
     ) -> Self {
         environment.retain(|name, _| !MISLEADING.contains(&name.as_str()));
         let settled = [("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")];
-        environment.extend(settled.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        Self { tasks, environment, cancel }
+        let strict = if trust == Trust::Unknown { &FETCHES_NOTHING[..] } else { &[] };
+        let settled = settled.iter().chain(strict);
+        environment.extend(settled.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        Self { tasks, environment, cancel, trust }
     }
 
     pub(super) fn cancel(&self) -> &CancellationToken {
@@ -50,11 +63,24 @@ impl Git {
 
     /// Runs git in a folder and gives what it prints.
     pub(super) async fn run(&self, folder: &Path, arguments: &[&str]) -> Result<String, Fault> {
+        self.run_in(&Silence::default(), folder, arguments).await
+    }
+
+    async fn run_in(&self, silence: &Silence, folder: &Path, arguments: &[&str]) -> Result<String, Fault> {
+        let heard = self.hear(silence, folder, arguments).await?;
+        Ok(heard.stdout.raw().into_owned())
+    }
+
+    async fn hear(&self, silence: &Silence, folder: &Path, arguments: &[&str]) -> Result<Heard, Fault> {
         let what = arguments.first().copied().unwrap_or_default().to_owned();
         let words = ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"];
-        let command = shlex::try_join(words.into_iter().chain(arguments.iter().copied()))
+        let (options, values) = silence.said();
+        let words = words.into_iter().chain(options.iter().map(String::as_str));
+        let command = shlex::try_join(words.chain(arguments.iter().copied()))
             .map_err(|_| Fault::Git { what: what.clone(), said: "a name has a NUL byte in it".into() })?;
-        let order = Order { command, cwd: folder.to_path_buf(), environment: self.environment.clone() };
+        let mut environment = self.environment.clone();
+        environment.extend(values);
+        let order = Order { command, cwd: folder.to_path_buf(), environment };
         let mut exchange = Exchange::start(&self.tasks, &order, Bytes::new())?;
         let ended = tokio::time::timeout(LONGEST, self.cancel.run_until_cancelled(finish(&mut exchange)));
         match ended.await {
@@ -67,8 +93,20 @@ impl Git {
                 Err(Fault::Interrupted)
             }
             Ok(Some(None)) => Err(StartFault::SessionEnded.into()),
-            Ok(Some(Some(ending))) => told(what, ending, &exchange.close()),
+            Ok(Some(Some(ending))) => told(what, ending, exchange.close()),
         }
+    }
+
+    /// What must be switched off before git looks at the files of a folder. It is asked in that folder, because settings
+    /// may count for one work tree or branch only.
+    async fn silence(&self, folder: &Path) -> Result<Silence, Fault> {
+        if self.trust != Trust::Unknown {
+            return Ok(Silence::default());
+        }
+        let listed =
+            self.hear(&Silence::default(), folder, &["config", "--list", "--show-scope", "-z"]).await?;
+        let whole = (!listed.stdout.is_cut()).then(|| listed.stdout.raw());
+        whole.and_then(|listed| Silence::of(&listed)).ok_or(Fault::Settings)
     }
 
     /// The commit that is checked out.
@@ -105,18 +143,42 @@ impl Git {
     ) -> Result<(), Fault> {
         let place = path.to_string_lossy();
         let reference = format!("refs/heads/{branch}");
+        let files = if self.trust == Trust::Unknown { "--no-checkout" } else { "--checkout" };
         let mut patience = Patience::default();
         loop {
             // A try that failed may have made the branch.
             let known = self.run(root, &["rev-parse", "--verify", "--quiet", &reference]).await.is_ok();
             let added = match known {
-                true => self.run(root, &["worktree", "add", "--quiet", &place, branch]).await,
-                false => self.run(root, &["worktree", "add", "--quiet", "-b", branch, &place, base]).await,
+                true => self.run(root, &["worktree", "add", "--quiet", files, &place, branch]).await,
+                false => {
+                    self.run(root, &["worktree", "add", "--quiet", files, "-b", branch, &place, base]).await
+                }
             };
             if !patience.tries_again(&added, &self.cancel).await {
-                return added.map(drop);
+                added?;
+                break;
             }
         }
+        let filled = if self.trust == Trust::Unknown { self.fill(path).await } else { Ok(()) };
+        if filled.is_err() {
+            // Who was interrupted cleans up all the same.
+            let unhurried = self.uninterrupted();
+            let _ = unhurried.remove_tree(root, path).await;
+        }
+        filled
+    }
+
+    /// Checks the files of a new work tree out.
+    async fn fill(&self, tree: &Path) -> Result<(), Fault> {
+        let silence = self.silence(tree).await?;
+        let arguments = ["-c", "submodule.recurse=false", "reset", "--hard", "--quiet"];
+        self.run_in(&silence, tree, &arguments).await.map(drop)
+    }
+
+    /// The same, for what is to be done in any case.
+    fn uninterrupted(&self) -> Self {
+        let (tasks, environment) = (self.tasks.clone(), self.environment.clone());
+        Self { tasks, environment, cancel: CancellationToken::new(), trust: self.trust }
     }
 
     /// Removes a work tree with everything in it.
@@ -146,12 +208,31 @@ impl Git {
 
     /// What would be lost with a work tree that was made from a commit.
     pub(super) async fn changes(&self, tree: &Path, base: Option<&str>) -> Result<Changes, Fault> {
-        let status = self.run(tree, &["status", "--porcelain", "--untracked-files=all"]).await?;
+        let silence = self.silence(tree).await?;
+        let mut arguments = vec!["status", "--porcelain", "--untracked-files=all"];
+        let mut inside = 0;
+        if self.trust == Trust::Unknown {
+            // Git would go by the settings of each repository inside, so it does not look; what is there is not lost.
+            arguments.push("--ignore-submodules=dirty");
+            inside = self.repositories_inside(tree).await?;
+        }
+        let status = self.run_in(&silence, tree, &arguments).await?;
         let commits = match base {
             Some(base) => self.run(tree, &["rev-list", "--count", &format!("{base}..HEAD")]).await?,
             None => String::new(),
         };
-        Ok(Changes { files: status.lines().count(), commits: commits.trim().parse().unwrap_or(0) })
+        let files = status.lines().count() + inside;
+        Ok(Changes { files, commits: commits.trim().parse().unwrap_or(0) })
+    }
+
+    /// How many repositories are parts of a work tree and have been fetched. One, if that is not known.
+    async fn repositories_inside(&self, tree: &Path) -> Result<usize, Fault> {
+        let index = self.run(tree, &["rev-parse", "--git-path", "index"]).await?;
+        let index = tree.join(index.trim_end_matches('\n'));
+        let listed = files::read(&index, LARGEST_INDEX).ok().and_then(|(bytes, _)| nested(&bytes));
+        let is_there =
+            |path: &PathBuf| !matches!(files::kind(&tree.join(path).join(".git")), Ok(Kind::Missing));
+        Ok(listed.map_or(1, |inside| inside.iter().filter(|path| is_there(path)).count()))
     }
 }
 
@@ -190,9 +271,9 @@ async fn finish(exchange: &mut Exchange) -> Option<Ending> {
     }
 }
 
-fn told(what: String, ending: Ending, heard: &Heard) -> Result<String, Fault> {
+fn told(what: String, ending: Ending, heard: Heard) -> Result<Heard, Fault> {
     if ending == Ending::Exited(0) {
-        return Ok(heard.stdout.raw().into_owned());
+        return Ok(heard);
     }
     if ending == Ending::Exited(127) {
         return Err(Fault::NoGit);

@@ -1,13 +1,16 @@
 //! Git work trees: a second checkout of the session's repository, so that an agent can work without disturbing the first.
 //!
 //! They lie in `.claude/worktrees/NAME` below the session's folder, on a branch `worktree-NAME`. Hooks may make and remove
-//! them instead, for other systems than git. Rooms: `git` (running the program), `fault` (what can go wrong).
+//! them instead, for other systems than git. Rooms: `git` (running the program), `silence` (what it must not run),
+//! `fault` (what can go wrong).
 
 mod fault;
 mod git;
+mod silence;
 #[cfg(test)]
 mod tests;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,7 +18,7 @@ use whimbrel_wire::hook::{HookEvent, WorktreeCreate, WorktreeRemove};
 
 pub use self::fault::Fault;
 use self::git::Git;
-use crate::files::{self, Kind};
+use crate::files::{self, Kind, Moved, Spot};
 use crate::hooks::{Lookout, Scene, joined};
 use crate::ids;
 use crate::tools::Call;
@@ -85,7 +88,12 @@ impl Worktrees {
     /// For the session that a call belongs to.
     pub fn of(call: &Call) -> Self {
         Self {
-            git: Git::new(call.tasks.clone(), call.workspace.environment(), call.cancel.clone()),
+            git: Git::new(
+                call.tasks.clone(),
+                call.workspace.environment(),
+                call.cancel.clone(),
+                call.mode.trust(),
+            ),
             workspace: Arc::clone(&call.workspace),
             lookout: call.lookout.clone(),
         }
@@ -196,20 +204,24 @@ impl Worktrees {
 
 /// The folder of the work trees, made if need be. The repository does not see it.
 fn shelf(root: &Path) -> Result<PathBuf, Fault> {
-    let folder = root.join(FOLDER);
-    let made = || -> std::io::Result<bool> {
-        std::fs::create_dir_all(&folder)?;
-        let ignore = folder.join(".gitignore");
-        if files::kind(&ignore)? == Kind::Missing {
-            files::create(&ignore, b"*\n")?;
-        }
-        // A link could lead the checkout to where the session has nothing to do.
-        Ok(files::real_path(&folder) == files::real_path(root).map(|root| root.join(FOLDER)))
-    };
-    match made() {
-        Ok(true) => files::real_path(&folder).ok_or(Fault::NoTree(folder)),
-        Ok(false) => Err(Fault::Outside(folder)),
+    let folder = files::real_path(root).unwrap_or_else(|| root.to_owned()).join(FOLDER);
+    match ignored(&folder) {
+        Ok(()) => Ok(folder),
+        // A link would lead the checkout to where the session has nothing to do.
+        Err(error) if Moved::is(&error) => Err(Fault::Outside(folder)),
         Err(error) => Err(Fault::Disk { folder, error }),
+    }
+}
+
+/// Has git overlook a folder, and makes it if need be. No link is followed.
+fn ignored(folder: &Path) -> io::Result<()> {
+    let ignore = Spot::find(&folder.join(".gitignore"))?;
+    if ignore.kind()? != Kind::Missing {
+        return Ok(());
+    }
+    match ignore.create(b"*\n") {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map(drop),
     }
 }
 

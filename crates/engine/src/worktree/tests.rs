@@ -4,6 +4,7 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::*;
+use crate::settings::Trust;
 
 struct Repository {
     folder: TempDir,
@@ -13,6 +14,10 @@ struct Repository {
 
 impl Repository {
     async fn new() -> Self {
+        Self::vouched(Trust::Unknown).await
+    }
+
+    async fn vouched(trust: Trust) -> Self {
         let folder = TempDir::new().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let mut env: BTreeMap<String, String> = std::env::vars().collect();
@@ -21,13 +26,14 @@ impl Repository {
             ("GIT_AUTHOR_EMAIL", "a@example.com"),
             ("GIT_COMMITTER_NAME", "a"),
             ("GIT_COMMITTER_EMAIL", "a@example.com"),
-            ("GIT_CONFIG_GLOBAL", "/dev/null"),
         ] {
             env.insert(name.into(), value.into());
         }
+        env.insert("GIT_CONFIG_GLOBAL".into(), root.join(".git/person").display().to_string());
         let workspace = Arc::new(Workspace::new(root.clone(), root.join("spill"), env));
         let call = Call::alone(workspace);
-        let here = Self { trees: Worktrees::of(&call), call, folder };
+        let git = Git::new(call.tasks.clone(), call.workspace.environment(), call.cancel.clone(), trust);
+        let here = Self { trees: Worktrees { git, ..Worktrees::of(&call) }, call, folder };
         here.git(&root, &["init", "-q", "-b", "main"]).await;
         fs::write(root.join("a.txt"), "one").unwrap();
         here.git(&root, &["add", "a.txt"]).await;
@@ -37,6 +43,23 @@ impl Repository {
 
     async fn git(&self, folder: &Path, arguments: &[&str]) -> String {
         self.trees.git.run(folder, arguments).await.unwrap()
+    }
+
+    /// Has all files go through a filter that these settings are about, each in its file; gives the file that its program
+    /// makes.
+    async fn filter(&self, settings: &[(&str, &str)]) -> PathBuf {
+        let (root, ran) = (self.root(), self.root().join(".git/ran"));
+        fs::write(root.join(".gitattributes"), "* filter=a=b\n").unwrap();
+        self.git(&root, &["add", ".gitattributes"]).await;
+        self.git(&root, &["commit", "-q", "-m", "attributes"]).await;
+        self.git(&root, &["config", "extensions.worktreeConfig", "true"]).await;
+        for (file, settings) in settings {
+            let file = root.join(".git").join(file);
+            let before = fs::read_to_string(&file).unwrap_or_default();
+            let settings = settings.replace("RUN", &format!("touch {}; cat", ran.display()));
+            fs::write(file, before + &settings).unwrap();
+        }
+        ran
     }
 
     fn root(&self) -> PathBuf {
@@ -95,7 +118,82 @@ async fn nothing_is_checked_out_through_a_link() {
     std::os::unix::fs::symlink(elsewhere.path(), here.root().join(".claude/worktrees")).unwrap();
     let fault = here.trees.create(Some("try")).await.unwrap_err();
     assert!(matches!(fault, Fault::Outside(_)), "{fault}");
-    assert!(!elsewhere.path().join("try").exists());
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn nothing_is_written_through_a_link_in_the_folder_of_work_trees() {
+    let here = Repository::new().await;
+    let elsewhere = TempDir::new().unwrap();
+    let shelf = here.root().join(".claude/worktrees");
+    fs::create_dir_all(&shelf).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path().join("new"), shelf.join(".gitignore")).unwrap();
+    let fault = here.trees.create(Some("try")).await.unwrap_err();
+    assert!(matches!(fault, Fault::Outside(_)), "{fault}");
+    assert!(!elsewhere.path().join("new").exists() && !shelf.join("try").exists());
+}
+
+const SMUDGE: &str = "[filter \"a=b\"]\n\tsmudge = RUN\n\tclean = RUN\n\trequired = true\n";
+
+#[tokio::test]
+async fn no_filter_of_a_repository_runs_that_nobody_vouches_for() {
+    let process = "[filter \"a=b\"]\n\tprocess = RUN\n";
+    let by_branch = "[includeIf \"onbranch:worktree-*\"]\n\tpath = more\n";
+    for settings in [
+        &[("config", SMUDGE)][..],
+        &[("config", process)],
+        &[("config", by_branch), ("more", SMUDGE)],
+        &[("config.worktree", SMUDGE)],
+    ] {
+        let here = Repository::new().await;
+        let ran = here.filter(settings).await;
+        let tree = here.trees.create(Some("try")).await.unwrap();
+        assert_eq!(fs::read_to_string(tree.path.join("a.txt")).unwrap(), "one");
+        // What git takes for changed it has to read.
+        fs::write(tree.path.join("a.txt"), "two").unwrap();
+        let changes = here.trees.changes(&tree).await.unwrap();
+        assert_eq!(changes, Changes { files: 1, commits: 0 });
+        assert!(!ran.exists(), "{settings:?}");
+    }
+}
+
+#[tokio::test]
+async fn filters_run_that_the_person_chose_or_vouches_for() {
+    for (trust, file) in [(Trust::Full, "config"), (Trust::Unknown, "person")] {
+        let here = Repository::vouched(trust).await;
+        let ran = here.filter(&[(file, SMUDGE)]).await;
+        here.trees.create(Some("try")).await.unwrap();
+        assert!(ran.exists(), "{file}");
+    }
+}
+
+#[tokio::test]
+async fn a_repository_inside_is_not_looked_into_and_not_lost() {
+    let here = Repository::new().await;
+    let tree = here.trees.create(Some("try")).await.unwrap();
+    let (inside, ran) = (tree.path.join("inside"), here.root().join(".git/ran"));
+    fs::create_dir(&inside).unwrap();
+    here.git(&inside, &["init", "-q"]).await;
+    here.git(&inside, &["commit", "-q", "--allow-empty", "-m", "inside"]).await;
+    here.git(&tree.path, &["add", "inside"]).await;
+    here.git(&tree.path, &["commit", "-q", "-m", "a repository"]).await;
+    here.git(&inside, &["config", "core.fsmonitor", &format!("touch {}", ran.display())]).await;
+    let kept = here.trees.remove_if_clean(&tree).await.unwrap();
+    assert_eq!(kept, Removal::Kept(Changes { files: 1, commits: 1 }));
+    assert!(!ran.exists());
+}
+
+#[tokio::test]
+async fn a_work_tree_that_cannot_be_filled_is_gone_again() {
+    let here = Repository::new().await;
+    let (root, name) = (here.root(), b"[filter \"\xff\"]\n\tsmudge = x\n");
+    let mut settings = fs::read(root.join(".git/config")).unwrap();
+    settings.extend(name);
+    fs::write(root.join(".git/config"), settings).unwrap();
+    let fault = here.trees.create(Some("try")).await.unwrap_err();
+    assert!(matches!(fault, Fault::Settings), "{fault}");
+    assert!(!root.join(".claude/worktrees/try").exists());
+    assert_eq!(here.trees.git.trees(&root).await.unwrap().len(), 1);
 }
 
 #[tokio::test]

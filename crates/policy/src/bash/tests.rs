@@ -10,6 +10,7 @@ use crate::ruleset::Source;
 use crate::testing::{Room, answer};
 use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
 
+mod carried;
 mod evasion;
 mod putting;
 

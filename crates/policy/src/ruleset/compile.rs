@@ -64,6 +64,10 @@ fn specifier(
     let for_all = || (Matcher::Whole, Some(Warning::CountsForAll { rule: rule.clone(), behavior }));
     let no_effect =
         |remedy: String| (Matcher::Nothing, Some(Warning::NoEffect { rule: rule.clone(), remedy }));
+    let counts_as = |tool: &str| {
+        let instead = Rule { tool: tool.to_owned(), content: rule.content.clone() };
+        Some(Warning::CountsAs { rule: rule.clone(), behavior, instead })
+    };
     if !grants && (content.trim().is_empty() || rule.tool.contains('*')) {
         return Ok(for_all());
     }
@@ -75,10 +79,11 @@ fn specifier(
         ToolKind::Search if grants => {
             no_effect(format!("write `Read({content})`, which covers {}", rule.tool))
         }
-        ToolKind::Edit => (Matcher::Edit(path()?), None),
-        ToolKind::Search => (Matcher::Read(path()?), None),
+        ToolKind::Edit => (Matcher::Edit(path()?), counts_as("Edit")),
+        ToolKind::Search => (Matcher::Read(path()?), counts_as("Read")),
         ToolKind::WebFetch => match (content.strip_prefix("domain:"), grants) {
             (Some(host), true) => (Matcher::Domain(DomainPattern::new(host)), None),
+            (Some(host), false) if bare_host(host).is_empty() => for_all(),
             (Some(host), false) => (Matcher::Domain(DomainPattern::new(bare_host(host))), None),
             (None, true) => no_effect("write `WebFetch(domain:HOST)`".to_owned()),
             (None, false) => for_all_but_fields(content, for_all),

@@ -6,21 +6,11 @@ use std::sync::Arc;
 use thiserror::Error;
 use whimbrel_wire::permission::PermissionBehavior;
 
-use super::{Compiled, RuleRef, RuleSet, Source};
+use super::{Compiled, Matcher, RuleRef, RuleSet, Source};
 use crate::fs::FsView;
 use crate::path_pattern::Anchors;
 use crate::paths::physical;
 use crate::rule::{Rule, RuleError};
-
-/// Whether what a source grants is in force.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Trust {
-    /// Everything counts.
-    #[default]
-    Trusted,
-    /// What refuses and asks counts; what grants is held back.
-    Untrusted,
-}
 
 /// The rules of one source, as they are written.
 #[derive(Debug, Clone)]
@@ -31,8 +21,6 @@ pub struct Layer {
     pub file: Option<PathBuf>,
     /// What a leading `/` in a path rule means.
     pub root: PathBuf,
-    /// Whether what it grants counts.
-    pub trust: Trust,
     /// Rules that grant.
     pub allow: Vec<String>,
     /// Rules that ask.
@@ -42,13 +30,12 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// A trusted layer without rules.
+    /// A layer without rules.
     pub fn new(source: Source, root: &Path) -> Self {
         Self {
             source,
             file: None,
             root: root.to_owned(),
-            trust: Trust::Trusted,
             allow: Vec::new(),
             ask: Vec::new(),
             deny: Vec::new(),
@@ -78,6 +65,32 @@ pub enum Warning {
         /// What it says.
         behavior: PermissionBehavior,
     },
+    /// A path rule of a tool that has none of its own.
+    #[error(
+        "{behavior} rule `{rule}` counts as `{instead}`, for everything that {}; write that",
+        if instead.tool == "Edit" { "edits" } else { "reads" }
+    )]
+    CountsAs {
+        /// The rule.
+        rule: Rule,
+        /// What it says.
+        behavior: PermissionBehavior,
+        /// What it means.
+        instead: Rule,
+    },
+    /// A path that begins like one from the root of the file system, and is not.
+    #[error(
+        "{behavior} rule `{rule}` is about {}, where there is no such thing; write `//` at its beginning to mean the root of the file system",
+        base.display()
+    )]
+    OneSlash {
+        /// The rule.
+        rule: Rule,
+        /// What it says.
+        behavior: PermissionBehavior,
+        /// Where its path begins.
+        base: PathBuf,
+    },
     /// No tool has this name.
     #[error("{behavior} rule `{rule}` names a tool that is not known; check its spelling")]
     UnknownTool {
@@ -86,9 +99,6 @@ pub enum Warning {
         /// What it says.
         behavior: PermissionBehavior,
     },
-    /// Grants of a source that is not trusted.
-    #[error("the folder is not trusted, so these rules do not count: {}", .0.join(", "))]
-    HeldBack(Vec<String>),
 }
 
 /// What came of taking a layer in.
@@ -116,13 +126,7 @@ impl RuleSet {
         self.layers.retain(|other| other.source != *source || other.file != *file);
         self.layers.push(ground);
         let mut loaded = Loaded::default();
-        match layer.trust {
-            Trust::Untrusted if !layer.allow.is_empty() => {
-                loaded.warnings.push(Warning::HeldBack(layer.allow.clone()));
-            }
-            Trust::Untrusted => {}
-            Trust::Trusted => self.add_texts(&layer.allow, PermissionBehavior::Allow, layer, fs, &mut loaded),
-        }
+        self.add_texts(&layer.allow, PermissionBehavior::Allow, layer, fs, &mut loaded);
         self.add_texts(&layer.ask, PermissionBehavior::Ask, layer, fs, &mut loaded);
         self.add_texts(&layer.deny, PermissionBehavior::Deny, layer, fs, &mut loaded);
         loaded
@@ -197,6 +201,7 @@ impl RuleSet {
             source_root: root.to_owned(),
         };
         let (compiled, warning) = Compiled::new(reference, &anchors, &|path| physical(path, fs))?;
+        let warning = warning.or_else(|| one_slash(&compiled, root, fs));
         self.rules.push(Arc::new(compiled));
         Ok(warning)
     }
@@ -214,4 +219,22 @@ impl RuleSet {
             | Source::Skill => self.original_cwd.clone(),
         }
     }
+}
+
+/// Whether a limit whose path begins with one `/` seems to mean the root of the file system: its first folder is there,
+/// and not where the path really begins.
+fn one_slash(compiled: &Compiled, root: &Path, fs: &dyn FsView) -> Option<Warning> {
+    let RuleRef { rule, behavior, .. } = &compiled.reference;
+    let is_path = matches!(compiled.matcher, Matcher::Read(_) | Matcher::Edit(_));
+    if *behavior == PermissionBehavior::Allow || !is_path {
+        return None;
+    }
+    let below = rule.content.as_deref()?.trim().strip_prefix('/').filter(|below| !below.starts_with('/'))?;
+    let first = below
+        .split('/')
+        .next()
+        .filter(|first| !first.is_empty() && !first.contains(['*', '?', '[', '\\']))?;
+    let is_there = |folder: &Path| fs.lstat(&folder.join(first)).is_some();
+    let meant = is_there(Path::new("/")) && !is_there(root);
+    meant.then(|| Warning::OneSlash { rule: rule.clone(), behavior: *behavior, base: root.to_owned() })
 }

@@ -53,6 +53,31 @@ fn which_tools_a_bare_rule_means() {
 }
 
 #[test]
+fn where_the_name_of_a_server_ends_is_known_from_the_tool() {
+    // A rule, a server, a name of one of its tools, whether it grants and whether it limits.
+    let rows = [
+        ("mcp__a", "a", "mcp__a__x", true, true),
+        ("mcp__a", "a__x", "mcp__a__x__run", false, false),
+        ("mcp__a__*", "a__x", "mcp__a__x__run", false, false),
+        ("mcp__a__x*", "a", "mcp__a__xtra", true, true),
+        ("mcp__a__x*", "a__xtra", "mcp__a__xtra__run", false, true),
+        ("mcp__a__b", "a", "mcp__a__b", true, true),
+        ("mcp__a__b", "a__b", "mcp__a__b__c", false, true),
+        ("mcp__a__b__*", "a__b", "mcp__a__b__c", true, true),
+        ("mcp__a__b__*", "a", "mcp__a__b__c", false, false),
+        ("mcp__a__b__c", "a__b", "mcp__a__b__c", true, true),
+        ("mcp__a__b__c", "a", "mcp__a__b__c", true, true),
+    ];
+    for (rule, server, name, grants, limits) in rows {
+        let tool = ToolName { name, server: Some(server) };
+        let (allowing, _) = set(&[rule], &[], &[]);
+        let (denying, _) = set(&[], &[], &[rule]);
+        let found = (allowing.bare(Allow, tool).is_some(), denying.bare(Deny, tool).is_some());
+        assert_eq!(found, (grants, limits), "{rule} {server} {name}");
+    }
+}
+
+#[test]
 fn a_bad_grant_is_left_out_and_the_rest_stays() {
     let (rules, loaded) = set(&["Bash(a", "Bash()", "Ba*", "Bash(:*)", "Bash(make *)"], &[], &[]);
     assert_eq!(loaded.warnings.len(), 4);
@@ -85,25 +110,40 @@ fn rules_that_do_not_do_what_they_seem_to_say_are_told() {
 }
 
 #[test]
-fn refusing_path_rules_of_other_tools_count_for_reading_and_editing() {
-    let (rules, _) = set(&[], &["Glob(a)"], &["Write(b)", "NotebookEdit(c)", "Grep(d)"]);
+fn refusing_path_rules_of_other_tools_count_for_reading_and_editing_and_say_so() {
+    let (rules, loaded) = set(&[], &["Glob(a)"], &["Write(b)", "NotebookEdit(c)", "Grep(d)"]);
     assert_eq!(rules.reads(Ask).count(), 1);
     assert_eq!(rules.edits(Deny).count(), 2);
     assert_eq!(rules.reads(Deny).count(), 1);
+    let told: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "ask rule `Glob(a)` counts as `Read(a)`, for everything that reads; write that",
+            "deny rule `Write(b)` counts as `Edit(b)`, for everything that edits; write that",
+            "deny rule `NotebookEdit(c)` counts as `Edit(c)`, for everything that edits; write that",
+            "deny rule `Grep(d)` counts as `Read(d)`, for everything that reads; write that",
+        ]
+    );
 }
 
 #[test]
-fn what_an_untrusted_folder_grants_is_held_back() {
-    let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
-    let layer = Layer {
-        trust: Trust::Untrusted,
-        allow: vec!["Bash".into()],
-        deny: vec!["Read".into()],
-        ..Layer::new(Source::ProjectSettings, Path::new("/w"))
-    };
-    let loaded = rules.add_layer(&layer, &FakeFs::default());
-    assert_eq!(loaded.warnings, [Warning::HeldBack(vec!["Bash".into()])]);
-    assert_eq!((rules.saying(Allow).count(), rules.saying(Deny).count()), (0, 1));
+fn a_limit_that_begins_with_one_slash_is_told_if_it_seems_to_mean_the_root() {
+    let fs = FakeFs::with_files(["/etc/passwd", "/w/src/a.rs"]);
+    for (rule, told) in [
+        ("Read(/etc/**)", true),
+        ("Edit(/etc/passwd)", true),
+        ("Read(//etc/**)", false),
+        ("Read(/src/**)", false),
+        ("Read(/nowhere/**)", false),
+        ("Read(/*)", false),
+    ] {
+        let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
+        let layer = Layer { deny: vec![rule.into()], ..Layer::new(Source::ProjectSettings, Path::new("/w")) };
+        let loaded = rules.add_layer(&layer, &fs);
+        let found = matches!(loaded.warnings.as_slice(), [Warning::OneSlash { .. }]);
+        assert_eq!(found, told, "{rule}: {loaded:?}");
+    }
 }
 
 #[test]
@@ -123,7 +163,10 @@ fn one_rule_is_not_kept_for_the_end() {
 #[test]
 fn a_reference_explains_itself() {
     let (rules, _) = set(&[], &[], &["Bash(rm *)"]);
-    assert_eq!(rules.all().next().unwrap().to_string(), "deny rule `Bash(rm *)` of projectSettings");
+    assert_eq!(
+        rules.saying(Deny).next().unwrap().reference.to_string(),
+        "deny rule `Bash(rm *)` of projectSettings"
+    );
 }
 
 #[test]
@@ -132,6 +175,8 @@ fn a_limit_that_can_never_hold_is_told() {
         ("bash(rm:*)", true),
         ("Bsh(rm:*)", true),
         ("WebFetch(url:*)", true),
+        ("WebFetch(domain:)", true),
+        ("WebFetch(domain: )", true),
         ("Bash(command:rm*)", true),
         ("Bash(rm:*)", false),
         ("Agent(isolation:*)", false),

@@ -5,6 +5,9 @@ use super::scope::Scope;
 use super::syntax::{Piece, RawWord};
 use super::{Kind, Value, Word};
 
+/// How much text several variables may bring into one word: with `x=$x$x` a value doubles each time.
+const LONGEST_JOINED: usize = 4_096;
+
 /// One character of a word, or a stretch that is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Atom {
@@ -77,8 +80,13 @@ pub(super) fn text_of(value: &Value) -> String {
 
 fn atoms(word: &RawWord, scope: &Scope<'_>, choice: usize, kinds: &mut Vec<Kind>) -> Vec<Atom> {
     let mut atoms = Vec::with_capacity(word.raw.len());
+    let overlong = is_overlong(word, scope, choice);
+    if overlong {
+        kinds.push(Kind::TooDeep);
+    }
     for piece in &word.pieces {
         match piece {
+            Piece::Variable { guarded, .. } if overlong => atoms.push(Atom::Unknown { guarded: *guarded }),
             Piece::Plain(text) => atoms.extend(text.chars().map(Atom::Plain)),
             Piece::Quoted(text) => atoms.extend(text.chars().map(Atom::Quoted)),
             Piece::Unknown => atoms.push(Atom::Unknown { guarded: false }),
@@ -95,6 +103,16 @@ fn atoms(word: &RawWord, scope: &Scope<'_>, choice: usize, kinds: &mut Vec<Kind>
         }
     }
     atoms
+}
+
+/// Whether several variables bring more text into a word than is followed.
+fn is_overlong(word: &RawWord, scope: &Scope<'_>, choice: usize) -> bool {
+    let lengths = word.pieces.iter().filter_map(|piece| match piece {
+        Piece::Variable { name, .. } => Some(scope.value(name, choice).map_or(0, str::len)),
+        Piece::Plain(_) | Piece::Quoted(_) | Piece::Unknown => None,
+    });
+    let (count, total) = lengths.fold((0, 0), |(count, total), length| (count + 1, total + length));
+    count > 1 && total > LONGEST_JOINED
 }
 
 /// Resolves `~` at the start of a word, and after `=` or `:` in one that looks like an assignment.

@@ -11,7 +11,8 @@ use whimbrel_wire::hook::{
 };
 
 use super::super::HookError;
-use super::super::config::{Action, CommandHook, Failure, Handler, HookSet};
+use super::super::config::{CommandHook, HookSet};
+use super::super::handler::{Action, Failure, Handler};
 use crate::workspace::Workspace;
 
 fn host(hooks: &Value) -> Result<HookSet, HookError> {
@@ -198,4 +199,27 @@ fn a_condition_is_a_rule_or_nothing() {
     let set = with("Stop", "Bash").unwrap();
     assert!(handlers(&set, &Stop::default().into()).is_empty());
     assert!(set.warnings()[0].contains("never runs"), "{:?}", set.warnings());
+}
+
+#[test]
+fn a_condition_is_judged_from_where_the_agent_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let guard = CommandHook { condition: Some("Edit(a/b/**)".into()), ..command("exit 2") };
+    let set = commands(&[("PreToolUse", None, guard)]);
+    let workspace = Workspace::new(root.clone(), root.join("spill"), BTreeMap::new());
+    // A path as the model writes it, from the agent's own folder.
+    let write: HookEventInput = PreToolUse {
+        tool_name: "Edit".into(),
+        tool_input: json!({"file_path": "b/x", "old_string": "", "new_string": "y"}),
+        ..PreToolUse::default()
+    }
+    .into();
+    for (stands, expected) in
+        [("", 0), ("a", 1), (".claude/worktrees/w/a", 1), (".claude/worktrees/w", 0), ("b", 0)]
+    {
+        let base = HookBase { cwd: root.join(stands).display().to_string(), ..HookBase::default() };
+        let found = set.handlers(&HookInput { base, event: write.clone() }, &workspace);
+        assert_eq!(found.len(), expected, "{stands}");
+    }
 }

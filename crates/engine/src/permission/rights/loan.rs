@@ -1,35 +1,62 @@
-//! Rules for one turn.
+//! Rules for one turn of one agent: those of the command or the skill that it has called.
 
-use std::convert::Infallible;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use whimbrel_policy::fs::RealFs;
-use whimbrel_policy::{Layer, Source};
+use whimbrel_policy::{Layer, RuleSet, Source, Standing};
 use whimbrel_wire::permission::PermissionBehavior;
 
 use super::Rights;
 
-impl Rights {
-    /// Puts rules that stand in a file in force, until [`Rights::take_back`]. Gives what is wrong with them.
-    pub fn lend(&self, file: &Path, allow: Vec<String>, deny: Vec<String>) -> Vec<String> {
-        let mut layer = Layer::new(Source::Skill, self.workspace.root());
-        layer.file = Some(file.to_owned());
-        (layer.allow, layer.deny) = (allow, deny);
-        let Ok(loaded) =
-            self.revise(|standing| Ok::<_, Infallible>(standing.rules.add_layer(&layer, &RealFs)));
-        let warnings = loaded.warnings.iter().map(ToString::to_string);
-        warnings.chain(loaded.errors.iter().map(ToString::to_string)).collect()
+/// What is lent to an agent.
+#[derive(Debug, Default)]
+pub(super) struct Lent {
+    /// What was denied to whoever sent the agent, when it was sent. It is never taken back.
+    above: RuleSet,
+    own: Mutex<RuleSet>,
+}
+
+impl Lent {
+    /// For an agent that this one sends: what it must not do, they must not do for it.
+    pub(super) fn below(&self) -> Arc<Self> {
+        Arc::new(Self { above: self.rules().only(PermissionBehavior::Deny), own: Mutex::default() })
     }
 
-    /// Takes back all rules that were lent.
+    fn rules(&self) -> RuleSet {
+        self.above.with(&self.own.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Rights {
+    /// How things stand for this agent.
+    pub(super) fn in_force(&self) -> Arc<Standing> {
+        let standing = Arc::clone(&self.standing.borrow());
+        let lent = self.lent.rules();
+        if lent.is_empty() {
+            return standing;
+        }
+        Arc::new(Standing { rules: standing.rules.with(&lent), ..Standing::clone(&standing) })
+    }
+
+    /// Puts rules that stand in a file in force for this agent, until [`Rights::take_back`]. Gives what they do not do
+    /// although they seem to. If one that should deny cannot be read, none is in force, and the error says why.
+    pub fn lend(&self, file: &Path, allow: Vec<String>, deny: Vec<String>) -> Result<Vec<String>, String> {
+        let root = self.workspace.root();
+        let layer = Layer { file: Some(file.to_owned()), allow, deny, ..Layer::new(Source::Skill, root) };
+        let mut rules = RuleSet::new(&self.home, root);
+        let loaded = rules.add_layer(&layer, &RealFs);
+        if let Some(error) = loaded.errors.first() {
+            return Err(error.to_string());
+        }
+        let mut own = self.lent.own.lock().unwrap_or_else(PoisonError::into_inner);
+        *own = own.with(&rules);
+        Ok(loaded.warnings.iter().map(ToString::to_string).collect())
+    }
+
+    /// Takes back all rules that were lent to this agent.
     pub fn take_back(&self) {
-        self.standing.send_modify(|standing| {
-            let rules = &mut Arc::make_mut(standing).rules;
-            for behavior in [PermissionBehavior::Allow, PermissionBehavior::Deny] {
-                rules.remove_rules(Source::Skill, behavior, |_| true);
-            }
-        });
+        *self.lent.own.lock().unwrap_or_else(PoisonError::into_inner) = RuleSet::default();
     }
 }
 
@@ -42,29 +69,70 @@ mod tests {
     use super::*;
     use crate::workspace::Workspace;
 
-    #[test]
-    fn lent_rules_count_until_they_are_taken_back_and_never_against_a_deny() {
+    fn rights() -> (tempfile::TempDir, Rights) {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let workspace = Arc::new(Workspace::new(root.clone(), root.join("spill"), Default::default()));
         let grants = Grants { deny: vec!["Bash(touch b)".into()], ..Grants::default() };
-        let rights = Rights::grant(workspace, crate::settings::Settings::none(), grants, Bypass::Unavailable)
-            .unwrap()
-            .rights;
-        let allowed = |command: &str| {
-            let input = json!({"command": command});
-            matches!(
-                rights.judge("Bash", &ToolFacts::named("Bash", &["command"]), &input, None).decision,
-                Decision::Allow(_)
-            )
-        };
+        let granted =
+            Rights::grant(workspace, crate::settings::Settings::none(), grants, Bypass::Unavailable);
+        (folder, granted.unwrap().rights)
+    }
+
+    fn allows(rights: &Rights, command: &str) -> bool {
+        let (facts, input) = (ToolFacts::named("Bash", &["command"]), json!({"command": command}));
+        matches!(rights.judge("Bash", &facts, &input, None).decision, Decision::Allow(_))
+    }
+
+    fn lend(rights: &Rights, allow: &[&str], deny: &[&str]) -> Result<Vec<String>, String> {
+        let texts = |rules: &[&str]| rules.iter().map(|rule| (*rule).to_owned()).collect();
+        rights.lend(Path::new("/w/x.md"), texts(allow), texts(deny))
+    }
+
+    #[test]
+    fn lent_rules_count_until_they_are_taken_back_and_never_against_a_deny() {
+        let (_folder, rights) = rights();
+        let allowed = |command: &str| allows(&rights, command);
         assert!(!allowed("touch a"));
         assert!(allowed("ls"));
-        let allow = vec!["Bash(touch *)".into(), "Ba*".into()];
-        let problems = rights.lend(Path::new("/w/x.md"), allow, vec!["Bash(ls *)".into()]);
+        let problems = lend(&rights, &["Bash(touch *)", "Ba*"], &["Bash(ls *)"]).unwrap();
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(allowed("touch a") && !allowed("touch b") && !allowed("rm a") && !allowed("ls"));
         rights.take_back();
         assert!(!allowed("touch a") && allowed("ls"));
+    }
+
+    #[test]
+    fn what_is_lent_to_one_agent_is_no_other_agents() {
+        let (_folder, main) = rights();
+        let (child, sibling) = (main.within(None), main.within(None));
+        lend(&child, &["Bash(touch *)"], &["Bash(ls *)"]).unwrap();
+        assert!(allows(&child, "touch a") && !allows(&child, "ls"));
+        for other in [&main, &sibling] {
+            assert!(!allows(other, "touch a") && allows(other, "ls"));
+        }
+        main.take_back();
+        assert!(allows(&child, "touch a") && !allows(&child, "ls"), "the end of another turn is not its end");
+        child.take_back();
+        assert!(!allows(&child, "touch a") && allows(&child, "ls"));
+    }
+
+    #[test]
+    fn what_an_agent_must_not_do_nobody_does_for_it() {
+        let (_folder, main) = rights();
+        lend(&main, &["Bash(touch *)"], &["Bash(ls *)"]).unwrap();
+        let child = main.within(None).within(None);
+        assert!(!allows(&child, "touch a") && !allows(&child, "ls"));
+        child.take_back();
+        main.take_back();
+        assert!(!allows(&child, "ls") && allows(&main, "ls"));
+    }
+
+    #[test]
+    fn without_a_denial_that_cannot_be_read_nothing_is_lent() {
+        let (_folder, rights) = rights();
+        let why = lend(&rights, &["Bash(touch *)"], &["Bash(ls"]).unwrap_err();
+        assert!(why.contains("Bash(ls"), "{why}");
+        assert!(!allows(&rights, "touch a"));
     }
 }

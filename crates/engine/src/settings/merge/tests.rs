@@ -193,6 +193,28 @@ fn anybody_may_switch_off_the_mode_that_asks_nobody() {
 }
 
 #[test]
+fn a_project_may_lower_a_mode_and_never_raise_it() {
+    use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
+    use Source::{Flag, Local, Project, User};
+    let rows = [
+        ("nobody else has chosen", vec![(Project, AcceptEdits)], AcceptEdits),
+        ("the person has chosen less", vec![(User, Default), (Project, AcceptEdits)], Default),
+        ("the person only plans", vec![(User, Plan), (Project, Default)], Plan),
+        ("the person has chosen more", vec![(User, AcceptEdits), (Project, Plan)], Plan),
+        ("no less, and another", vec![(User, Plan), (Project, DontAsk)], DontAsk),
+        ("the person, for this project", vec![(User, Plan), (Local, AcceptEdits)], AcceptEdits),
+        ("the host", vec![(User, Plan), (Project, Default), (Flag, BypassPermissions)], BypassPermissions),
+    ];
+    for (name, chosen, expected) in rows {
+        let layers: Vec<Layer> = chosen
+            .iter()
+            .map(|(source, mode)| layer(*source, &json!({"permissions": {"defaultMode": mode}})))
+            .collect();
+        assert_eq!(merge(&layers).mode.map(|(mode, _)| mode), Some(expected), "{name}");
+    }
+}
+
+#[test]
 fn no_layers_are_no_settings() {
     assert_eq!(merge(&[]), Effective::default());
 }

@@ -1,0 +1,171 @@
+//! What a repository's own settings would have git run, and how that is switched off where nobody vouches for them.
+//! The person's own settings stay as they are, also for names that the repository uses too.
+
+use std::collections::BTreeMap;
+
+/// The scopes that are the person's or the system's. Whatever else there is belongs to the repository.
+const OUTSIDE: [&str; 3] = ["system", "global", "command"];
+
+/// Settings that are laid over those of the repository for one run of git.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Silence {
+    over: Vec<(String, String)>,
+}
+
+/// One setting, as `git config --list --show-scope -z` tells it.
+#[derive(Clone, Copy)]
+struct Told<'a> {
+    scope: &'a str,
+    key: &'a str,
+    value: &'a str,
+}
+
+/// What takes the place of a setting that the person has not set.
+enum Instead {
+    /// This value.
+    Value(&'static str),
+    /// It adds to a list, which begins anew.
+    List,
+    /// Another setting of the same thing switches it off.
+    Switch(&'static str),
+}
+
+impl Silence {
+    /// What must be laid over the settings in this listing. None if one of them cannot be named.
+    pub(super) fn of(listing: &str) -> Option<Self> {
+        let told = read(listing);
+        let mut over = Vec::new();
+        for setting in told.iter().filter(|setting| !setting.is_outside()) {
+            let Some(instead) = instead(setting.key) else { continue };
+            // Bytes that are no text were replaced on the way here.
+            if setting.key.contains(char::REPLACEMENT_CHARACTER) {
+                return None;
+            }
+            match instead {
+                Instead::Value(value) => {
+                    let same = |other: &&Told<'_>| other.is_outside() && other.key == setting.key;
+                    let own = told.iter().rfind(same).map_or(value, |own| own.value);
+                    over.push((setting.key.to_owned(), own.to_owned()));
+                }
+                Instead::Switch(name) => {
+                    let whose = setting.key.rsplit_once('.').map_or("", |(whose, _)| whose);
+                    over.push((format!("{whose}.{name}"), "false".to_owned()));
+                }
+                Instead::List => {
+                    over.push(("credential.helper".to_owned(), String::new()));
+                    let own = told.iter().filter(|other| other.is_outside() && is_helper(other.key));
+                    over.extend(own.map(|own| (own.key.to_owned(), own.value.to_owned())));
+                }
+            }
+        }
+        Some(Self { over })
+    }
+
+    /// The options for git, and the variables that hold the values: a name may have any character in it. A git that is too
+    /// old for the option does nothing at all.
+    pub(super) fn said(&self) -> (Vec<String>, BTreeMap<String, String>) {
+        let variable = |number: usize| format!("WHIMBREL_GIT_SETTING_{number}");
+        let options = self.over.iter().enumerate();
+        let options = options.map(|(number, (key, _))| format!("--config-env={key}={}", variable(number)));
+        let values = self.over.iter().enumerate();
+        let values = values.map(|(number, (_, value))| (variable(number), value.clone()));
+        (options.collect(), values.collect())
+    }
+}
+
+impl Told<'_> {
+    fn is_outside(&self) -> bool {
+        OUTSIDE.contains(&self.scope)
+    }
+}
+
+fn read(listing: &str) -> Vec<Told<'_>> {
+    let mut parts = listing.split('\0');
+    let mut told = Vec::new();
+    while let (Some(scope), Some(text)) = (parts.next(), parts.next()) {
+        let (key, value) = text.split_once('\n').unwrap_or((text, "true"));
+        told.push(Told { scope, key, value });
+    }
+    told
+}
+
+/// What is put in the place of a setting by which git, or what git starts to check files out, runs a program. None for all
+/// others.
+fn instead(key: &str) -> Option<Instead> {
+    let (section, name) = (key.split('.').next()?, key.rsplit('.').next()?);
+    match (section, name) {
+        ("filter", "required") => Some(Instead::Value("false")),
+        ("core", "sshcommand") => Some(Instead::Value("ssh")),
+        ("filter", "clean" | "smudge" | "process")
+        | ("core", "askpass" | "gitproxy" | "alternaterefscommand")
+        | ("lfs", "path" | "args" | "clean" | "smudge" | "standalonetransferagent") => {
+            Some(Instead::Value(""))
+        }
+        ("hook", _) => Some(Instead::Switch("enabled")),
+        _ if is_helper(key) => Some(Instead::List),
+        _ => None,
+    }
+}
+
+/// Whether a setting names a program that knows passwords.
+fn is_helper(key: &str) -> bool {
+    key.starts_with("credential.") && key.ends_with(".helper")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn over(told: &[(&str, &str)]) -> Option<Vec<(String, String)>> {
+        let listing: String = told.iter().map(|(scope, text)| format!("{scope}\0{text}\0")).collect();
+        Silence::of(&listing).map(|silence| silence.over)
+    }
+
+    fn pairs(rows: &[(&str, &str)]) -> Option<Vec<(String, String)>> {
+        Some(rows.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
+    }
+
+    #[test]
+    fn only_what_the_repository_names_is_switched_off() {
+        let told = [
+            ("global", "filter.lfs.process\ngit-lfs filter-process"),
+            ("global", "core.sshcommand\nssh -4"),
+            ("local", "core.bare\nfalse"),
+            ("local", "filter.a=b.smudge\nx"),
+            ("worktree", "filter.c.required"),
+            ("local", "core.sshcommand\nx"),
+            ("local", "filter.lfs.process\nx"),
+            ("local", "hook.a.b.command\nx"),
+        ];
+        let expected = [
+            ("filter.a=b.smudge", ""),
+            ("filter.c.required", "false"),
+            ("core.sshcommand", "ssh -4"),
+            ("filter.lfs.process", "git-lfs filter-process"),
+            ("hook.a.b.enabled", "false"),
+        ];
+        assert_eq!(over(&told), pairs(&expected));
+        assert_eq!(over(&told[..3]), pairs(&[]));
+    }
+
+    #[test]
+    fn a_list_begins_anew_with_what_the_person_wants() {
+        let told = [
+            ("global", "credential.helper\nstore"),
+            ("global", "credential.https://a.b.helper\ncache"),
+            ("local", "credential.https://x.helper\n!x"),
+        ];
+        let expected = [
+            ("credential.helper", ""),
+            ("credential.helper", "store"),
+            ("credential.https://a.b.helper", "cache"),
+        ];
+        assert_eq!(over(&told), pairs(&expected));
+    }
+
+    #[test]
+    fn what_cannot_be_named_cannot_be_switched_off() {
+        assert_eq!(over(&[("local", "filter.\u{fffd}.smudge\nx")]), None);
+        assert_eq!(over(&[("local", "branch.\u{fffd}.remote\nx")]), pairs(&[]));
+    }
+}
