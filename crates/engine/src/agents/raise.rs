@@ -16,6 +16,7 @@ use crate::conversation::Speaker;
 use crate::gate::Gate;
 use crate::ground::Ground;
 use crate::knobs::{Knobs, KnobsReader};
+use crate::permission::Pledge;
 use crate::session::{Log, Past};
 use crate::shape::{self, Owed};
 use crate::tasks::Entry;
@@ -28,14 +29,26 @@ pub(super) enum Role {
     /// It goes on an errand and reports.
     Subagent,
     /// It lives on under this name and writes letters.
-    Mate(String),
+    Mate {
+        /// Its name.
+        name: String,
+        /// Its promise to plan first, if it is to.
+        pledge: Option<Pledge>,
+    },
 }
 
 impl Role {
     fn name(&self) -> Option<&str> {
         match self {
             Self::Subagent => None,
-            Self::Mate(name) => Some(name),
+            Self::Mate { name, .. } => Some(name),
+        }
+    }
+
+    fn pledge(&self) -> Option<Pledge> {
+        match self {
+            Self::Subagent => None,
+            Self::Mate { pledge, .. } => pledge.clone(),
         }
     }
 }
@@ -59,7 +72,7 @@ impl Agents {
         let log = Log::sidechain(home.identity.clone(), agent_id, transcripts.as_deref(), &home.keeping);
         let journal = log.journal().clone();
         let rights = parent.gate.rights.within(definition.permission_mode).within(errand.mode);
-        let rights = rights.standing_in(&call.workspace);
+        let rights = rights.pledged(role.pledge()).standing_in(&call.workspace);
         let lookout = parent.gate.lookout.of_subagent(agent_id, &definition.name);
         let lookout = match &home.hook_desk {
             Some(desk) => lookout.with_hooks(hooked::hooks(definition).0, desk),
@@ -79,7 +92,7 @@ impl Agents {
             knobs: knobs.clone(),
             starts: match role {
                 Role::Subagent => definition.may_start(),
-                Role::Mate(_) => Starts::Nothing,
+                Role::Mate { .. } => Starts::Nothing,
             },
             member: role.name().map(Into::into),
         };
@@ -146,7 +159,7 @@ fn tools(parent: &Toolbox, definition: &Definition, role: &Role) -> Toolbox {
     let mut without = named(parent, &definition.disallowed_tools);
     without.extend([shape::NAME, TEAM_CREATE, TEAM_DELETE].map(String::from));
     match role {
-        Role::Mate(_) => {
+        Role::Mate { .. } => {
             without.push(AGENT.into());
             only.iter_mut().for_each(|only| only.push(SEND_MESSAGE.into()));
         }

@@ -18,7 +18,7 @@ use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 
 use crate::permission::git::Unvouched;
 use crate::permission::narrower::narrower;
-use crate::permission::{Sight, from_settings};
+use crate::permission::{Pledge, Sight, from_settings};
 use crate::settings::{self, Effective, Settings, Trust};
 use crate::workspace::Workspace;
 
@@ -44,6 +44,8 @@ pub struct Rights {
     bypass: Bypass,
     /// The widest mode that counts here, for an agent that may less than the session.
     cap: Option<PermissionMode>,
+    /// What keeps an agent in plan mode until its plan is approved.
+    pledge: Option<Pledge>,
 }
 
 /// Whether a session may be switched to `bypassPermissions`.
@@ -107,6 +109,7 @@ impl Rights {
             repositories: Arc::default(),
             bypass,
             cap: None,
+            pledge: None,
         };
         let effective = rights.settings().effective().clone();
         warnings.extend(rights.take(&effective, settings::Source::ALL)?);
@@ -177,7 +180,11 @@ impl Rights {
     /// The mode.
     pub fn mode(&self) -> PermissionMode {
         let mode = self.standing.borrow().mode;
-        self.cap.map_or(mode, |cap| narrower(mode, cap))
+        let mode = self.cap.map_or(mode, |cap| narrower(mode, cap));
+        match &self.pledge {
+            Some(pledge) if pledge.holds() => narrower(mode, PermissionMode::Plan),
+            _ => mode,
+        }
     }
 
     /// The mode for the tools of an MCP server: the session's, unless the host has said otherwise. Who only plans, only
@@ -206,6 +213,12 @@ impl Rights {
             (cap, mode) => cap.or(mode),
         };
         Self { cap, ..self.clone() }
+    }
+
+    /// The same rights for an agent that has promised to plan first.
+    #[must_use]
+    pub fn pledged(&self, pledge: Option<Pledge>) -> Self {
+        Self { pledge, ..self.clone() }
     }
 
     /// The same rights for an agent that stands in this place: relative paths mean what they mean there.
