@@ -9,6 +9,7 @@ use crate::agent::{Agent, Limits};
 use crate::agents::Kinds;
 use crate::agents::definition::Starts;
 use crate::agents::desk::Desk;
+use crate::agents::hired::Hiring;
 use crate::agents::places::Places;
 use crate::agents::progress::Progress;
 use crate::agents::team::{LEAD, Teams};
@@ -119,6 +120,8 @@ pub struct Home {
     pub skills: Skills,
     /// Where the person's and the project's files are.
     pub ground: Arc<Ground>,
+    /// How servers are started that work for one agent alone.
+    pub hiring: Hiring,
     /// What the hooks of a kind are run with; none if hooks do not run.
     pub hook_desk: Option<hooks::Desk>,
 }

@@ -10,7 +10,7 @@ use crate::agent::Agent;
 use crate::agents::notices::{self, Standing};
 use crate::agents::raise::Role;
 use crate::agents::run::one_turn;
-use crate::agents::{Agents, Definition, Errand, Report};
+use crate::agents::{Agents, Definition, Errand, Report, hired};
 use crate::hooks::joined;
 use crate::ids;
 use crate::permission::Pledge;
@@ -95,6 +95,7 @@ impl Agents {
         let errand = &Errand { mode: errand.mode.filter(|_| !plans_first), ..errand.clone() };
         let role = Role::Mate { name: facts.name.clone(), pledge };
         let mut agent = self.raise(&definition, errand, call, &entry, &role, None);
+        self.hire(&mut agent, &definition, &entry.stop).await;
         self.load_skills(&mut agent, &definition).await;
         self.open_notes(&mut agent, &definition).await;
         let first = Letter::new(LEAD, errand.prompt.clone(), Some(errand.description.clone()));
@@ -197,6 +198,7 @@ impl Mate {
             if stopped { Ending::new(End::AbortedStreaming) } else { Ending { end: End::Done, ..last } };
         let report = self.report(ending);
         let Self { agents, agent, entry, seat, .. } = self;
+        hired::dismiss(&agent, &entry.stop).await;
         seat.move_out();
         entry.seal();
         notices::ended(&agents.home.outbox, &agent.bench.call.tasks, &entry.facts, &report).await;
