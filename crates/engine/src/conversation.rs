@@ -103,8 +103,13 @@ impl Speaker {
         self
     }
 
+    /// The call that started the subagent; none for the main one.
+    pub fn call(&self) -> Option<&str> {
+        self.below.as_ref().map(|below| below.call.as_str())
+    }
+
     /// Whether the host hears a block as it is said. A subagent's words are its report: they come with its result.
-    fn is_heard(&self, block: &Block) -> bool {
+    pub fn is_heard(&self, block: &Block) -> bool {
         self.below.as_ref().is_none_or(|below| below.aloud)
             || !matches!(block, Block::Text { .. } | Block::Thinking { .. })
     }
@@ -159,6 +164,11 @@ impl Conversation {
         self.note_usage(&Usage { input_tokens: loaded.counted, ..Usage::default() });
         self.log.go_on_after(loaded.leaf);
         self.log.journal().copy(past.copies);
+    }
+
+    /// Who speaks here.
+    pub fn speaker(&self) -> &Speaker {
+        &self.speaker
     }
 
     /// The transcript's path, if one is kept.

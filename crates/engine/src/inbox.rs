@@ -29,6 +29,9 @@ pub struct News {
     pub wakes: bool,
 }
 
+/// Where letters come from.
+const PEER: &str = "peer";
+
 /// The end of the queue that posts. Cheap to clone.
 pub type Inbox = mpsc::UnboundedSender<Post>;
 
@@ -44,6 +47,16 @@ impl News {
     /// News of this kind.
     pub fn of(kind: &str, text: impl Into<String>) -> Self {
         Self { text: text.into(), origin: Origin { kind: kind.into(), details: Map::new() }, wakes: true }
+    }
+
+    /// A letter of another agent.
+    pub fn of_mail(text: impl Into<String>) -> Self {
+        Self::of(PEER, text)
+    }
+
+    /// Whether it is a letter.
+    pub fn is_mail(&self) -> bool {
+        self.origin.kind == PEER
     }
 
     /// News of background work.

@@ -33,11 +33,12 @@ pub(crate) enum Batch {
 pub(crate) struct Queue(VecDeque<Due>);
 
 impl Queue {
-    /// Puts something at the end. News that waits already in the same words is no news.
+    /// Puts something at the end. News that waits already in the same words is no news; a letter is one, though, each
+    /// time that somebody writes it.
     pub(crate) fn push(&mut self, due: Due) {
         let waits =
             |news: &News| self.0.iter().any(|other| matches!(other, Due::News(known) if known == news));
-        if !matches!(&due, Due::News(news) if waits(news)) {
+        if !matches!(&due, Due::News(news) if !news.is_mail() && waits(news)) {
             self.0.push_back(due);
         }
     }
@@ -147,6 +148,10 @@ mod tests {
         queue.push(prompt("a"));
         queue.push(prompt("a"));
         assert_eq!(queue.0.len(), 3);
+        for _ in 0..2 {
+            queue.push(Due::News(News::of_mail("done")));
+        }
+        assert_eq!(queue.0.len(), 5, "who writes twice is heard twice");
     }
 
     #[test]

@@ -118,6 +118,8 @@ pub struct Toolbox {
     tools: Vec<Arc<Offered>>,
     /// What MCP servers bring, which changes as they come and go.
     supply: Option<Supply>,
+    /// The same of servers that work for this agent alone, and those that it starts. They are there to be used.
+    own: Option<Supply>,
     /// Of these lists, each names the tools of servers that may be used.
     only: Vec<Arc<[String]>>,
     /// Those that may not be used.
@@ -142,6 +144,17 @@ impl Toolbox {
     #[must_use]
     pub fn with_servers(self, supply: Supply) -> Self {
         Self { supply: Some(supply), ..self }
+    }
+
+    /// The same tools, and those of servers that are the agent's own.
+    #[must_use]
+    pub fn with_own_servers(self, own: Option<Supply>) -> Self {
+        Self { own: own.or(self.own), ..self }
+    }
+
+    /// The servers that are the agent's own, if it has some.
+    pub fn own_servers(&self) -> Option<&Supply> {
+        self.own.as_ref()
     }
 
     /// The same tools and one more.
@@ -196,7 +209,7 @@ impl Toolbox {
         let tools = self.tools.iter().filter(kept).cloned().collect();
         let except =
             self.except.iter().cloned().chain(without.iter().map(|name| (*name).to_owned())).collect();
-        Self { tools, supply: self.supply.clone(), only: lists, except }
+        Self { tools, supply: self.supply.clone(), own: self.own.clone(), only: lists, except }
     }
 
     /// The same tools, but of the MCP servers only those with these names.
@@ -212,13 +225,18 @@ impl Toolbox {
         let brought = self.supply.as_ref().map(Supply::tools).unwrap_or_default();
         let named = |tool: &Offered, list: &[String]| list.iter().any(|name| tool.is_meant_by(name));
         let brought = brought.iter().filter(|tool| self.only.iter().all(|list| named(tool, list)));
-        let brought = brought.filter(|tool| !named(tool, &self.except));
+        let own = self.own.as_ref().map(Supply::tools).unwrap_or_default();
+        let brought = own.iter().chain(brought).filter(|tool| !named(tool, &self.except));
         self.tools.iter().chain(brought).cloned().collect::<Vec<_>>().into_iter()
     }
 
     /// What MCP servers want the model to know, a text each.
     pub fn instructions(&self) -> Arc<[String]> {
-        self.supply.as_ref().map(Supply::instructions).unwrap_or_default()
+        let of = |supply: &Option<Supply>| supply.as_ref().map(Supply::instructions).unwrap_or_default();
+        match &self.own {
+            None => of(&self.supply),
+            own => of(own).iter().chain(of(&self.supply).iter()).cloned().collect(),
+        }
     }
 
     /// Finds a tool by its name or an older one.

@@ -5,7 +5,7 @@ use whimbrel_models::Effort;
 use whimbrel_wire::options::AgentDefinition;
 use whimbrel_wire::permission::PermissionMode;
 
-use super::hooked;
+use super::{hired, hooked};
 use super::notes::Keeper;
 use crate::setup::model::effort_of;
 
@@ -118,19 +118,11 @@ impl Definition {
 
     /// What this version cannot give it, in words. It runs without.
     pub fn lacks(&self) -> Vec<String> {
-        let inline = self.mcp_servers.iter().any(|server| !server.is_string());
-        let rows = [
-            (
-                inline,
-                "mcpServers with a configuration are not started for a single agent; give the session the server and name it here",
-            ),
-            (
-                self.memory.as_deref().is_some_and(|name| Keeper::named(name).is_none()),
-                "its memory must be \"user\", \"project\" or \"local\"; it runs without",
-            ),
-        ];
-        let asked = rows.iter().filter(|(asked, _)| *asked);
-        let lacks = asked.map(|(_, what)| format!("The agent {}: {what}.", self.name));
+        let mut lacks = hired::own(self).1;
+        if self.memory.as_deref().is_some_and(|name| Keeper::named(name).is_none()) {
+            lacks.push("its memory must be \"user\", \"project\" or \"local\"; it runs without".into());
+        }
+        let lacks = lacks.into_iter().map(|what| format!("The agent {}: {what}.", self.name));
         lacks.chain(hooked::hooks(self).1).collect()
     }
 

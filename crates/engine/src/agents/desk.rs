@@ -36,6 +36,21 @@ enum Seat {
     Ended(Box<Rested>),
 }
 
+/// An agent that can be reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// Its id.
+    pub id: String,
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Its kind.
+    pub kind: String,
+    /// What it was sent for, in a few words.
+    pub description: String,
+    /// Whether it is at work.
+    pub works: bool,
+}
+
 /// An agent that has ended and can go on.
 pub struct Rested {
     /// The agent. It holds nobody who could hold it.
@@ -92,6 +107,20 @@ impl Desk {
             book.seats.remove(&oldest);
             book.names.retain(|_, id| *id != oldest);
         }
+    }
+
+    /// Everybody who can be reached, with the kind and the errand of those at work as `facts` tells them.
+    pub fn known(&self, facts: impl Fn(&str) -> Option<(String, String)>) -> Vec<Known> {
+        let book = self.book();
+        let name = |id: &str| book.names.iter().find(|(_, of)| *of == id).map(|(name, _)| name.clone());
+        let rows = book.seats.iter().map(|(id, seat)| {
+            let (works, about) = match seat {
+                Seat::Working(_) => (true, facts(id).unwrap_or_default()),
+                Seat::Ended(rested) => (false, (rested.definition.name.clone(), rested.description.clone())),
+            };
+            Known { id: id.clone(), name: name(id), kind: about.0, description: about.1, works }
+        });
+        rows.collect()
     }
 
     /// Delivers a message to an agent.

@@ -123,7 +123,12 @@ impl Search<'_> {
         self.warnings.extend(warnings);
         let untrusted = definition.origin == Origin::Project && self.ground.trust != Trust::Full;
         let foreign = definition.origin == Origin::Plugin || untrusted;
+        let own_servers = definition.mcp_servers.iter().any(|server| !server.is_string());
+        if foreign {
+            definition.mcp_servers.retain(serde_json::Value::is_string);
+        }
         let taken = [
+            (foreign && own_servers).then(|| "mcpServers with a configuration do".to_owned()),
             definition.permission_mode.take_if(|_| foreign).map(|mode| format!("permissionMode {mode} does")),
             definition.hooks.take_if(|_| foreign).map(|_| "hooks do".to_owned()),
         ];
@@ -175,7 +180,7 @@ mod tests {
             ("home/.claude/agents/a.md", agent("both", "model: haiku\n")),
             ("home/.claude/agents/deep/b.md", agent("mine", "permissionMode: acceptEdits\n")),
             ("code/.claude/agents/c.md", agent("both", "model: opus\n")),
-            ("code/app/.claude/agents/d.md", agent("both", "permissionMode: acceptEdits\n")),
+            ("code/app/.claude/agents/d.md", agent("both", "permissionMode: acceptEdits\nmcpServers: [docs, {db: {command: x}}]\n")),
             ("code/app/.claude/agents/notes.txt", String::new()),
         ]);
         let (found, warnings) = find(&site.ground, &[]);
@@ -183,7 +188,8 @@ mod tests {
             found.iter().map(|kind| (kind.name.as_str(), kind.origin, kind.permission_mode)).collect();
         let mode = Some(whimbrel_wire::permission::PermissionMode::AcceptEdits);
         assert_eq!(names, [("both", Origin::Project, None), ("mine", Origin::Person, mode)]);
-        assert!(warnings.len() == 1 && warnings[0].contains("d.md"), "{warnings:?}");
+        assert!(warnings.len() == 2 && warnings.iter().all(|text| text.contains("d.md")), "{warnings:?}");
+        assert_eq!(found[0].mcp_servers, ["docs"], "a stranger starts no programs");
         site.ground.sources = [SettingSource::User].into();
         assert_eq!(find(&site.ground, &[]).0[0].model.as_deref(), Some("haiku"));
         site.ground.sources.clear();

@@ -9,6 +9,7 @@ use crate::agent::{Agent, Limits};
 use crate::agents::Kinds;
 use crate::agents::definition::Starts;
 use crate::agents::desk::Desk;
+use crate::agents::hired::Hiring;
 use crate::agents::places::Places;
 use crate::agents::progress::Progress;
 use crate::agents::team::{LEAD, Teams};
@@ -119,6 +120,8 @@ pub struct Home {
     pub skills: Skills,
     /// Where the person's and the project's files are.
     pub ground: Arc<Ground>,
+    /// How servers are started that work for one agent alone.
+    pub hiring: Hiring,
     /// What the hooks of a kind are run with; none if hooks do not run.
     pub hook_desk: Option<hooks::Desk>,
 }
@@ -178,6 +181,11 @@ impl Agents {
         self.position.member.as_deref().or(self.position.agent_id.as_deref()).unwrap_or(LEAD)
     }
 
+    /// Whether letters are all that it can write to others: a teammate starts nobody, and wakes nobody outside its team.
+    pub fn is_mate(&self) -> bool {
+        self.position.member.is_some()
+    }
+
     /// What a model is told of the kinds that it may start.
     pub fn kinds_for_model(&self) -> Option<String> {
         self.home.kinds.for_model()
@@ -198,7 +206,8 @@ impl Agents {
         let lock = past.as_mut().and_then(|past| past.lock.take());
         let log = Log::new(home.identity.clone(), path, &home.keeping, lock);
         let journal = log.journal().clone();
-        home.agent(Own {
+        let goes_on = past.is_some();
+        let mut agent = home.agent(Own {
             log,
             past,
             speaker: Speaker::main(),
@@ -231,7 +240,11 @@ impl Agents {
             owed: Owed::new(home.shape.clone()),
             memory: home.memory.fresh(),
             progress: Progress::default(),
-        })
+        });
+        if goes_on && let Some(told) = home.teams.left_behind() {
+            agent.conversation.brief(&told);
+        }
+        agent
     }
 }
 

@@ -11,10 +11,22 @@ use crate::setup::hooks::command;
 
 /// The hooks of a kind, and what cannot be had of them. What stands under `Stop` runs when the agent wants to end.
 pub(super) fn hooks(definition: &Definition) -> (HookSet, Vec<String>) {
+    match &definition.hooks {
+        Some(given) => made_of(&with_its_own_end(given), definition),
+        None => (HookSet::default(), Vec::new()),
+    }
+}
+
+/// The same for a session that is of the kind: its end is that of any session's turn.
+pub(crate) fn of_session(definition: &Definition) -> HookSet {
+    // What cannot be had of them is told when the kind is found.
+    definition.hooks.as_ref().map(|given| made_of(given, definition).0).unwrap_or_default()
+}
+
+fn made_of(given: &Value, definition: &Definition) -> (HookSet, Vec<String>) {
     let mut set = HookSet::default();
-    let Some(given) = &definition.hooks else { return (set, Vec::new()) };
     let origin = format!("the agent {}", definition.name);
-    let (entries, flaws) = read(&with_its_own_end(given));
+    let (entries, flaws) = read(given);
     let mut warnings: Vec<String> =
         flaws.iter().map(|flaw| format!("Hooks of {origin}: {} {}.", flaw.pointer, flaw.cause)).collect();
     for entry in entries {
@@ -74,6 +86,8 @@ mod tests {
         assert!(!set.listens(HookEvent::Stop));
         let told = warnings.join("\n");
         assert!(warnings.len() == 2 && told.contains("Nonsense") && told.contains("PostToolUse"), "{told}");
+        let set = of_session(&definition);
+        assert!(set.listens(HookEvent::Stop) && !set.listens(HookEvent::SubagentStop), "a session's own end");
         assert!(hooks(&Definition::default()).0.is_empty());
     }
 }

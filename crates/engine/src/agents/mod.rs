@@ -5,8 +5,8 @@
 //! - [`home`] (what they have in common, and the main one), [`definition`] (a kind of subagent), [`kinds`] (all of them;
 //!   `file` and [`find`] for those in files);
 //! - [`spawn`] (sending one on an errand), [`places`] (how many at once), `raise` (making one), `learned` (what it has read
-//!   before), `notes` (what it has written down for itself), `hooked` (its own hooks), `apart` (a work tree of its own),
-//!   `run` (its errand);
+//!   before), `notes` (what it has written down for itself), `hooked` (its own hooks), `hired` (its own MCP servers), `apart`
+//!   (a work tree of its own), `run` (its errand);
 //! - [`progress`], [`report`] and `notices` (what is told of it), [`desk`] (who can be reached), `sidecar` (what stands
 //!   beside its transcript) and `recover` (going on with it in a later run);
 //! - [`team`] (agents that live on between errands).
@@ -17,10 +17,11 @@ pub mod desk;
 mod file;
 pub mod find;
 pub mod home;
-mod hooked;
+pub(crate) mod hired;
+pub(crate) mod hooked;
 pub mod kinds;
 mod learned;
-mod notes;
+pub(crate) mod notes;
 pub(crate) mod notices;
 pub mod places;
 pub mod progress;

@@ -73,6 +73,12 @@ impl Agents {
     }
 }
 
+/// What a session is told that is of a kind which keeps notes. Touches the disk.
+pub(crate) fn of_session(definition: &Definition, ground: &Ground) -> Option<String> {
+    let keeper = definition.memory.as_deref().and_then(Keeper::named)?;
+    Some(told(&keeper.folder(ground, &definition.name)?))
+}
+
 /// What an agent is told of its notes. Touches the disk.
 fn told(folder: &Path) -> String {
     let mut text = format!(

@@ -7,7 +7,7 @@ use whimbrel_models::Thinking;
 use super::definition::{Starts, tool_and_content};
 use super::home::{Own, Position};
 use super::progress::Progress;
-use super::{Agents, Definition, Errand, hooked, notes};
+use super::{Agents, Definition, Errand, hired, hooked, notes};
 use crate::agenda::Todos;
 use crate::agent::{Agent, Limits};
 use crate::context::memory::Memory;
@@ -16,6 +16,7 @@ use crate::conversation::Speaker;
 use crate::gate::Gate;
 use crate::ground::Ground;
 use crate::knobs::{Knobs, KnobsReader};
+use crate::permission::Pledge;
 use crate::session::{Log, Past};
 use crate::shape::{self, Owed};
 use crate::tasks::Entry;
@@ -28,14 +29,26 @@ pub(super) enum Role {
     /// It goes on an errand and reports.
     Subagent,
     /// It lives on under this name and writes letters.
-    Mate(String),
+    Mate {
+        /// Its name.
+        name: String,
+        /// Its promise to plan first, if it is to.
+        pledge: Option<Pledge>,
+    },
 }
 
 impl Role {
     fn name(&self) -> Option<&str> {
         match self {
             Self::Subagent => None,
-            Self::Mate(name) => Some(name),
+            Self::Mate { name, .. } => Some(name),
+        }
+    }
+
+    fn pledge(&self) -> Option<Pledge> {
+        match self {
+            Self::Subagent => None,
+            Self::Mate { pledge, .. } => pledge.clone(),
         }
     }
 }
@@ -53,13 +66,12 @@ impl Agents {
     ) -> Agent {
         let (home, parent) = (&self.home, &self.position);
         let agent_id = &entry.facts.task_id;
-        let toolbox = Arc::new(tools(&parent.toolbox, definition, role));
         let transcripts = home.place.as_ref().map(|place| place.subagents(&home.identity.session));
         let ledger = home.ledger.branch(format!("{} ({agent_id})", definition.name));
         let log = Log::sidechain(home.identity.clone(), agent_id, transcripts.as_deref(), &home.keeping);
         let journal = log.journal().clone();
         let rights = parent.gate.rights.within(definition.permission_mode).within(errand.mode);
-        let rights = rights.standing_in(&call.workspace);
+        let rights = rights.pledged(role.pledge()).standing_in(&call.workspace);
         let lookout = parent.gate.lookout.of_subagent(agent_id, &definition.name);
         let lookout = match &home.hook_desk {
             Some(desk) => lookout.with_hooks(hooked::hooks(definition).0, desk),
@@ -70,6 +82,9 @@ impl Agents {
             rights,
             ..parent.gate.clone()
         };
+        let own_servers = home.hiring.place(definition, &gate.rights);
+        let toolbox = tools(&parent.toolbox, definition, role).with_own_servers(own_servers);
+        let toolbox = Arc::new(toolbox);
         let knobs = self.knobs(definition, errand);
         let below = Position {
             depth: parent.depth + 1,
@@ -79,7 +94,7 @@ impl Agents {
             knobs: knobs.clone(),
             starts: match role {
                 Role::Subagent => definition.may_start(),
-                Role::Mate(_) => Starts::Nothing,
+                Role::Mate { .. } => Starts::Nothing,
             },
             member: role.name().map(Into::into),
         };
@@ -146,7 +161,7 @@ fn tools(parent: &Toolbox, definition: &Definition, role: &Role) -> Toolbox {
     let mut without = named(parent, &definition.disallowed_tools);
     without.extend([shape::NAME, TEAM_CREATE, TEAM_DELETE].map(String::from));
     match role {
-        Role::Mate(_) => {
+        Role::Mate { .. } => {
             without.push(AGENT.into());
             only.iter_mut().for_each(|only| only.push(SEND_MESSAGE.into()));
         }
@@ -166,12 +181,20 @@ fn tools(parent: &Toolbox, definition: &Definition, role: &Role) -> Toolbox {
 
 /// The tools of a session that is of a kind itself.
 pub(crate) fn session_tools(all: &Toolbox, definition: &Definition) -> Toolbox {
-    let only = definition.tools.as_deref().map(|tools| named(all, tools));
+    let mut only = definition.tools.as_deref().map(|tools| named(all, tools));
+    let own = hired::own(definition).0;
+    if let Some(only) = &mut only {
+        only.extend(own.keys().map(|server| format!("mcp__{server}")));
+        only.extend(definition.memory.iter().flat_map(|_| notes::TOOLS.map(String::from)));
+    }
     let without = named(all, &definition.disallowed_tools);
     let limited = all.limited(only.as_deref(), &without.iter().map(String::as_str).collect::<Vec<_>>());
     match definition.servers() {
         servers if servers.is_empty() => limited,
-        servers => limited.with_only_servers(&servers),
+        mut servers => {
+            servers.extend(own.keys().map(String::as_str));
+            limited.with_only_servers(&servers)
+        }
     }
 }
 
@@ -185,7 +208,6 @@ fn named(toolbox: &Toolbox, tools: &[String]) -> Vec<String> {
 fn limits(home: &Limits, definition: &Definition, errand: &Errand) -> Limits {
     Limits {
         max_turns: errand.max_turns.or(definition.max_turns),
-        partial_messages: false,
         compaction: Switches {
             window: definition.auto_compact_window.or(home.compaction.window),
             ..home.compaction

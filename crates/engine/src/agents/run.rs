@@ -14,7 +14,7 @@ use super::progress::Progress;
 use super::raise::Role;
 use super::recover::Recovered;
 use super::sidecar::Sidecar;
-use super::{Agents, Definition, Errand, Report, apart, notices};
+use super::{Agents, Definition, Errand, Report, apart, hired, notices};
 use crate::agent::Agent;
 use crate::clock;
 use crate::hooks::Scene;
@@ -113,6 +113,7 @@ async fn begin(
             let told = |scene: &Scene| scene.subagent_start(entry.id(), &definition.name);
             let lookout = agent.bench.gate.lookout.clone();
             let said = lookout.raise(HookEvent::SubagentStart, told, &entry.stop).await;
+            agents.hire(&mut agent, &definition, &entry.stop).await;
             agents.load_skills(&mut agent, &definition).await;
             agents.open_notes(&mut agent, &definition).await;
             agent.conversation.hear_errand(&Content::from(errand.prompt.as_str())).await;
@@ -135,6 +136,7 @@ async fn begin(
             around.cancel = entry.stop.clone();
             agent.progress = Progress::of_task(entry.facts.clone());
             agent.conversation.answer_to(&call.id);
+            agents.hire(&mut agent, &definition, &entry.stop).await;
             agent.conversation.hear_errand(&Content::from(errand.prompt.as_str())).await;
             (agent, definition)
         }
@@ -142,6 +144,7 @@ async fn begin(
             let Recovered { definition, past, about, .. } = *back;
             let agents = agents.no_higher_than(about.spawn_depth);
             let mut agent = agents.raise(&definition, errand, call, entry, &Role::Subagent, Some(past));
+            agents.hire(&mut agent, &definition, &entry.stop).await;
             agent.conversation.hear_errand(&Content::from(errand.prompt.as_str())).await;
             (agent, definition)
         }
@@ -168,6 +171,7 @@ async fn work(
             None => break ending,
         }
     };
+    hired::dismiss(&agent, &entry.stop).await;
     let report = Report {
         agent_id: entry.id().to_owned(),
         partial: agent.progress.last_text().to_owned(),

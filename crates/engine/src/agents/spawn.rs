@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_models::Effort;
 use whimbrel_wire::permission::PermissionMode;
 
-use super::desk::{Delivery, Rested};
+use super::desk::{Delivery, Known, Rested};
 use super::notices::{self, Standing};
 use super::run::{Run, Who};
 use super::{Agents, Definition, Report, apart};
@@ -102,6 +102,17 @@ impl Agents {
         })
     }
 
+    /// The agents on errands that can be reached from here: those at work, and those that can go on.
+    pub fn known(&self) -> Vec<Known> {
+        let tasks = self.home.tasks.list();
+        let known = self.home.desk.known(|id| {
+            let task = tasks.iter().find(|task| task.facts.task_id == id)?;
+            Some((task.facts.agent_type.clone().unwrap_or_default(), task.facts.description.clone()))
+        });
+        let me = self.position.agent_id.as_deref();
+        known.into_iter().filter(|known| Some(known.id.as_str()) != me).collect()
+    }
+
     /// Sends an agent on an errand that a call gives. If nobody waits for the answer any more, the agent stops, unless the
     /// turn was to go on beside it.
     pub async fn send(&self, errand: Errand, call: &Call) -> Result<Sent, Trouble> {
@@ -176,7 +187,10 @@ impl Agents {
             }
             Delivery::Unknown(known) => known,
         };
-        let back = self.recover(to).await?.ok_or_else(|| unknown(to, &known))?;
+        let back = self.recover(to).await?.ok_or_else(|| {
+            let others = self.home.teams.names().into_iter().filter(|name| name != self.name());
+            unknown(to, &others.chain(known).collect::<Vec<_>>())
+        })?;
         let errand = back.about.errand(message);
         let id = back.id.clone();
         self.launch(id, Who::Back(Box::new(back)), errand, background, call).await.map(Met::Back)

@@ -4,17 +4,19 @@
 //! Rooms: [`rights`] (mode, rules and directories as they stand), [`from_settings`] (those of settings),
 //! [`explain`] (why a call is judged so), [`question`] (what the host is asked), [`paths`] (where
 //! a path really leads), [`switch`] (turns the mode and tells the host), [`sight`] (what
-//! a search may see), `git` (what a repository makes git run).
+//! a search may see), [`pledge`] (to plan first), `git` (what a repository makes git run).
 
 pub mod explain;
 pub mod from_settings;
 mod git;
 pub mod paths;
+pub mod pledge;
 pub mod question;
 pub mod rights;
 pub mod sight;
 pub mod switch;
 
+pub use pledge::Pledge;
 pub use rights::Rights;
 pub use sight::Sight;
 pub use switch::ModeSwitch;

@@ -19,7 +19,7 @@ use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 
 use self::loan::Lent;
 use crate::permission::git::Unvouched;
-use crate::permission::{Sight, from_settings};
+use crate::permission::{Pledge, Sight, from_settings};
 use crate::settings::{self, Effective, Settings, Trust};
 use crate::workspace::Workspace;
 
@@ -47,6 +47,8 @@ pub struct Rights {
     cap: Option<PermissionMode>,
     /// Rules that count for this agent only.
     lent: Arc<Lent>,
+    /// What keeps an agent in plan mode until its plan is approved.
+    pledge: Option<Pledge>,
 }
 
 /// Whether a session may be switched to `bypassPermissions`.
@@ -111,6 +113,7 @@ impl Rights {
             bypass,
             cap: None,
             lent: Arc::default(),
+            pledge: None,
         };
         let effective = rights.settings().effective().clone();
         warnings.extend(rights.take(&effective, settings::Source::ALL)?);
@@ -181,7 +184,11 @@ impl Rights {
     /// The mode.
     pub fn mode(&self) -> PermissionMode {
         let mode = self.standing.borrow().mode;
-        self.cap.map_or(mode, |cap| narrower(mode, cap))
+        let mode = self.cap.map_or(mode, |cap| narrower(mode, cap));
+        match &self.pledge {
+            Some(pledge) if pledge.holds() => narrower(mode, PermissionMode::Plan),
+            _ => mode,
+        }
     }
 
     /// The mode for the tools of an MCP server: the session's, unless the host has said otherwise. Who only plans, only
@@ -211,6 +218,12 @@ impl Rights {
             (cap, mode) => cap.or(mode),
         };
         Self { cap, lent: self.lent.below(), ..self.clone() }
+    }
+
+    /// The same rights for an agent that has promised to plan first.
+    #[must_use]
+    pub fn pledged(&self, pledge: Option<Pledge>) -> Self {
+        Self { pledge, ..self.clone() }
     }
 
     /// The same rights for an agent that stands in this place: relative paths mean what they mean there.

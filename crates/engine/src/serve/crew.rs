@@ -20,10 +20,11 @@ use whimbrel_wire::system::{ElicitationComplete, Init, InitServer, System};
 
 use super::turns::Work;
 use crate::agent::Agent;
+use crate::agents::hired::Hiring;
 use crate::ask::Ask;
 use crate::commands::{Commands, Job};
 use crate::hooks::Lookout;
-use crate::mcp::{LocalServer, News, Origin, Progress, Roster, Servers, Supply, Surroundings, Tell};
+use crate::mcp::{Admission, LocalServer, News, Origin, Progress, Roster, Servers, Supply, Surroundings, Tell};
 use crate::outbox::Outbox;
 use crate::setup::Setup;
 use crate::state::StateSign;
@@ -48,7 +49,9 @@ const BEAT: Duration = Duration::from_millis(100);
 /// The servers of a session.
 pub(crate) struct Crew {
     supply: Supply,
-    lent: Lent,
+    lent: Arc<Lent>,
+    /// Who may come in.
+    admission: Arc<Admission>,
     /// Servers that have not been started yet, and who may come in.
     waiting: Servers,
     /// Whether somebody should wait for servers before the next turn.
@@ -80,17 +83,18 @@ impl Crew {
         state: &StateSign,
         lookout: &Lookout,
     ) -> Self {
-        let lent = Lent {
+        let lent = Arc::new(Lent {
             workspace: Arc::clone(&setup.workspace),
             ask: ask.clone(),
             outbox: outbox.clone(),
             state: state.clone(),
             lookout: watch::Sender::new(lookout.clone()),
             local: Arc::clone(&setup.local_servers),
-        };
+        });
         let mut crew = Self {
             supply: setup.supply.clone(),
             lent,
+            admission: Arc::new(setup.servers.admission.clone()),
             waiting: std::mem::take(&mut setup.servers),
             due: false,
             opened: CancellationToken::new(),
@@ -116,6 +120,15 @@ impl Crew {
         self.watcher = Some(AbortOnDropHandle::new(tokio::spawn(watching)));
         self.supply.connect(roster.clone());
         roster
+    }
+
+    /// How servers are started that work for one agent alone. They are let in like all others.
+    pub(crate) fn hiring(&self) -> Hiring {
+        let (lent, admission) = (Arc::clone(&self.lent), Arc::clone(&self.admission));
+        Hiring::new(move |servers| {
+            let admission = Admission::clone(&admission);
+            Roster::start(Servers { admission, ..servers }, lent.surroundings())
+        })
     }
 
     /// The servers, if there are any.

@@ -8,7 +8,7 @@ use whimbrel_wire::message::User;
 use whimbrel_wire::options::{AgentDefinition, SystemPrompt};
 
 use super::Session;
-use crate::agents::Definition;
+use crate::agents::{Definition, hired, hooked, notes};
 use crate::agents::raise::session_tools;
 use crate::queue::Due;
 use crate::setup::SetupError;
@@ -36,6 +36,7 @@ impl Session {
             return;
         };
         self.take_over(&kind);
+        self.bring_along(&kind);
         if !kind.skills.is_empty() {
             self.add_warnings(vec![format!(
                 "The agent {name}: its skills are read at the start only when it is a subagent; a session calls them as it needs them."
@@ -46,6 +47,19 @@ impl Session {
         }
     }
 
+    /// The hooks and the servers of a kind are those of the session that is of this kind.
+    fn bring_along(&mut self, kind: &Definition) {
+        if kind.hooks.is_some() && self.setup.extensions.run_hooks() {
+            self.add_hooks(hooked::of_session(kind));
+        }
+        let own = hired::own(kind).0;
+        if !own.is_empty() {
+            let workspace = Arc::clone(&self.setup.workspace);
+            self.crew.roster().add(hired::servers(&own, |name| workspace.variable(name)));
+            self.crew.expect_some();
+        }
+    }
+
     /// Takes over what a kind says about an agent, where the host has not said otherwise.
     fn take_over(&mut self, kind: &Definition) {
         let setup = &mut self.setup;
@@ -53,7 +67,9 @@ impl Session {
             Some(SystemPrompt::Text(text)) if !text.trim().is_empty() => Some(text.clone()),
             _ => None,
         };
-        let prompt = std::iter::once(kind.prompt.clone()).chain(hosts).collect::<Vec<_>>().join("\n\n");
+        let notes = notes::of_session(kind, &setup.ground);
+        let prompt = std::iter::once(kind.prompt.clone()).chain(hosts).chain(notes);
+        let prompt = prompt.collect::<Vec<_>>().join("\n\n");
         setup.system_prompt = Some(SystemPrompt::Text(prompt));
         setup.toolbox = Arc::new(session_tools(&setup.toolbox, kind));
         setup.limits.max_turns = setup.limits.max_turns.or(kind.max_turns);

@@ -104,6 +104,7 @@ impl Session {
             memory: Memory::new(Arc::clone(&self.setup.ground), workspace.home().as_deref()),
             skills: self.setup.extensions.skills.clone(),
             ground: Arc::clone(&self.setup.ground),
+            hiring: self.crew.hiring(),
             hook_desk: (self.setup.extensions.run_hooks())
                 .then(|| hook_desk(&self.setup, &self.ask, &self.tasks, &self.outbox)),
         })

@@ -168,7 +168,7 @@ fn away(launched: &Launched, errand: &Errand) -> Done {
 
 /// The result of a call that started a teammate.
 fn enlisted(joined: &Joined, errand: &Errand) -> Done {
-    let Joined { facts, team } = joined;
+    let Joined { facts, team, plans_first } = joined;
     let id = format!("{}@{team}", facts.name);
     let text = format!(
         "{} has joined the team {team} and is at work. Write to it with SendMessage; you are told when it writes or rests.",
@@ -184,7 +184,7 @@ fn enlisted(joined: &Joined, errand: &Errand) -> Done {
         "name": facts.name,
         "team_name": team,
         "task_id": facts.task_id,
-        "plan_mode_required": false,
+        "plan_mode_required": plans_first,
         "is_splitpane": false,
     });
     Done { content: ResultContent::Blocks(vec![Block::text(text)]), meta }

@@ -21,6 +21,7 @@ mod fault;
 mod glob;
 mod grep;
 mod lenient;
+mod list_agents;
 mod monitor;
 mod notebook_edit;
 pub(crate) mod patch;
@@ -435,6 +436,7 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
         Arc::new(task_get::TaskGet),
         Arc::new(task_list::TaskList),
         Arc::new(task_update::TaskUpdate),
+        Arc::new(list_agents::ListAgents),
         Arc::new(web_search::WebSearch),
         Arc::new(monitor::Monitor),
         Arc::new(cron_create::CronCreate),

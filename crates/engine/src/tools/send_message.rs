@@ -5,10 +5,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Call, Done, Example, Output, Tool, Touches, Trouble};
-use crate::agents::team::letter::{Form, Letter};
+use crate::agents::team::letter::Letter;
+use crate::agents::team::requests::{Answer, Asked};
 use crate::agents::team::{LEAD, Receipt};
 use crate::agents::{Agents, Launched, Sent};
-use crate::clock;
 
 /// The tool.
 pub(super) struct SendMessage;
@@ -16,7 +16,7 @@ pub(super) struct SendMessage;
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct Input {
-    /// message (default), broadcast, shutdown_request, shutdown_response
+    /// message (default), broadcast, shutdown_request, shutdown_response, plan_approval_response
     #[serde(rename = "type")]
     kind: Option<String>,
     /// A name, `team-lead`, or an agentId
@@ -56,18 +56,28 @@ impl Tool for SendMessage {
                 let text = format!("Sent to {}.", names.join(", "));
                 Ok(Done::text(text.clone(), json!({"success": true, "message": text, "recipients": names})))
             }
-            "shutdown_request" => shutdown_request(&agents, input),
-            "shutdown_response" => shutdown_response(&agents, input),
+            "shutdown_request" => {
+                leads(&agents)?;
+                let to = recipient(&input)?;
+                formal(agents.teams().ask_to_leave(&to, input.content))
+            }
+            "shutdown_response" => {
+                follows(&agents)?;
+                let (request, answer) = answered(input);
+                formal(agents.teams().answer_to_leave(agents.name(), request.as_deref(), answer))
+            }
+            "plan_approval_request" => {
+                follows(&agents)?;
+                formal(agents.teams().hand_in_plan(agents.name(), input.content))
+            }
             "plan_approval_response" => {
-                let form = Form::PlanAnswer {
-                    request: input.request_id.clone().unwrap_or_default(),
-                    approved: input.approve.unwrap_or(false),
-                    feedback: input.content.clone(),
-                };
-                formal(&agents, &recipient(&input)?, &form, None)
+                leads(&agents)?;
+                let to = recipient(&input)?;
+                let (request, answer) = answered(input);
+                formal(agents.teams().answer_plan(&to, request.as_deref(), answer))
             }
             other => Err(Trouble::Refused(format!(
-                "There is no message of the type {other:?}. There are: message, broadcast, shutdown_request, shutdown_response, plan_approval_response."
+                "There is no message of the type {other:?}. There are: message, broadcast, shutdown_request, shutdown_response, plan_approval_request, plan_approval_response."
             ))),
         }
     }
@@ -87,9 +97,9 @@ fn recipient(input: &Input) -> Result<String, Trouble> {
 
 async fn message(agents: &Agents, input: Input, call: &Call) -> Output {
     let to = recipient(&input)?;
-    if agents.teams().has(&to) {
+    if agents.is_mate() || agents.teams().has(&to) {
         let letter = Letter::new(agents.name(), input.content, input.summary.clone());
-        let receipt = agents.teams().send(&to, letter).map_err(Trouble::Refused)?;
+        let receipt = agents.teams().write(&to, letter).await.map_err(Trouble::Refused)?;
         return Ok(sent(&receipt, input.summary.as_deref()));
     }
     match agents.tell(&to, &input.content, call).await? {
@@ -107,34 +117,38 @@ async fn message(agents: &Agents, input: Input, call: &Call) -> Output {
     }
 }
 
-fn shutdown_request(agents: &Agents, input: Input) -> Output {
-    let to = recipient(&input)?;
-    let request = format!("shutdown-{}@{to}", clock::milliseconds());
-    let form = Form::ShutdownRequest { request: request.clone(), reason: input.content };
-    formal(agents, &to, &form, Some(&request))
+/// Only the lead may ask or answer this.
+fn leads(agents: &Agents) -> Result<(), Trouble> {
+    match agents.is_mate() {
+        false => Ok(()),
+        true => Err(Trouble::Refused(format!("Only {LEAD} can do that. Write it a message instead."))),
+    }
 }
 
-/// A teammate answers whether it ends.
-fn shutdown_response(agents: &Agents, input: Input) -> Output {
-    let request = input.request_id.unwrap_or_default();
-    if agents.name() == LEAD {
-        return Err(Trouble::Refused("Only a teammate can answer a shutdown request.".into()));
+/// Only a teammate may ask or answer this.
+fn follows(agents: &Agents) -> Result<(), Trouble> {
+    match agents.is_mate() {
+        true => Ok(()),
+        false => Err(Trouble::Refused("Only a teammate can do that, not the lead.".into())),
     }
-    if input.approve == Some(true) {
-        agents.teams().agree_to_leave(agents.name());
-        return formal(agents, LEAD, &Form::ShutdownApproved { request: request.clone() }, Some(&request));
-    }
-    let form = Form::ShutdownRejected { request: request.clone(), reason: input.content };
-    formal(agents, LEAD, &form, Some(&request))
 }
 
-/// Sends something in a fixed form.
-fn formal(agents: &Agents, to: &str, form: &Form, request: Option<&str>) -> Output {
-    let receipt = agents.teams().send(to, Letter::of_form(agents.name(), form)).map_err(Trouble::Refused)?;
+/// The answer to a request, and which request that is, if it says so.
+fn answered(input: Input) -> (Option<String>, Answer) {
+    let answer = match input.approve {
+        Some(true) => Answer::Yes(input.content),
+        Some(false) | None => Answer::No(input.content),
+    };
+    (input.request_id, answer)
+}
+
+/// What became of a request or an answer in a fixed form.
+fn formal(asked: Result<Asked, String>) -> Output {
+    let Asked { request, receipt } = asked.map_err(Trouble::Refused)?;
     let mut done = sent(&receipt, None);
-    if let (Some(request), Value::Object(meta)) = (request, &mut done.meta) {
+    if let Value::Object(meta) = &mut done.meta {
         meta.insert("request_id".into(), request.into());
-        meta.insert("target".into(), to.into());
+        meta.insert("target".into(), receipt.to.into());
     }
     Ok(done)
 }

@@ -9,7 +9,7 @@ use whimbrel_wire::system::{ApiRetry, Status, StatusKind};
 use whimbrel_wire::{Block, RawJson, StopReason};
 
 use crate::agent::Agent;
-use crate::conversation::ReplyHead;
+use crate::conversation::{ReplyHead, Speaker};
 use crate::cost::Metered;
 use crate::verdict::Happened;
 use crate::workshop::{Wanted, Workshop};
@@ -49,7 +49,7 @@ pub(super) async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &
     agent.conversation.address(&asked);
     agent.conversation.record().await;
     let request = request(agent, name);
-    if agent.limits.partial_messages {
+    if agent.limits.partial_messages && agent.conversation.speaker().call().is_none() {
         agent.outbox.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;
     }
     let call = Call::new(model, request, agent.policy(), Timing::default());
@@ -61,6 +61,7 @@ pub(super) async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &
         None => return heard,
     };
     let mut assembly = Assembly::default();
+    let mut unheard = Unheard::default();
     loop {
         let step = tokio::select! {
             biased;
@@ -74,7 +75,7 @@ pub(super) async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &
                 if !delta.event.is_sign_of_life() {
                     heard.first_event.get_or_insert_with(clock::monotonic);
                 }
-                match take(agent, &mut assembly, workshop, delta).await {
+                match take(agent, &mut assembly, workshop, &mut unheard, delta).await {
                     Ok(Some(text)) => heard.text = Some(text),
                     Ok(None) => {}
                     Err(fault) => {
@@ -85,6 +86,7 @@ pub(super) async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &
             }
             Some(Ok(Step::Retry(retry))) => {
                 assembly = Assembly::default();
+                unheard = Unheard::default();
                 agent.conversation.end_reply();
                 announce(agent, &retry).await;
             }
@@ -111,11 +113,34 @@ pub(super) async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &
     heard
 }
 
+/// The blocks of a reply that the host does not hear: of a subagent it hears what it hears as messages, too.
+#[derive(Default)]
+struct Unheard(Vec<usize>);
+
+impl Unheard {
+    /// Whether the host gets this event.
+    fn lets_through(&mut self, event: &Event, speaker: &Speaker) -> bool {
+        match event {
+            Event::Ping => false,
+            Event::BlockStart { index, block } => {
+                let heard = speaker.is_heard(block);
+                if !heard {
+                    self.0.push(*index);
+                }
+                heard
+            }
+            Event::BlockDelta { index, .. } | Event::BlockStop { index } => !self.0.contains(index),
+            _ => true,
+        }
+    }
+}
+
 /// Takes one event in: to the host as it is if it wants that, to the conversation when a block is complete.
 async fn take(
     agent: &mut Agent,
     assembly: &mut Assembly,
     workshop: &mut Workshop,
+    unheard: &mut Unheard,
     delta: Delta,
 ) -> Result<Option<String>, Fault> {
     let mut text = None;
@@ -123,7 +148,7 @@ async fn take(
         text = Box::pin(record(agent, assembly, workshop, finished)).await;
     }
     if let Some(event) = delta.raw
-        && delta.event != Event::Ping
+        && unheard.lets_through(&delta.event, agent.conversation.speaker())
     {
         pass_on(agent, event).await;
     }
@@ -196,7 +221,8 @@ async fn announce(agent: &Agent, retry: &Retry) {
 
 async fn pass_on(agent: &Agent, event: RawJson) {
     let session_id = agent.outbox.session().to_owned();
-    let frame = StreamEvent { event, parent_tool_use_id: None, session_id, uuid: ids::uuid(), ttft_ms: None };
+    let parent_tool_use_id = agent.conversation.speaker().call().map(Into::into);
+    let frame = StreamEvent { event, parent_tool_use_id, session_id, uuid: ids::uuid(), ttft_ms: None };
     agent.outbox.send(frame).await;
 }
 

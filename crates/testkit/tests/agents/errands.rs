@@ -185,3 +185,38 @@ async fn who_was_never_there_cannot_go_on() {
     host.run("Go.").await.unwrap();
     assert!(host.asked()[1].last_text().contains("No agent a0"), "{}", host.asked()[1].last_text());
 }
+
+#[tokio::test]
+async fn who_wants_partial_messages_gets_those_of_agents_as_far_as_it_hears_them() {
+    for forward in [false, true] {
+        let script = [
+            send("Look.", json!({})).id("call_1"),
+            Reply::text("Hm.").and_tool("Read", json!({"file_path": "note"})),
+            Reply::text("Seen."),
+            Reply::text("Done."),
+        ];
+        let options = Options {
+            include_partial_messages: true,
+            forward_subagent_text: Some(forward),
+            ..Default::default()
+        };
+        let mut host = Host::with(script).options(options).file("note", "x").start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        let events: Vec<(String, bool)> = host
+            .heard()
+            .iter()
+            .map(|heard| &heard.json)
+            .filter(|json| json["type"] == "stream_event" && json["event"]["type"] == "content_block_start")
+            .map(|json| {
+                let block = json["event"]["content_block"]["type"].as_str().unwrap().to_owned();
+                (block, json["parent_tool_use_id"] == "call_1")
+            })
+            .collect();
+        let expected: &[(&str, bool)] = match forward {
+            true => &[("tool_use", false), ("text", true), ("tool_use", true), ("text", true), ("text", false)],
+            false => &[("tool_use", false), ("tool_use", true), ("text", false)],
+        };
+        let expected: Vec<_> = expected.iter().map(|(block, below)| ((*block).to_owned(), *below)).collect();
+        assert_eq!(events, expected, "forward: {forward}");
+    }
+}

@@ -216,3 +216,25 @@ async fn a_kind_is_told_of_its_memory_and_has_the_tools_to_keep_it() {
         assert!(asked.tools().contains(&tool), "{tool}: {:?}", asked.tools());
     }
 }
+
+#[tokio::test]
+async fn a_session_of_a_kind_has_the_hooks_and_the_memory_of_the_kind() {
+    let file = "---\nname: scribe\ndescription: Writes\ntools: Bash\nmemory: project\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: \"echo not with me >&2; exit 2\"\n  Stop:\n    - hooks:\n        - type: command\n          command: \"touch stopped\"\n---\nYOU WRITE";
+    let script = [Reply::tool("Bash", json!({"command": "touch ran"})), Reply::text("Done.")];
+    let options = Options {
+        setting_sources: Some(vec![SettingSource::Project]),
+        allowed_tools: vec!["Bash".into()],
+        agent: Some("scribe".into()),
+        ..Options::default()
+    };
+    let host = Host::with(script).options(options).file(".claude/agents/x.md", file);
+    let mut host =
+        host.file(".claude/agent-memory/scribe/MEMORY.md", "- ink is in the shed\n").start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let asked = host.asked();
+    assert!(asked[0].system().contains("- ink is in the shed"), "{}", asked[0].system());
+    assert_eq!(asked[0].tools(), ["Bash", "Read", "Write", "Edit"], "it can keep notes");
+    assert!(asked[1].last_text().contains("not with me"), "{}", asked[1].last_text());
+    let files = host.stage().files().unwrap();
+    assert!(files.contains_key("stopped") && !files.contains_key("ran"), "{:?}", files.keys());
+}

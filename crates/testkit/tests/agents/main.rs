@@ -6,6 +6,7 @@ mod background;
 mod crowd;
 mod errands;
 mod kinds;
+mod letters;
 mod life;
 mod teams;
 

@@ -212,3 +212,94 @@ async fn without_teams_there_are_no_tools_for_them_and_a_name_is_enough_to_write
         assert_eq!(host.result().await.unwrap().result.as_deref(), Some(expected));
     }
 }
+
+#[tokio::test]
+async fn a_teammate_that_plans_first_changes_nothing_until_the_lead_approves() {
+    let write = || Reply::tool("Write", json!({"file_path": "made", "content": "x"}));
+    let script = Script::by(move |asked| {
+        let text = asked.last_text();
+        if who(asked).is_some() {
+            return if text.contains("plan_approval_response") {
+                write()
+            } else if text.contains("Build it.") && asked.messages().len() == 1 {
+                write()
+            } else if text.contains("Delivered") || asked.says("plan_approval_response") {
+                Reply::text("So be it.")
+            } else {
+                Reply::tool("SendMessage", json!({"type": "plan_approval_request", "content": "THE PLAN"}))
+            };
+        }
+        if text.contains("is founded") {
+            let first = json!({"name": "m1", "mode": "plan"});
+            return Reply::tool("Agent", errand("Build it.", first));
+        }
+        match text.contains("THE PLAN") {
+            true => {
+                let request = text.split("\"requestId\":\"").nth(1).unwrap().split('"').next().unwrap();
+                let stale = json!({"type": "plan_approval_response", "recipient": "m1", "request_id": "plan-1@m1", "approve": true});
+                let yes = json!({"type": "plan_approval_response", "recipient": "m1", "request_id": request, "approve": true});
+                Reply::tool("SendMessage", stale).and_tool("SendMessage", yes)
+            }
+            false if text.contains("Go.") => found(),
+            false => Reply::text("Fine."),
+        }
+    });
+    let mode = whimbrel_wire::permission::PermissionMode::AcceptEdits;
+    let mut host = host(script).change(|options| options.permission_mode = Some(mode)).start().await.unwrap();
+    host.say("Go.").await.unwrap();
+    assert_eq!(host.finish().await.unwrap().code, 0);
+    assert_eq!(meta(&host, 1)["plan_mode_required"], true);
+    assert!(host.stage().files().unwrap().contains_key("made"), "once it was approved");
+    let asked = host.asked();
+    let of_mate: Vec<String> =
+        asked.iter().filter(|asked| who(asked).is_some()).map(Asked::last_text).collect();
+    assert!(!of_mate[1].contains("plan_approval_response"), "the first attempt was refused: {}", of_mate[1]);
+    let told = asked.iter().filter(|asked| who(asked).is_none()).map(Asked::last_text).collect::<String>();
+    assert!(told.contains("plan-1@m1 does not count any more"), "{told}");
+}
+
+#[tokio::test]
+async fn the_same_words_twice_are_two_letters() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        match who(asked) {
+            Some(_) if text.contains("Delivered") => Reply::text("Told.").hold("never mind"),
+            Some(_) => Reply::tool("SendMessage", mail("team-lead", "ECHO"))
+                .and_tool("SendMessage", mail("team-lead", "ECHO")),
+            None if text.contains("is founded") => Reply::tool("Agent", mate("m1", "Call.")),
+            None if text.contains("has joined") => Reply::text("Busy.").hold("lead"),
+            None if text.contains("Go.") => found(),
+            None => Reply::text(text.matches("ECHO").count().to_string()),
+        }
+    });
+    let mut host = host(script).start().await.unwrap();
+    host.say("Go.").await.unwrap();
+    for _ in 0..2 {
+        host.next_like(&json!({"type": "user", "tool_use_result": {"delivered": true}})).await.unwrap();
+    }
+    host.api().unwrap().release("lead");
+    host.result().await.unwrap();
+    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("2"));
+}
+
+#[tokio::test]
+async fn the_others_can_be_listed() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        match who(asked) {
+            Some(_) if text.contains("no other agents") => Reply::text("Alone."),
+            Some(_) => Reply::tool("ListAgents", json!({})),
+            None if text.contains("Look.") => Reply::text("Seen."),
+            None if text.contains("is founded") => Reply::tool("Agent", mate("m1", "Rest.")),
+            None if text.contains("has joined") => Reply::tool("Agent", errand("Look.", json!({}))),
+            None if text.contains("Seen.") => Reply::tool("ListAgents", json!({})),
+            None if text.contains("Go.") => found(),
+            None => Reply::text(text),
+        }
+    });
+    let mut host = host(script).start().await.unwrap();
+    host.say("Go.").await.unwrap();
+    let told = host.result().await.unwrap().result.unwrap();
+    assert!(told.contains("- m1, t") && told.contains("teammate"), "{told}");
+    assert!(told.contains("(general-purpose): ended, look"), "{told}");
+}

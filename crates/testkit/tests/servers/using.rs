@@ -230,3 +230,73 @@ async fn a_plugin_brings_its_servers_along() {
         host.finish().await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn a_kind_brings_servers_of_its_own_which_are_there_for_it_alone_and_gone_with_it() {
+    let own = serde_json::json!({"mine": entry(), "lost": program(&["/nowhere/at/all"])});
+    let kind = whimbrel_wire::options::AgentDefinition {
+        description: "d".into(),
+        prompt: "p".into(),
+        tools: Some(vec!["Read".into()]),
+        mcp_servers: Some(vec![own]),
+        ..Default::default()
+    };
+    let send = |more: serde_json::Value| {
+        let mut input = json!({"description": "look", "prompt": "Look.", "subagent_type": "own"});
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        Reply::tool("Agent", input)
+    };
+    let script = Script::by(move |asked| {
+        let text = asked.last_text();
+        if text.contains("said: ") || text.contains("No such tool") {
+            Reply::text("Heard.")
+        } else if text.contains("Look.") || text.contains("Call it.") {
+            call("mcp__mine__echo", "own")
+        } else if let Some(id) = text.split("agentId: ").nth(1).filter(|_| text.contains("Heard.")) {
+            let id: String = id.chars().take_while(char::is_ascii_alphanumeric).collect();
+            match asked.messages().len() {
+                3 => send(json!({"resume": id})),
+                _ => Reply::text("Done."),
+            }
+        } else {
+            send(json!({}))
+        }
+    });
+    let mode = Some(whimbrel_wire::permission::PermissionMode::BypassPermissions);
+    let agents = [("own".to_owned(), kind)].into();
+    let options = Options { agents, permission_mode: mode, ..Options::default() };
+    let mut host = Host::with(script).options(options).env("IS_SANDBOX", "1").start().await.unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
+    let folder = host.stage().workspace().to_path_buf();
+    all_gone(&folder).await;
+    let pids = std::fs::read_to_string(folder.join("pids")).unwrap();
+    assert_eq!(pids.lines().count(), 2, "it has them again when it goes on");
+    let asked = host.asked();
+    let below: Vec<_> = asked.iter().filter(|asked| asked.system() == "p").collect();
+    assert!(below[0].tools().contains(&"mcp__mine__echo") && below[0].says("SHELL-INSTRUCTIONS"));
+    assert_eq!(below.iter().filter(|asked| asked.last_text().contains("said: own")).count(), 2);
+    assert!(!asked[0].tools().iter().any(|tool| tool.starts_with("mcp__")), "{:?}", asked[0].tools());
+    let told = told(&host).join("\n");
+    assert!(told.contains("The agent own begins without its MCP server lost: "), "{told}");
+    assert_eq!(host.run("Call it.").await.unwrap().result.as_deref(), Some("Heard."));
+    assert!(host.asked().last().unwrap().says("No such tool"), "the session has no such server");
+}
+
+#[tokio::test]
+async fn a_session_of_a_kind_has_the_servers_of_the_kind() {
+    let kind = whimbrel_wire::options::AgentDefinition {
+        description: "d".into(),
+        prompt: "p".into(),
+        tools: Some(vec!["Read".into()]),
+        mcp_servers: Some(vec![json!({"mine": entry()})]),
+        ..Default::default()
+    };
+    let agents = [("own".to_owned(), kind)].into();
+    let options = Options { agents, agent: Some("own".into()), ..Options::default() };
+    let mut host = Host::with([Reply::text("Done.")]).options(options).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    assert_eq!(servers(&init(&host)), [("mine".into(), "connected".into())]);
+    let asked = host.asked();
+    assert!(asked[0].tools().contains(&"mcp__mine__echo"), "{:?}", asked[0].tools());
+    assert!(asked[0].tools().contains(&"Read") && !asked[0].tools().contains(&"Bash"));
+}

@@ -43,6 +43,13 @@ impl Folder {
         self.team.join("config.json")
     }
 
+    /// The file that is locked while a session leads the team.
+    pub(super) fn lock(&self) -> PathBuf {
+        let mut path = self.team.clone().into_os_string();
+        path.push(".lock");
+        path.into()
+    }
+
     fn mailbox(&self, name: &str) -> PathBuf {
         self.team.join("inboxes").join(format!("{name}.json"))
     }

@@ -51,6 +51,13 @@ pub enum Form {
         /// Why.
         reason: String,
     },
+    /// A teammate wants its plan approved.
+    PlanRequest {
+        /// The name of the request.
+        request: String,
+        /// The plan.
+        plan: String,
+    },
     /// What is thought of its plan.
     PlanAnswer {
         /// The request.
@@ -105,6 +112,9 @@ impl Form {
             }
             Self::ShutdownRejected { request, reason } => {
                 json!({"type": "shutdown_rejected", "requestId": request, "from": from, "reason": reason, "timestamp": timestamp})
+            }
+            Self::PlanRequest { request, plan } => {
+                json!({"type": "plan_approval_request", "requestId": request, "from": from, "planContent": plan, "timestamp": timestamp})
             }
             Self::PlanAnswer { request, approved, feedback } => {
                 json!({"type": "plan_approval_response", "requestId": request, "approved": approved, "feedback": feedback, "timestamp": timestamp})

@@ -1,38 +1,71 @@
-//! The mail of a team: who comes and goes, who writes, and who waits for what.
+//! The mail of a team: who writes to whom, and how much.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::letter::{Form, Letter};
-use super::roll::{MemberFacts, Team};
-use super::{LEAD, Receipt, Teams, bare, checked};
-use crate::inbox::Post;
+use super::letter::Letter;
+use super::roll::Team;
+use super::{LEAD, Receipt, Teams, bare};
 
-const NO_TEAM: &str = "There is no team. Found one with TeamCreate.";
+pub(super) const NO_TEAM: &str = "There is no team. Found one with TeamCreate.";
+
+/// How long after somebody has joined others may still be on their way: those who are started by one reply begin to work
+/// one after the other, and write to each other at once.
+const GATHERING: Duration = Duration::from_secs(2);
+
+/// How many letters in a fixed form a team may write beyond its limit: whoever has come to it must still be able to end.
+const RESERVE: usize = 200;
 
 impl Teams {
-    /// Takes a teammate in and gives the name it has from now on.
-    pub fn join(&self, facts: MemberFacts) -> Result<MemberFacts, String> {
-        let wanted = checked(&facts.name)?;
+    /// Writes a letter to somebody.
+    pub fn send(&self, to: &str, letter: Letter) -> Result<Receipt, String> {
         let mut place = self.team();
         let team = place.as_mut().ok_or(NO_TEAM)?;
-        let name = team.admit(&facts, &wanted)?;
-        Ok(MemberFacts { name, ..facts })
+        self.post(team, bare(to), letter, self.shared.most_letters)
     }
 
-    /// A teammate is gone.
-    pub fn leave(&self, name: &str) {
-        if let Some(team) = &mut *self.team() {
-            team.dismiss(name);
+    /// Writes a letter in the order of its writer's calls, and also to somebody who is about to join.
+    pub async fn write(&self, to: &str, letter: Letter) -> Result<Receipt, String> {
+        let pen = self.team().as_mut().and_then(|team| Some(Arc::clone(&team.member(&letter.from)?.pen)));
+        let Some(pen) = pen else { return self.send(to, letter) };
+        let _in_turn = pen.lock().await;
+        self.gather(bare(to)).await;
+        self.send(to, letter)
+    }
+
+    /// Writes a letter to everybody but its writer.
+    pub fn broadcast(&self, letter: &Letter) -> Result<Vec<Receipt>, String> {
+        let mut names = self.names();
+        if names.is_empty() {
+            return Err(NO_TEAM.into());
+        }
+        names.rotate_left(1);
+        names.retain(|name| *name != letter.from);
+        names.iter().map(|name| self.send(name, letter.clone())).collect()
+    }
+
+    /// Waits for somebody of this name to join, as long as others do.
+    async fn gather(&self, name: &str) {
+        loop {
+            let mut arrivals = match &*self.team() {
+                Some(team) if !team.knows(name) => team.arrivals.subscribe(),
+                _ => return,
+            };
+            let until = *arrivals.borrow_and_update() + GATHERING;
+            if !matches!(tokio::time::timeout_at(until, arrivals.changed()).await, Ok(Ok(()))) {
+                return;
+            }
         }
     }
 
-    /// Writes a letter to somebody. What the engine itself tells costs nothing of what the team may write.
-    pub fn send(&self, to: &str, letter: Letter) -> Result<Receipt, String> {
-        let to = bare(to);
-        let mut place = self.team();
-        let team = place.as_mut().ok_or(NO_TEAM)?;
-        let most = self.shared.most_letters;
+    /// Posts a letter in a fixed form.
+    pub(super) fn post_form(&self, team: &mut Team, to: &str, letter: Letter) -> Result<Receipt, String> {
+        self.post(team, to, letter, self.shared.most_letters.saturating_add(RESERVE))
+    }
+
+    fn post(&self, team: &mut Team, to: &str, letter: Letter, most: usize) -> Result<Receipt, String> {
         if team.written >= most {
+            let most = self.shared.most_letters;
             return Err(format!(
                 "The team has written {most} letters, and that is the limit. Finish with what you have."
             ));
@@ -42,74 +75,11 @@ impl Teams {
         Ok(receipt)
     }
 
-    /// Writes a letter to everybody but its writer.
-    pub fn broadcast(&self, letter: &Letter) -> Result<Vec<Receipt>, String> {
-        let names = |team: &Team| {
-            let members = team.members.iter().map(|member| member.facts.name.clone());
-            members.chain([LEAD.to_owned()]).filter(|name| *name != letter.from).collect()
-        };
-        let names: Vec<String> = self.team().as_ref().map(names).ok_or(NO_TEAM)?;
-        names.iter().map(|name| self.send(name, letter.clone())).collect()
-    }
-
-    /// A teammate agrees to end; it does once its turn is over.
-    pub fn agree_to_leave(&self, name: &str) {
-        if let Some(member) = self.team().as_mut().and_then(|team| team.member(name)) {
-            member.leaving = true;
-        }
-    }
-
-    /// Waits for mail to a teammate and gives all of it; none once it is to end.
-    pub(super) async fn mail(&self, name: &str) -> Option<Vec<Letter>> {
-        loop {
-            let bell = {
-                let mut place = self.team();
-                let team = place.as_mut()?;
-                let record = team.record.clone();
-                let member = team.member(name)?;
-                if member.leaving {
-                    return None;
-                }
-                if !member.letters.is_empty() {
-                    member.working = true;
-                    member.wrote_to_lead = false;
-                    let letters = member.letters.drain(..).collect();
-                    if let Some(record) = record {
-                        record.mark_read(name);
-                    }
-                    return Some(letters);
-                }
-                Arc::clone(&member.bell)
-            };
-            bell.notified().await;
-        }
-    }
-
-    /// A teammate's turn is over. If it has nothing to do, the lead is told, and woken unless it has heard from it.
-    pub(super) fn rest(&self, name: &str) {
+    /// Brings a teammate its first errand. That is no letter that anybody writes, so it counts for nothing.
+    pub(super) fn brief(&self, name: &str, errand: Letter) -> Result<Receipt, String> {
+        debug_assert_eq!(errand.from, LEAD);
         let mut place = self.team();
-        if let Some(team) = &mut *place
-            && let Some(member) = team.member(name)
-        {
-            member.working = false;
-            let (idle, heard) = (member.letters.is_empty(), member.wrote_to_lead);
-            if idle && !member.leaving {
-                let letter = Letter::of_form(name, &Form::Idle);
-                team.tell_lead(&letter, !heard, &self.shared.inbox);
-            }
-        }
-        // The session may have nothing left to wait for.
-        let _ = self.shared.inbox.send(Post::Quiet);
-    }
-
-    /// Tells the lead something of a teammate that the teammate does not say itself.
-    pub(super) fn report(&self, name: &str, text: String) {
-        if let Some(team) = &mut *self.team() {
-            if let Some(member) = team.member(name) {
-                member.wrote_to_lead = true;
-            }
-            team.tell_lead(&Letter::new(name, text, None), true, &self.shared.inbox);
-        }
+        place.as_mut().ok_or(NO_TEAM)?.deliver(name, errand, &self.shared.inbox)
     }
 
     /// Waits until what has been written by now is on disk, too.

@@ -2,16 +2,18 @@
 
 use whimbrel_wire::content::Content;
 use whimbrel_wire::hook::{HookEvent, TeammateIdle};
+use whimbrel_wire::permission::PermissionMode;
 
 use super::letter::Letter;
-use super::{LEAD, MemberFacts, Teams};
+use super::{LEAD, MemberFacts, Seat};
 use crate::agent::Agent;
 use crate::agents::notices::{self, Standing};
 use crate::agents::raise::Role;
 use crate::agents::run::one_turn;
-use crate::agents::{Agents, Definition, Errand, Report};
+use crate::agents::{Agents, Definition, Errand, Report, hired};
 use crate::hooks::joined;
 use crate::ids;
+use crate::permission::Pledge;
 use crate::tasks::{Entry, TaskFacts, TaskKind};
 use crate::tools::{Call, Trouble};
 use crate::turn::Ending;
@@ -24,6 +26,8 @@ pub struct Joined {
     pub facts: MemberFacts,
     /// Its team.
     pub team: String,
+    /// Whether it has to hand in a plan first.
+    pub plans_first: bool,
 }
 
 /// How often a hook may keep a teammate from resting.
@@ -63,7 +67,9 @@ impl Agents {
             prompt: errand.prompt.clone(),
             cwd: self.home.workspace.root().display().to_string(),
         };
-        let facts = teams.join(facts).map_err(refused)?;
+        let pledge = (errand.mode == Some(PermissionMode::Plan)).then(Pledge::default);
+        let seat = teams.join(&facts, pledge.clone()).map_err(refused)?;
+        let facts = MemberFacts { name: seat.name().to_owned(), ..facts };
         let output_file = self.home.workspace.spill().join("tasks").join(format!("{task_id}.output"));
         let entry = call.tasks.enter(
             TaskFacts {
@@ -79,16 +85,24 @@ impl Agents {
         );
         let standing = Standing { depth: 1, parent: None, background: true, prompt: &errand.prompt };
         notices::begun(&self.home.outbox, &call.tasks, &entry.facts, standing).await;
-        let definition =
-            Definition { prompt: instructed(&definition.prompt, &facts.name, &team), ..definition };
-        let mut agent = self.raise(&definition, errand, call, &entry, &Role::Mate(facts.name.clone()), None);
+        let mut prompt = instructed(&definition.prompt, &facts.name, &team);
+        let plans_first = pledge.is_some();
+        if plans_first {
+            prompt.push_str(PLAN_FIRST);
+        }
+        let definition = Definition { prompt, ..definition };
+        // Its mode is the pledge's business, and over when that is redeemed.
+        let errand = &Errand { mode: errand.mode.filter(|_| !plans_first), ..errand.clone() };
+        let role = Role::Mate { name: facts.name.clone(), pledge };
+        let mut agent = self.raise(&definition, errand, call, &entry, &role, None);
+        self.hire(&mut agent, &definition, &entry.stop).await;
         self.load_skills(&mut agent, &definition).await;
         self.open_notes(&mut agent, &definition).await;
         let first = Letter::new(LEAD, errand.prompt.clone(), Some(errand.description.clone()));
-        teams.send(&facts.name, first).map_err(refused)?;
-        let mate = Mate { agents: self.clone(), agent, entry, name: facts.name.clone(), team: team.clone() };
+        teams.brief(seat.name(), first).map_err(refused)?;
+        let mate = Mate { agents: self.clone(), agent, entry, seat, team: team.clone() };
         tokio::spawn(mate.live());
-        Ok(Joined { facts, team })
+        Ok(Joined { facts, team, plans_first })
     }
 }
 
@@ -101,31 +115,35 @@ If a shutdown_request comes and you are done, answer it with SendMessage (type s
     )
 }
 
+/// What one is told besides that has to plan first.
+const PLAN_FIRST: &str = "\n\nBefore you change anything, make a plan and hand it in: SendMessage, type plan_approval_request, the plan as content; then end your turn. \
+The lead's answer comes as mail. Until it approves, you can only look.";
+
 /// A teammate.
 struct Mate {
     agents: Agents,
     agent: Agent,
     entry: Entry,
-    name: String,
+    seat: Seat,
     team: String,
 }
 
 impl Mate {
     async fn live(mut self) {
-        let teams = self.agents.home.teams.clone();
+        self.seat.move_in();
         let mut last = Ending::new(End::Done);
         loop {
-            let mail = self.entry.stop.run_until_cancelled(teams.mail(&self.name)).await.flatten();
+            let mail = self.entry.stop.run_until_cancelled(self.seat.mail()).await.flatten();
             let Some(letters) = mail else { break };
             let text = letters.iter().map(Letter::shown).collect::<Vec<_>>().join("\n");
             last = self.turn(&text).await;
             if self.entry.stop.is_cancelled() {
                 break;
             }
-            self.complain(&teams, &last);
-            teams.rest(&self.name);
+            self.complain(&last);
+            self.seat.rest();
         }
-        self.end(&teams, last).await;
+        self.end(last).await;
     }
 
     /// Runs a turn for what has come; hooks may have it go on.
@@ -138,7 +156,7 @@ impl Mate {
             if ending.end != End::Done || objections == MOST_OBJECTIONS {
                 return ending;
             }
-            let idle = TeammateIdle { teammate_name: self.name.clone(), team_name: self.team.clone() };
+            let idle = TeammateIdle { teammate_name: self.seat.name().to_owned(), team_name: self.team.clone() };
             let lookout = self.agent.bench.gate.lookout.clone();
             let said = lookout.raise(HookEvent::TeammateIdle, |scene| scene.of(idle), &self.entry.stop).await;
             if said.blocked.is_empty() {
@@ -150,10 +168,10 @@ impl Mate {
     }
 
     /// A turn that went wrong is told to the lead: the teammate itself cannot.
-    fn complain(&self, teams: &Teams, ending: &Ending) {
+    fn complain(&self, ending: &Ending) {
         let report = self.report(ending.clone());
         if report.trouble().is_some() {
-            teams.report(&self.name, report.text());
+            self.seat.report(report.text());
         }
     }
 
@@ -174,17 +192,18 @@ impl Mate {
         }
     }
 
-    async fn end(self, teams: &Teams, last: Ending) {
-        teams.leave(&self.name);
+    async fn end(self, last: Ending) {
         let stopped = self.entry.stop.is_cancelled();
         let ending =
             if stopped { Ending::new(End::AbortedStreaming) } else { Ending { end: End::Done, ..last } };
         let report = self.report(ending);
-        self.entry.seal();
-        notices::ended(&self.agents.home.outbox, &self.agent.bench.call.tasks, &self.entry.facts, &report)
-            .await;
-        self.entry.end(report.status());
+        let Self { agents, agent, entry, seat, .. } = self;
+        hired::dismiss(&agent, &entry.stop).await;
+        seat.move_out();
+        entry.seal();
+        notices::ended(&agents.home.outbox, &agent.bench.call.tasks, &entry.facts, &report).await;
+        entry.end(report.status());
         // The session may have nothing left to wait for.
-        let _ = self.agents.home.inbox.send(crate::inbox::Post::Quiet);
+        let _ = agents.home.inbox.send(crate::inbox::Post::Quiet);
     }
 }

@@ -1,15 +1,19 @@
 //! Teams: a lead and named agents that live on between their errands. Each has a mailbox; mail is pushed, never polled.
 //!
 //! A teammate that has nothing to do rests, and a run does not wait for those that rest. Messages are data: they approve
-//! nothing and change no rule. Rooms: `roll` (one team), [`letter`], `mail` (who writes, and who waits for it), `record`
-//! and `folder` (what is kept of it on disk), [`mate`] (a teammate's life).
+//! nothing and change no rule. Rooms: `roll` (one team), [`letter`], `mail` (who writes to whom), `requests` (what is asked
+//! in a fixed form), [`seat`] (a teammate's place in the team), [`mate`] (its life), `record` and `folder` (what is kept of
+//! the team on disk), `left` (what an earlier run has left there).
 
 mod folder;
+mod left;
 pub mod letter;
 mod mail;
 pub mod mate;
 mod record;
+pub mod requests;
 mod roll;
+pub mod seat;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,11 +22,12 @@ use serde_json::{Value, json};
 
 use self::folder::Folder;
 use self::record::Record;
-use self::roll::Team;
+use self::roll::{Member, Team};
 use crate::ids;
 use crate::inbox::Inbox;
 
-pub use self::roll::MemberFacts;
+pub use self::roll::{MemberFacts, MemberInfo};
+pub use self::seat::Seat;
 
 /// The lead's name in its team.
 pub const LEAD: &str = "team-lead";
@@ -118,10 +123,18 @@ impl Teams {
 
     /// Whether somebody of this name can be written to.
     pub fn has(&self, name: &str) -> bool {
-        let name = bare(name);
-        self.team()
-            .as_ref()
-            .is_some_and(|team| name == LEAD || team.members.iter().any(|member| member.facts.name == name))
+        self.team().as_ref().is_some_and(|team| team.knows(bare(name)))
+    }
+
+    /// Everybody who can be written to, the lead first; nobody if there is no team.
+    pub fn names(&self) -> Vec<String> {
+        self.team().as_ref().map(Team::names).unwrap_or_default()
+    }
+
+    /// Everybody but the lead.
+    pub fn members(&self) -> Vec<MemberInfo> {
+        let shown = |team: &Team| team.members.iter().map(Member::info).collect();
+        self.team().as_ref().map(shown).unwrap_or_default()
     }
 
     /// How many teammates are at work, or have mail to take up.

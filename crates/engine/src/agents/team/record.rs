@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::folder::{Change, Folder};
 use super::letter::Letter;
+use crate::session::lock::Lock;
 
 /// The record of a team. Cheap to clone.
 #[derive(Clone)]
@@ -25,6 +26,8 @@ struct Shared {
     written: watch::Sender<u64>,
     /// Held while files are touched, so that nothing is written after they were removed.
     disk: Mutex<()>,
+    /// Keeps other sessions from taking the name; none where the disk has no locks.
+    name: Mutex<Option<Lock>>,
 }
 
 /// What is not on disk yet.
@@ -41,14 +44,17 @@ struct Pending {
 }
 
 impl Record {
-    /// A record that begins anew in a folder.
+    /// A record that begins anew in a folder, unless another session leads a team there.
     pub(super) fn begin(folder: Folder) -> io::Result<Self> {
+        let name = Lock::take(&folder.lock())
+            .map_err(|busy| io::Error::other(format!("its name is {busy}; choose another one")))?;
         folder.begin()?;
         let shared = Shared {
             folder,
             pending: Mutex::default(),
             written: watch::Sender::default(),
             disk: Mutex::default(),
+            name: Mutex::new(name),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -84,7 +90,9 @@ impl Record {
     pub(super) fn remove(&self) -> io::Result<()> {
         self.shared.pending().over = true;
         let _disk = self.shared.disk.lock().unwrap_or_else(PoisonError::into_inner);
-        self.shared.folder.remove()
+        let removed = self.shared.folder.remove();
+        *self.shared.name.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        removed
     }
 
     fn change(&self, name: &str, change: Change) {

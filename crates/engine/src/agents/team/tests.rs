@@ -3,8 +3,10 @@
 use futures::FutureExt;
 
 use super::letter::Letter;
+use super::requests::Answer;
 use super::*;
 use crate::inbox::{Post, Posts, inbox};
+use crate::permission::Pledge;
 
 fn team() -> (Teams, Posts) {
     let (sender, posts) = inbox();
@@ -13,8 +15,13 @@ fn team() -> (Teams, Posts) {
     (teams, posts)
 }
 
-fn join(teams: &Teams, name: &str) -> String {
-    teams.join(MemberFacts { name: name.into(), ..MemberFacts::default() }).unwrap().name
+fn join(teams: &Teams, name: &str) -> Seat {
+    as_task(teams, name, name)
+}
+
+fn as_task(teams: &Teams, name: &str, task_id: &str) -> Seat {
+    let facts = MemberFacts { name: name.into(), task_id: task_id.into(), ..MemberFacts::default() };
+    teams.join(&facts, None).unwrap()
 }
 
 fn woken(posts: &mut Posts) -> Vec<bool> {
@@ -30,42 +37,44 @@ fn woken(posts: &mut Posts) -> Vec<bool> {
 #[test]
 fn mail_is_pushed_and_whoever_has_some_is_active() {
     let (teams, _posts) = team();
-    join(&teams, "m1");
-    assert!(teams.mail("m1").now_or_never().is_none(), "no mail yet");
+    let m1 = join(&teams, "m1");
+    assert!(m1.mail().now_or_never().is_none(), "no mail yet");
     assert_eq!(teams.active(), 0);
     let receipt = teams.send("m1@crew", Letter::new(LEAD, "work", None)).unwrap();
     assert_eq!(receipt, Receipt { to: "m1".into(), reader_works: false });
     assert_eq!(teams.active(), 1, "from the moment it is written to");
-    let mail = teams.mail("m1").now_or_never().unwrap().unwrap();
+    let mail = m1.mail().now_or_never().unwrap().unwrap();
     assert_eq!(mail[0].text, "work");
     assert!(teams.send("m1", Letter::new(LEAD, "more", None)).unwrap().reader_works);
-    teams.rest("m1");
+    m1.rest();
     assert_eq!(teams.active(), 1, "there is more");
-    teams.mail("m1").now_or_never().unwrap().unwrap();
-    teams.rest("m1");
+    m1.mail().now_or_never().unwrap().unwrap();
+    m1.rest();
     assert_eq!(teams.active(), 0);
 }
 
 #[test]
 fn the_lead_is_woken_by_mail_and_by_whoever_rests_without_a_word() {
     let (teams, mut posts) = team();
-    for name in ["m1", "m2"] {
-        join(&teams, name);
+    let [m1, m2] = ["m1", "m2"].map(|name| {
+        let seat = join(&teams, name);
         teams.send(name, Letter::new(LEAD, "work", None)).unwrap();
-        teams.mail(name).now_or_never().unwrap().unwrap();
-    }
+        seat.mail().now_or_never().unwrap().unwrap();
+        seat
+    });
     teams.send(LEAD, Letter::new("m1", "found it", None)).unwrap();
     assert_eq!(woken(&mut posts), [true]);
-    teams.rest("m1");
+    m1.rest();
     assert_eq!(woken(&mut posts), [false], "it has written before");
-    teams.rest("m2");
+    m2.rest();
     assert_eq!(woken(&mut posts), [true], "nothing was heard of it");
 }
 
 #[test]
 fn names_are_unique_and_bad_ones_are_refused() {
     let (teams, _posts) = team();
-    assert_eq!([join(&teams, "m"), join(&teams, "m"), join(&teams, LEAD)], ["m", "m-2", "team-lead-2"]);
+    let seats = [join(&teams, "m"), join(&teams, "m"), join(&teams, LEAD)];
+    assert_eq!(seats.each_ref().map(Seat::name), ["m", "m-2", "team-lead-2"]);
     for bad in ["", "../x", ".hidden", "a/b", "x\n"] {
         let fresh = Teams::new(inbox().0, None, "s".into(), None);
         assert_eq!(fresh.create(bad, "d").is_err(), bad != "x\n", "{bad:?}");
@@ -77,8 +86,7 @@ fn names_are_unique_and_bad_ones_are_refused() {
 #[test]
 fn letters_come_to_an_end() {
     let (teams, _posts) = team();
-    join(&teams, "a");
-    join(&teams, "b");
+    let _seats = ["a", "b"].map(|name| join(&teams, name));
     let mut written = 0;
     let error = loop {
         match teams.send(["a", "b"][written % 2], Letter::new("x", "ping", None)) {
@@ -88,28 +96,130 @@ fn letters_come_to_an_end() {
     };
     assert_eq!(written, 7);
     assert!(error.contains("limit"), "{error}");
+    assert!(teams.ask_to_leave("a", "enough".into()).is_ok(), "whoever must end still can be told so");
 }
 
 #[test]
 fn a_team_is_dissolved_only_when_nobody_works_and_then_everybody_leaves() {
     let (teams, _posts) = team();
-    join(&teams, "m1");
+    let m1 = join(&teams, "m1");
     teams.send("m1", Letter::new(LEAD, "work", None)).unwrap();
     assert!(teams.delete().unwrap_err().contains("m1"));
-    teams.mail("m1").now_or_never().unwrap().unwrap();
-    teams.rest("m1");
+    m1.mail().now_or_never().unwrap().unwrap();
+    m1.rest();
     teams.delete().unwrap();
-    assert_eq!(teams.mail("m1").now_or_never().unwrap(), None);
+    assert_eq!(m1.mail().now_or_never().unwrap(), None);
     assert!(teams.delete().is_err() && teams.name().is_none());
     assert!(teams.create("crew", "again").is_ok());
 }
 
 #[test]
+fn one_of_a_team_that_is_gone_takes_nothing_from_the_next_one() {
+    let (teams, _posts) = team();
+    let old = as_task(&teams, "ann", "t1");
+    teams.delete().unwrap();
+    teams.create("crew", "again").unwrap();
+    let new = as_task(&teams, "ann", "t2");
+    teams.send("ann", Letter::new(LEAD, "work", None)).unwrap();
+    assert_eq!(old.mail().now_or_never().unwrap(), None, "it is not meant");
+    old.rest();
+    drop(old);
+    assert_eq!(new.mail().now_or_never().unwrap().unwrap().len(), 1);
+    assert_eq!(teams.names(), [LEAD, "ann"]);
+}
+
+#[test]
+fn whoever_vanishes_leaves_no_empty_chair_and_the_lead_is_told() {
+    let (teams, mut posts) = team();
+    drop(join(&teams, "never-began"));
+    assert_eq!(woken(&mut posts), [] as [bool; 0]);
+    let mut ann = join(&teams, "ann");
+    ann.move_in();
+    teams.send("ann", Letter::new(LEAD, "work", None)).unwrap();
+    ann.mail().now_or_never().unwrap().unwrap();
+    drop(ann);
+    assert_eq!((woken(&mut posts), teams.active(), teams.names()), (vec![true], 0, vec![LEAD.to_owned()]));
+    let mut bob = join(&teams, "bob");
+    bob.move_in();
+    bob.move_out();
+    assert_eq!(woken(&mut posts), [] as [bool; 0], "it has ended in an orderly way");
+}
+
+#[test]
+fn only_the_answer_to_the_open_request_counts() {
+    let (teams, _posts) = team();
+    let ann = join(&teams, "ann");
+    let yes = || Answer::Yes(String::new());
+    assert!(teams.answer_to_leave("ann", Some("shutdown-1@ann"), yes()).is_err(), "nobody has asked");
+    let asked = teams.ask_to_leave("ann@crew", "done".into()).unwrap().request;
+    let error = teams.answer_to_leave("ann", Some("shutdown-1@ann"), yes()).unwrap_err();
+    assert!(error.contains(&asked), "{error}");
+    assert!(teams.answer_to_leave("ann", Some(&asked), Answer::No("busy".into())).is_ok());
+    assert!(teams.answer_to_leave("ann", Some(&asked), yes()).is_err(), "it is answered");
+    assert!(ann.mail().now_or_never().unwrap().is_some(), "it stays");
+    teams.ask_to_leave("ann", "now".into()).unwrap();
+    assert!(teams.answer_to_leave("ann", None, yes()).is_ok(), "an answer need not name it");
+    assert_eq!(ann.mail().now_or_never().unwrap(), None, "it goes");
+    for nobody in [LEAD, "bob"] {
+        assert!(teams.ask_to_leave(nobody, String::new()).is_err(), "{nobody}");
+    }
+}
+
+#[test]
+fn who_owes_a_plan_is_held_back_until_that_is_approved() {
+    let (teams, _posts) = team();
+    let pledge = Pledge::default();
+    let facts = MemberFacts { name: "ann".into(), ..MemberFacts::default() };
+    let _ann = teams.join(&facts, Some(pledge.clone())).unwrap();
+    let _bob = join(&teams, "bob");
+    assert!(teams.answer_plan("ann", None, Answer::Yes(String::new())).is_err(), "there is no plan yet");
+    assert!(teams.hand_in_plan("bob", "p".into()).is_err(), "it owes none");
+    let first = teams.hand_in_plan("ann", "first".into()).unwrap().request;
+    teams.answer_plan("ann", Some(&first), Answer::No("smaller".into())).unwrap();
+    assert!(teams.answer_plan("ann", Some(&first), Answer::Yes(String::new())).is_err(), "it is answered");
+    assert!(pledge.holds());
+    teams.hand_in_plan("ann", "second".into()).unwrap();
+    teams.answer_plan("ann", None, Answer::Yes(String::new())).unwrap();
+    assert!(!pledge.holds());
+    assert!(teams.hand_in_plan("ann", "third".into()).is_err(), "it owes none any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_letter_waits_for_whoever_is_about_to_join_and_for_nobody_else() {
+    let (teams, _posts) = team();
+    let _ann = join(&teams, "ann");
+    let letters = (0..20).map(|nth| {
+        let (teams, to) = (teams.clone(), ["bob", "team-lead"][nth % 2]);
+        async move { teams.write(to, Letter::new("ann", nth.to_string(), None)).await.map(|_| nth) }
+    });
+    let written = tokio::spawn(futures::future::join_all(letters.take(6).collect::<Vec<_>>()));
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    let bob = join(&teams, "bob");
+    assert!(written.await.unwrap().iter().all(Result::is_ok));
+    let got: Vec<String> =
+        bob.mail().await.unwrap().into_iter().map(|letter| letter.text).collect();
+    assert_eq!(got, ["0", "2", "4"]);
+    let error = teams.write("nobody", Letter::new("ann", "x", None)).await.unwrap_err();
+    assert!(error.contains("nobody") && error.contains("bob"), "{error}");
+    assert!(teams.write("ann", Letter::new("ann", "x", None)).await.unwrap_err().contains("is you"));
+}
+
+#[tokio::test]
+async fn a_team_that_another_session_leads_is_left_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let teams = |session: &str| Teams::new(inbox().0, Some(home.path().into()), session.into(), None);
+    let (one, other) = (teams("s1"), teams("s2"));
+    one.create("crew", "d").unwrap();
+    let error = other.create("crew", "d").unwrap_err();
+    assert!(error.contains("in use by process") && error.contains("choose another"), "{error}");
+    one.delete().unwrap();
+    other.create("crew", "d").unwrap();
+}
+
+#[test]
 fn everybody_but_the_writer_gets_a_broadcast() {
     let (teams, mut posts) = team();
-    for name in ["a", "b"] {
-        join(&teams, name);
-    }
+    let _seats = ["a", "b"].map(|name| join(&teams, name));
     let to: Vec<String> = teams
         .broadcast(&Letter::new("a", "hear", None))
         .unwrap()
@@ -127,8 +237,8 @@ const MATES: usize = 50;
 const EACH: usize = 200;
 
 /// Writes its share to everybody in turn, then reads until it is told to leave.
-async fn exchange(teams: Teams, me: usize) -> Got {
-    let name = format!("m{me}");
+async fn exchange(teams: Teams, me: usize, seat: Seat) -> Got {
+    let name = seat.name().to_owned();
     for nth in 0..EACH {
         let to = format!("m{}", (me + 1 + nth % (MATES - 1)) % MATES);
         teams.send(&to, Letter::new(&name, nth.to_string(), None)).unwrap();
@@ -136,11 +246,12 @@ async fn exchange(teams: Teams, me: usize) -> Got {
     }
     let mut got = Vec::new();
     while got.len() < EACH {
-        for letter in teams.mail(&name).await.unwrap() {
+        for letter in seat.mail().await.unwrap() {
             got.push((letter.from, letter.text.parse().unwrap()));
         }
-        teams.rest(&name);
+        seat.rest();
     }
+    seat.move_out();
     got
 }
 
@@ -150,10 +261,10 @@ async fn ten_thousand_letters_among_fifty_arrive_once_each_and_in_the_order_of_t
     let (sender, _posts) = inbox();
     let teams = Teams::new(sender, Some(home.path().into()), "session".into(), Some(MATES * EACH));
     teams.create("crowd", "d").unwrap();
-    for me in 0..MATES {
-        join(&teams, &format!("m{me}"));
-    }
-    let talks: Vec<_> = (0..MATES).map(|me| tokio::spawn(exchange(teams.clone(), me))).collect();
+    let last = join(&teams, &format!("m{MATES}"));
+    let seats: Vec<_> = (0..MATES).map(|me| join(&teams, &format!("m{me}"))).collect();
+    let talks = seats.into_iter().enumerate();
+    let talks: Vec<_> = talks.map(|(me, seat)| tokio::spawn(exchange(teams.clone(), me, seat))).collect();
     let mut all = 0;
     for (me, talk) in talks.into_iter().enumerate() {
         let got = talk.await.unwrap();
@@ -165,7 +276,7 @@ async fn ten_thousand_letters_among_fifty_arrive_once_each_and_in_the_order_of_t
         }
     }
     assert_eq!(all, MATES * EACH);
-    let error = teams.send("m1", Letter::new("m0", "one more", None)).unwrap_err();
+    let error = teams.send(last.name(), Letter::new("m0", "one more", None)).unwrap_err();
     assert!(error.contains("limit"), "{error}");
     assert_eq!(teams.active(), 0, "nothing is left over");
     teams.settle().await;
