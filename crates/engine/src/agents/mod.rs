@@ -17,7 +17,7 @@ pub mod desk;
 mod file;
 pub mod find;
 pub mod home;
-mod hooked;
+pub(crate) mod hooked;
 pub mod kinds;
 mod learned;
 mod notes;
