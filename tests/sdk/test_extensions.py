@@ -32,7 +32,7 @@ def plugin(stage):
         folder,
         {
             ".claude-plugin/plugin.json": {"name": "tools", "version": "1.2.3"},
-            "commands/go.md": "---\ndescription: Goes\n---\nGo $1.",
+            "commands/go.md": "---\ndescription: Goes\n---\nGo $0.",
             "skills/greet/SKILL.md": GREET,
             "output-styles/brief.md": "---\nname: Brief\n---\nUse few words.",
             "hooks/hooks.json": {"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}},

@@ -12,7 +12,7 @@ fn project() -> Options {
 }
 
 /// A command that runs something and allows something.
-const MIGHTY: &str = "---\nallowed-tools: Bash(touch *)\n---\nIt says !`touch made; echo hello` to $1.";
+const MIGHTY: &str = "---\nallowed-tools: Bash(touch *)\n---\nIt says !`touch made; echo hello` to $0.";
 
 fn touch() -> Reply {
     Reply::tool("Bash", json!({"command": "touch again"}))

@@ -199,7 +199,7 @@ fn plugin(stage: &Stage) -> PluginConfig {
         "command": "echo \"not here: ${CLAUDE_PLUGIN_ROOT} $CLAUDE_PLUGIN_ROOT\" >&2; exit 2"}]}]});
     let files = [
         (".claude-plugin/plugin.json", json!({"name": "tools", "version": "2.0.0"}).to_string()),
-        ("commands/go.md", "Go $1.".to_owned()),
+        ("commands/go.md", "Go $0.".to_owned()),
         ("skills/greet/SKILL.md", GREET.to_owned()),
         ("output-styles/brief.md", "---\nname: Brief\n---\nUse few words.".to_owned()),
         ("hooks/hooks.json", json!({"hooks": guard}).to_string()),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::definition::{Definition, Origin, own_model};
-use crate::commands::file::Rules;
+use crate::commands::head::Rules;
 use crate::front_matter::{self, Parted};
 use crate::setup::model::effort_named;
 

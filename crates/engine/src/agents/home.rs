@@ -253,7 +253,7 @@ impl Home {
     pub(super) fn agent(&self, own: Own) -> Agent {
         let Own { log, past, speaker, system, mut bench, knobs, limits, ledger, owed, memory, progress } =
             own;
-        let skills = skills::Desk::new(&self.skills);
+        let skills = skills::Desk::new(&self.skills, self.hook_desk.clone());
         bench.toolbox = skills.fit(&bench.toolbox);
         if let Some(past) = &past {
             bench.call.on_demand.load(past.loaded.tools.iter().cloned());

@@ -1,4 +1,5 @@
-//! The hooks of a kind of agent: commands that its file names, and that run while an agent of this kind works.
+//! The hooks of a kind of agent: commands that its file names, and that run while an agent of this kind works. Skills have
+//! theirs in the same form.
 
 use std::collections::BTreeMap;
 
@@ -24,25 +25,33 @@ pub(crate) fn of_session(definition: &Definition) -> HookSet {
 }
 
 fn made_of(given: &Value, definition: &Definition) -> (HookSet, Vec<String>) {
+    read_hooks(given, &format!("the agent {}", definition.name), &BTreeMap::new())
+}
+
+/// Hooks as the head of a file has them, and what cannot be had of them. Commands have these variables besides.
+pub(crate) fn read_hooks(
+    given: &Value,
+    origin: &str,
+    environment: &BTreeMap<String, String>,
+) -> (HookSet, Vec<String>) {
     let mut set = HookSet::default();
-    let origin = format!("the agent {}", definition.name);
     let (entries, flaws) = read(given);
     let mut warnings: Vec<String> =
         flaws.iter().map(|flaw| format!("Hooks of {origin}: {} {}.", flaw.pointer, flaw.cause)).collect();
     for entry in entries {
         let (event, matcher) = (entry.event.to_string(), entry.matcher.as_deref());
         let found = match &entry.handler {
-            Handler::Command(hook) => command(hook, BTreeMap::new()),
+            Handler::Command(hook) => command(hook, environment.clone()),
             Handler::Http(_) => Err("only settings may name web addresses".into()),
             Handler::Other { kind, .. } => Err(format!("hooks of the type \"{kind}\" are not there yet")),
         };
         let added = found.and_then(|command| {
-            set.add_commands(&event, matcher, vec![command], &origin).map_err(|error| error.to_string())
+            set.add_commands(&event, matcher, vec![command], origin).map_err(|error| error.to_string())
         });
         if let Err(why) = added {
             if entry.handler.must_agree() {
                 // Whoever wrote the event and the matcher has been told what is wrong with them.
-                let _ = set.add_lost(&event, matcher, &why, &origin);
+                let _ = set.add_lost(&event, matcher, &why, origin);
             }
             warnings.push(format!("A {event} hook of {origin} does not run: {why}."));
         }
@@ -52,7 +61,7 @@ fn made_of(given: &Value, definition: &Definition) -> (HookSet, Vec<String>) {
 }
 
 /// A subagent that wants to end raises another event than the main agent; whoever writes a kind need not know that.
-fn with_its_own_end(given: &Value) -> Value {
+pub(crate) fn with_its_own_end(given: &Value) -> Value {
     let mut given = given.clone();
     if let Value::Object(events) = &mut given
         && let Some(Value::Array(stop)) = events.remove("Stop")

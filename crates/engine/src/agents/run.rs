@@ -19,6 +19,7 @@ use crate::agent::Agent;
 use crate::clock;
 use crate::hooks::Scene;
 use crate::inbox::{News, Post};
+use crate::skills::desk;
 use crate::tasks::{Capture, Entry};
 use crate::tools::Call;
 use crate::turn::{self, Ending};
@@ -116,7 +117,14 @@ async fn begin(
             agents.hire(&mut agent, &definition, &entry.stop).await;
             agents.load_skills(&mut agent, &definition).await;
             agents.open_notes(&mut agent, &definition).await;
-            agent.conversation.hear_errand(&Content::from(errand.prompt.as_str())).await;
+            let words = match &errand.skill {
+                Some(skill) => {
+                    let tools = &agents.position.toolbox;
+                    desk::read_out(&mut agent, skill, tools, &entry.stop).await
+                }
+                None => errand.prompt.clone(),
+            };
+            agent.conversation.hear_errand(&Content::from(words.as_str())).await;
             let above = &agents.position;
             let about = Sidecar::of(&entry.facts, errand, above.depth + 1, above.agent_id.as_deref());
             about.write(&agents.home, entry.id());

@@ -127,6 +127,7 @@ impl Sidecar {
             background: None,
             isolation: terms.isolation,
             mode: terms.mode,
+            skill: None,
         }
     }
 }

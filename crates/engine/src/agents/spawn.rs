@@ -1,6 +1,7 @@
 //! Sends agents on errands: in the call that waits for them, or beside the turn.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -12,6 +13,7 @@ use super::notices::{self, Standing};
 use super::run::{Run, Who};
 use super::{Agents, Definition, Report, apart};
 use crate::ids;
+use crate::skills::desk::Loaded;
 use crate::tasks::{TaskFacts, TaskKind};
 use crate::tools::{Call, Trouble};
 
@@ -38,6 +40,8 @@ pub struct Errand {
     pub isolation: Option<String>,
     /// Its mode, where that is narrower than its parent's.
     pub mode: Option<PermissionMode>,
+    /// The skill that the errand is, if it is one: the agent itself reads what it says.
+    pub skill: Option<Arc<Loaded>>,
 }
 
 /// What came of sending an agent.

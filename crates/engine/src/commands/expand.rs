@@ -10,17 +10,20 @@ use whimbrel_wire::content::{Content, ResultContent};
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::message::User;
 
+use super::head::Recipe;
 use super::loan::Loan;
 use super::template::{self, Piece};
-use super::{CommandFile, answer};
+use super::{CommandFile, answer, errand};
 use crate::agent::Agent;
 use crate::context::attach;
 use crate::hooks::{Scene, joined};
 use crate::ids;
 use crate::opening;
+use crate::skills::brought;
+use crate::toolbox::Toolbox;
 use crate::turn::{self, Ending};
 use crate::verdict::End;
-use crate::workshop::{Wanted, Workshop};
+use crate::workshop::{Bench, Wanted, Workshop};
 
 /// The tool that runs commands.
 const BASH: &str = "Bash";
@@ -29,8 +32,8 @@ const BASH: &str = "Bash";
 pub struct Expansion {
     /// The file.
     pub file: Arc<CommandFile>,
-    /// Its body.
-    pub body: String,
+    /// What it says.
+    pub recipe: Recipe,
     /// What followed its name.
     pub arguments: String,
     /// The prompt that called it.
@@ -43,8 +46,17 @@ pub struct Expansion {
 
 /// Makes the prompt and has the model answer it.
 pub async fn run(agent: &mut Agent, expansion: Expansion, cancel: &CancellationToken) -> Ending {
-    let Expansion { file, body, arguments, prompt, mode, loan } = expansion;
-    let made = match cancel.run_until_cancelled(make(agent, &file, &body, &arguments)).await {
+    let agents = agent.bench.call.agents.clone().filter(|_| expansion.recipe.head.is_fork());
+    if let Some(agents) = agents {
+        return Box::pin(errand::run(agent, &agents, expansion, cancel)).await;
+    }
+    let Expansion { file, recipe, arguments, prompt, mode, loan } = expansion;
+    for warning in brought::hooks(agent, &file, &recipe.head) {
+        agent.outbox.warn(warning).await;
+    }
+    let tools = Arc::clone(&agent.bench.toolbox);
+    let made = make(agent, &tools, &file, &recipe.body, &arguments);
+    let made = match cancel.run_until_cancelled(made).await {
         Some(made) => made,
         None => {
             agent.conversation.command(&prompt, "Interrupted.").await;
@@ -89,9 +101,10 @@ pub(crate) struct Made {
     pub(crate) said: String,
 }
 
-/// Fills in the arguments, and runs what the file wants run. The error says what may not be.
+/// Fills in the arguments, and runs what the file wants run, by these tools. The error says what may not be.
 pub(crate) async fn make(
     agent: &mut Agent,
+    tools: &Arc<Toolbox>,
     file: &CommandFile,
     body: &str,
     arguments: &str,
@@ -104,22 +117,31 @@ pub(crate) async fn make(
     for piece in template::fill(body, arguments) {
         match piece {
             Piece::Text(text) => {
-                let text = file.fill_in(&text);
+                let text = named(agent, file, &text);
                 made.text.push_str(&text);
                 made.said.push_str(&text);
             }
-            Piece::Run(command) => made.text.push_str(&output(agent, &file.fill_in(&command)).await?),
+            Piece::Run(command) => {
+                let command = named(agent, file, &command);
+                made.text.push_str(&output(agent, tools, &command).await?);
+            }
         }
     }
     Ok(made)
 }
 
+/// A text with the folders filled in that the file can name, and the session.
+fn named(agent: &Agent, file: &CommandFile, text: &str) -> String {
+    file.fill_in(text).replace("${CLAUDE_SESSION_ID}", agent.outbox.session())
+}
+
 /// What a command prints, permission granted. One that fails says so in its place; the error is that it may not run.
-async fn output(agent: &mut Agent, command: &str) -> Result<String, String> {
-    if agent.bench.toolbox.find(BASH).is_none() {
+async fn output(agent: &mut Agent, tools: &Arc<Toolbox>, command: &str) -> Result<String, String> {
+    if tools.find(BASH).is_none() {
         return Err(format!("It needs `{command}`, and {BASH} is not among the tools of this session."));
     }
-    let mut workshop = Workshop::new(Arc::clone(&agent.bench));
+    let bench = Bench { toolbox: Arc::clone(tools), ..Bench::clone(&agent.bench) };
+    let mut workshop = Workshop::new(Arc::new(bench));
     let input = json!({"command": command});
     workshop.take(Wanted { id: ids::task('c'), tool: BASH.into(), input, bad_input: None });
     workshop.reply_complete();

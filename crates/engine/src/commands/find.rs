@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use whimbrel_wire::options::SettingSource;
 
-use super::file::{self, CommandFile, Description, Owner, Recipe};
+use super::file::{CommandFile, Description, Owner};
+use super::head::{self, Recipe};
 use crate::files::{self, Kind};
 use crate::ground::Ground;
 use crate::plugins::Plugins;
@@ -152,7 +153,7 @@ impl Search<'_> {
         if let Some(why) = self.refusal(&name) {
             return self.warnings.push(format!("{} {why}", path.display()));
         }
-        match file::read(&real) {
+        match head::read(&real) {
             Ok(recipe) => self.keep(place, real, name, folder, recipe),
             Err(warning) => self.warnings.push(warning),
         }
@@ -179,11 +180,9 @@ impl Search<'_> {
                 path.display()
             ));
         }
-        if let Some(absent) = recipe.head.absent() {
-            self.warnings.push(format!("{}: {absent}.", path.display()));
-        }
         self.warnings.extend(recipe.flaw);
         let head = recipe.head;
+        let grants = head.grants();
         let alias = match (folder, name.rsplit_once(':')) {
             (Some(_), Some((_, bare))) => Some(bare.to_owned()),
             (Some(_), None) => head.name.map(|name| name.trim().to_owned()),
@@ -199,7 +198,7 @@ impl Search<'_> {
             description,
             argument_hint: head.argument_hint.unwrap_or_default(),
             callers,
-            grants: !head.allowed_tools.each().is_empty(),
+            grants,
             name: name.clone(),
         };
         self.found.insert(name, command);

@@ -1,17 +1,20 @@
 //! Slash commands: prompts that begin with `/` and a known name. What no command answers to is an ordinary prompt.
 //!
 //! The engine's own commands are one leaf each, and one line in [`ALL`]. Others are files of the person, the project and
-//! plugins, skills among them: [`file`](mod@file) (what one says), `find` (where they are), [`template`] (filling in
-//! arguments), [`expand`] (making a prompt of one), [`loan`] (what a file grants to its turn). How the model comes to call
+//! plugins, skills among them: [`file`](mod@file) (one of them), [`head`] (what it says), `find` (where they are), [`template`] (filling in
+//! arguments), [`expand`] (making a prompt of one), [`errand`] (having a
+//! subagent do it), [`loan`] (what a file grants to its turn). How the model comes to call
 //! them itself is told in [`skills`](crate::skills). Prompts of MCP servers are commands too: [`server_prompt`].
 
 pub mod clear;
 pub mod compact;
 pub mod context;
 pub mod cost;
+pub mod errand;
 pub mod expand;
 pub mod file;
 mod find;
+pub mod head;
 pub mod help;
 pub mod loan;
 pub mod model;

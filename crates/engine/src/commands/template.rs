@@ -2,6 +2,9 @@
 //!
 //! A template is taken apart before anything is filled in, so that nothing in an argument is taken for a command.
 
+/// What stands for all arguments, after a `$`.
+const ALL: &str = "ARGUMENTS";
+
 /// A part of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
@@ -11,8 +14,8 @@ pub enum Piece {
     Run(String),
 }
 
-/// Takes a template apart and fills in the arguments: `$ARGUMENTS` is all of them, `$1` the first word. If the template
-/// has no place for them, they are put at its end.
+/// Takes a template apart and fills in the arguments: `$ARGUMENTS` is all of them, `$0` or `$ARGUMENTS[0]` the first word.
+/// If the template has no place for them, they are put at its end.
 pub fn fill(template: &str, arguments: &str) -> Vec<Piece> {
     let words = words(arguments);
     let mut used = false;
@@ -80,19 +83,31 @@ fn words(arguments: &str) -> Vec<String> {
     shlex::split(arguments).unwrap_or_else(|| arguments.split_whitespace().map(str::to_owned).collect())
 }
 
+/// The word that a place is for, counted from zero, and what comes after the place: `0` or `ARGUMENTS[0]`.
+fn numbered(rest: &str) -> Option<(usize, &str)> {
+    let bracket = rest.strip_prefix(ALL).and_then(|rest| rest.strip_prefix('['));
+    let digits = bracket.unwrap_or(rest);
+    let end = digits.len() - digits.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, after) = digits.split_at(end);
+    let after = match bracket {
+        Some(_) => after.strip_prefix(']')?,
+        None => after,
+    };
+    Some((number.parse().ok()?, after))
+}
+
 fn filled(text: &str, all: &str, words: &[String], used: &mut bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('$') {
         out.push_str(&rest[..at]);
         rest = &rest[at + 1..];
-        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        if let Some(after) = rest.strip_prefix("ARGUMENTS") {
+        if let Some((number, after)) = numbered(rest) {
+            out.push_str(words.get(number).map_or("", String::as_str));
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix(ALL) {
             out.push_str(all);
             rest = after;
-        } else if let Some(number) = rest[..digits].parse().ok().filter(|number: &usize| *number > 0) {
-            out.push_str(words.get(number - 1).map_or("", String::as_str));
-            rest = &rest[digits..];
         } else {
             out.push('$');
             continue;
@@ -119,14 +134,16 @@ mod tests {
     fn arguments_are_filled_in() {
         let rows = [
             ("Greet $ARGUMENTS.", "Ann and Bob", "Greet Ann and Bob."),
-            ("$1/$2/$3", "a 'b c'", "a/b c/"),
-            ("$10 $1", "a", " a"),
-            ("It's $1", "don't", "It's don't"),
-            ("costs $x and $0 and $", "", "costs $x and $0 and $"),
+            ("$0/$1/$2", "a 'b c'", "a/b c/"),
+            ("$10 $0", "a", " a"),
+            ("$ARGUMENTS[1]$ARGUMENTS[0] of $ARGUMENTS", "a b", "ba of a b"),
+            ("$ARGUMENTS[9]|$ARGUMENTS[x]|$ARGUMENTS[0", "a", "|a[x]|a[0"),
+            ("It's $0", "don't", "It's don't"),
+            ("costs $x and $", "", "costs $x and $"),
             ("No place", "for it", "No place\n\nARGUMENTS: for it"),
             ("No place", "", "No place"),
-            ("$1", "$ARGUMENTS $2", "$ARGUMENTS"),
-            ("größe $1 ß", "ü", "größe ü ß"),
+            ("$0", "$ARGUMENTS $1", "$ARGUMENTS"),
+            ("größe $0 ß", "ü", "größe ü ß"),
         ];
         for (template, arguments, expected) in rows {
             assert_eq!(shown(template, arguments), expected, "{template:?} {arguments:?}");
@@ -137,7 +154,7 @@ mod tests {
     fn commands_are_told_from_text() {
         let rows = [
             ("Status: !`git status` now", "", "Status: <git status> now"),
-            ("!`a`\n!`b $1`", "x", "<a>\n<b x>"),
+            ("!`a`\n!`b $0`", "x", "<a>\n<b x>"),
             ("!`a` !`b`!`c`", "", "<a> <b>!`c`"),
             ("wow!`a` !`` ! `b` !x !", "", "wow!`a` !`` ! `b` !x !"),
             ("!`open", "", "!`open"),

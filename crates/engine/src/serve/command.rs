@@ -10,8 +10,7 @@ use super::Session;
 use super::turns::Work;
 use crate::agent::Agent;
 use crate::commands::expand::Expansion;
-use crate::commands::file::Recipe;
-use crate::commands::loan::{Loan, Terms};
+use crate::commands::loan::Loan;
 use crate::commands::{
     Action, Called, CommandFile, Job, Order, clear, compact, context, cost, help, model, server_prompt,
 };
@@ -75,22 +74,22 @@ impl Session {
         arguments: String,
         prompt: User,
     ) {
-        let Recipe { head, body, flaw } = match file.read() {
+        let mut recipe = match file.read() {
             Ok(recipe) => recipe,
             Err(why) => return self.start_answer(agent, prompt, why).await,
         };
         let mut loan = Loan::nothing();
-        let mut warnings: Vec<String> = flaw.into_iter().collect();
-        let rules = Terms { allow: head.allowed_tools.each(), deny: head.disallowed_tools.each() };
-        match loan.rules(&self.setup.rights, &file, rules, self.setup.ground.trust) {
+        let mut warnings: Vec<String> = recipe.flaw.take().into_iter().collect();
+        match loan.rules(&self.setup.rights, &file, recipe.head.terms(), self.setup.ground.trust) {
             Ok(found) => warnings.extend(found),
             Err(why) => {
                 let text = format!("/{} was not run. {why}", file.name);
                 return self.start_answer(agent, prompt, text).await;
             }
         }
-        if let Some(name) = head.model.filter(|name| !matches!(name.trim(), "" | "inherit" | "default")) {
-            let model = self.setup.model(&self.engine, Some(name.trim()));
+        // A subagent has the model itself.
+        if let Some(name) = recipe.head.model().filter(|_| !recipe.head.is_fork()) {
+            let model = self.setup.model(&self.engine, Some(name));
             match self.engine.providers().resolve(&model) {
                 Ok(_) => loan.model(&self.knobs, model),
                 Err(fault) => warnings.push(format!(
@@ -102,7 +101,7 @@ impl Session {
         }
         let (prompt, notices) = self.accept(prompt, warnings).await;
         let mode = self.setup.rights.mode().to_string();
-        let expansion = Expansion { file, body, arguments, prompt, mode, loan };
+        let expansion = Expansion { file, recipe, arguments, prompt, mode, loan };
         self.run_command(agent, Job::Expand(Box::new(expansion)), notices);
     }
 

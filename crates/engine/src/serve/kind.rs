@@ -8,8 +8,8 @@ use whimbrel_wire::message::User;
 use whimbrel_wire::options::{AgentDefinition, SystemPrompt};
 
 use super::Session;
-use crate::agents::{Definition, hired, hooked, notes};
 use crate::agents::raise::session_tools;
+use crate::agents::{Definition, hired, hooked, notes};
 use crate::queue::Due;
 use crate::setup::SetupError;
 

@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::system::{InformationLevel, Informational};
 
+use super::brought::{self, Brought};
 use super::{Skill, Skills};
 use crate::agent::Agent;
 use crate::commands::CommandFile;
 use crate::commands::expand;
-use crate::commands::file::Recipe;
-use crate::commands::loan::Terms;
+use crate::commands::head::Recipe;
+use crate::hooks;
+use crate::settings::Trust;
 use crate::toolbox::Toolbox;
 use crate::tools::SKILL;
 
@@ -21,6 +23,8 @@ pub struct Desk {
     tool: Arc<Skill>,
     /// What the model has been told of skills.
     told: Option<String>,
+    /// What they have brought besides words.
+    pub(super) brought: Brought,
 }
 
 /// The skills that were called and have not yet been laid before the model. Cheap to clone.
@@ -41,18 +45,26 @@ impl Arrivals {
 
 /// A skill that was called.
 #[derive(Debug)]
-pub(super) struct Loaded {
-    pub(super) file: Arc<CommandFile>,
-    pub(super) recipe: Recipe,
-    pub(super) arguments: String,
+pub struct Loaded {
+    /// Its file.
+    pub file: Arc<CommandFile>,
+    /// What that said when it was called.
+    pub recipe: Recipe,
+    /// What the skill was told.
+    pub arguments: String,
 }
 
 impl Desk {
-    /// A desk for an agent of a session with these skills.
-    pub fn new(skills: &Skills) -> Self {
+    /// A desk for an agent of a session with these skills. Their hooks are run with `hooks`; none if hooks do not run.
+    pub fn new(skills: &Skills, hooks: Option<hooks::Desk>) -> Self {
         let arrivals = Arrivals::default();
         let tool = Arc::new(Skill::new(skills.clone(), arrivals.clone()));
-        Self { skills: skills.clone(), arrivals, tool, told: None }
+        Self { skills: skills.clone(), arrivals, tool, told: None, brought: Brought::nothing(hooks) }
+    }
+
+    /// How far the project is trusted.
+    pub(super) fn trust(&self) -> Trust {
+        self.skills.trust()
     }
 
     /// The tools of the agent: where skills are offered, by the tool that leads to this desk.
@@ -93,31 +105,46 @@ pub fn update(agent: &mut Agent) {
     }
 }
 
-/// Lays before the model what the skills say that it has called. The rules of a skill count until the turn ends.
+/// Lays before the model what the skills say that it has called. The rules and the model of a skill count until the turn
+/// ends, its hooks from now on.
 pub async fn lay_open(agent: &mut Agent, cancel: &CancellationToken) {
     for loaded in agent.skills.arrivals.take() {
-        let Loaded { file, recipe, arguments } = loaded;
-        let terms =
-            Terms { allow: recipe.head.allowed_tools.each(), deny: recipe.head.disallowed_tools.each() };
-        let warnings = match terms.lend(&agent.bench.gate.rights, &file, agent.skills.skills.trust()) {
-            Ok(warnings) => warnings,
-            Err(why) => {
-                agent.conversation.note(&format!("The skill {} could not be loaded. {why}", file.name)).await;
-                continue;
-            }
-        };
-        for content in recipe.flaw.into_iter().chain(warnings) {
-            let level = InformationLevel::Warning;
-            agent.outbox.notify(Informational { content, level, ..Informational::default() }).await;
-        }
-        let made = expand::make(agent, &file, &recipe.body, &arguments);
-        // What a command printed that was stopped is not what the skill wants shown.
-        let made = cancel.run_until_cancelled(made).await.filter(|_| !cancel.is_cancelled());
-        let text = match made {
-            Some(Ok(made)) => made.text,
-            Some(Err(why)) => format!("The skill {} could not be loaded. {why}", file.name),
-            None => format!("The skill {} was not loaded: the turn was interrupted.", file.name),
-        };
+        let unfit = brought::model(agent, &loaded.file, &loaded.recipe.head);
+        warn(agent, unfit).await;
+        let tools = Arc::clone(&agent.bench.toolbox);
+        let text = read_out(agent, &loaded, &tools, cancel).await;
         agent.conversation.note(&text).await;
+    }
+}
+
+/// What a skill says to an agent, which has its rules and hooks from now on. What it wants run is run by the tools of
+/// whoever called it.
+pub(crate) async fn read_out(
+    agent: &mut Agent,
+    loaded: &Loaded,
+    tools: &Arc<Toolbox>,
+    cancel: &CancellationToken,
+) -> String {
+    let Loaded { file, recipe, arguments } = loaded;
+    let rules = match brought::rules(agent, file, &recipe.head) {
+        Ok(warnings) => warnings,
+        Err(why) => return format!("The skill {} could not be loaded. {why}", file.name),
+    };
+    let hooks = brought::hooks(agent, file, &recipe.head);
+    warn(agent, recipe.flaw.iter().cloned().chain(rules).chain(hooks)).await;
+    let made = expand::make(agent, tools, file, &recipe.body, arguments);
+    // What a command printed that was stopped is not what the skill wants shown.
+    let made = cancel.run_until_cancelled(made).await.filter(|_| !cancel.is_cancelled());
+    match made {
+        Some(Ok(made)) => made.text,
+        Some(Err(why)) => format!("The skill {} could not be loaded. {why}", file.name),
+        None => format!("The skill {} was not loaded: the turn was interrupted.", file.name),
+    }
+}
+
+async fn warn(agent: &Agent, texts: impl IntoIterator<Item = String>) {
+    for content in texts {
+        let level = InformationLevel::Warning;
+        agent.outbox.notify(Informational { content, level, ..Informational::default() }).await;
     }
 }

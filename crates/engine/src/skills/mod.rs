@@ -2,9 +2,11 @@
 //! and what they are for; what one says is read when it is called.
 //!
 //! Rooms: [`listing`](mod@listing) (what the model is told), [`tool`] (how it calls one), [`desk`] (how what a skill says
-//! comes before it).
+//! comes before it), `brought` (rules, hooks and a model that come with it), `fork` (skills that a subagent does).
 
+pub(crate) mod brought;
 pub mod desk;
+pub(crate) mod fork;
 pub mod listing;
 pub mod tool;
 

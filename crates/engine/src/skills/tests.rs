@@ -120,7 +120,7 @@ fn the_tool_takes_little_of_the_models_room() {
 fn a_desk_leads_only_where_skills_are_offered() {
     let folder = tempfile::tempdir().unwrap();
     let skills = skills(folder.path(), None, Trust::Full);
-    let desk = Desk::new(&skills);
+    let desk = Desk::new(&skills, None);
     let none = Arc::new(crate::toolbox::Toolbox::empty());
     assert!(desk.fit(&none).names().is_empty());
     let offered = Arc::new(none.with(Skill::to_offer(skills)));

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::desk::{Arrivals, Loaded};
-use super::{Missing, Skills};
+use super::{Missing, Skills, fork};
 use crate::tools::{Call, Done, Example, Output, SKILL, Tool, Touches, Trouble};
 
 /// Calls skills.
@@ -68,13 +68,16 @@ impl Tool for Skill {
         self.skills.brings_grants(input.parted().0)
     }
 
-    async fn run(&self, input: Input, _: Call) -> Output {
+    async fn run(&self, input: Input, call: Call) -> Output {
         let (name, arguments) = input.parted();
         let file = self.skills.called(name).map_err(|missing| match missing {
             Missing::Unreadable(text) => Trouble::Failed(text),
             other => Trouble::Refused(other.to_string()),
         })?;
         let recipe = file.read().map_err(Trouble::Failed)?;
+        if let Some(agents) = call.agents.as_ref().filter(|_| recipe.head.is_fork()) {
+            return fork::run(agents, Loaded { file, recipe, arguments }, &call).await;
+        }
         let mut meta = json!({"success": true, "commandName": file.name});
         let rules = recipe.head.allowed_tools.each();
         if !rules.is_empty() && file.may_grant(self.skills.trust()) {

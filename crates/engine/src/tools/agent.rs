@@ -71,6 +71,7 @@ impl Tool for Agent {
             background: input.run_in_background,
             isolation: input.isolation,
             mode: input.mode,
+            skill: None,
         };
         if let Some(name) =
             errand.name.as_deref().or(input.team_name.as_deref().map(|_| errand.kind.as_str()))
@@ -84,7 +85,7 @@ impl Tool for Agent {
         };
         match sent {
             Sent::Back(report) => answer(&report, &errand),
-            Sent::Away(launched) => Ok(away(&launched, &errand)),
+            Sent::Away(launched) => Ok(works_beside(&launched, &errand)),
         }
     }
 
@@ -104,17 +105,15 @@ impl Tool for Agent {
     }
 }
 
-/// The result of an agent that is back.
-fn answer(report: &Report, errand: &Errand) -> Output {
-    let text = report.text();
+/// What the call of an agent that is back failed for, if it did.
+pub(crate) fn came_to_nothing(report: &Report) -> Option<Trouble> {
     match report.ending.end {
-        End::Done => {}
+        End::Done => None,
         End::AbortedTools if !report.stopped => {
-            return Err(Trouble::Stopped(
-                "The user refused a call of the subagent and stopped the work.".into(),
-            ));
+            let text = "The user refused a call of the subagent and stopped the work.";
+            Some(Trouble::Stopped(text.into()))
         }
-        End::Broke => return Err(Trouble::Stopped(text)),
+        End::Broke => Some(Trouble::Stopped(report.text())),
         End::AbortedStreaming
         | End::AbortedTools
         | End::MaxTurns
@@ -124,8 +123,16 @@ fn answer(report: &Report, errand: &Errand) -> Output {
         | End::NoAnswer
         | End::TooLong
         | End::HookStopped
-        | End::Deferred => return Err(Trouble::Failed(text)),
+        | End::Deferred => Some(Trouble::Failed(report.text())),
     }
+}
+
+/// The result of an agent that is back.
+fn answer(report: &Report, errand: &Errand) -> Output {
+    if let Some(trouble) = came_to_nothing(report) {
+        return Err(trouble);
+    }
+    let text = report.text();
     let mut meta = json!({
         "status": "completed",
         "prompt": errand.prompt,
@@ -148,7 +155,7 @@ fn answer(report: &Report, errand: &Errand) -> Output {
 }
 
 /// The result of an agent that works beside the turn.
-fn away(launched: &Launched, errand: &Errand) -> Done {
+pub(crate) fn works_beside(launched: &Launched, errand: &Errand) -> Done {
     let Launched { agent_id, output_file } = launched;
     let text = format!(
         "The agent works in the background. agentId: {agent_id}. You will be told when it is done; do not wait for it or do its work. Its report will be in {}.",

@@ -70,6 +70,7 @@ use crate::tasks::Tasks;
 use crate::toolbox::Toolbox;
 use crate::workspace::Workspace;
 
+pub(crate) use agent::{came_to_nothing, works_beside};
 pub use example::Example;
 pub(crate) use read::picture;
 pub use touches::Touches;

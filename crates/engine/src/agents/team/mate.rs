@@ -156,7 +156,8 @@ impl Mate {
             if ending.end != End::Done || objections == MOST_OBJECTIONS {
                 return ending;
             }
-            let idle = TeammateIdle { teammate_name: self.seat.name().to_owned(), team_name: self.team.clone() };
+            let idle =
+                TeammateIdle { teammate_name: self.seat.name().to_owned(), team_name: self.team.clone() };
             let lookout = self.agent.bench.gate.lookout.clone();
             let said = lookout.raise(HookEvent::TeammateIdle, |scene| scene.of(idle), &self.entry.stop).await;
             if said.blocked.is_empty() {

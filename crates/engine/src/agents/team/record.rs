@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::folder::{Change, Folder};
 use super::letter::Letter;
-use crate::session::lock::Lock;
+use crate::session::lock::{Lock, LockError};
 
 /// The record of a team. Cheap to clone.
 #[derive(Clone)]
@@ -26,7 +26,7 @@ struct Shared {
     written: watch::Sender<u64>,
     /// Held while files are touched, so that nothing is written after they were removed.
     disk: Mutex<()>,
-    /// Keeps other sessions from taking the name; none where the disk has no locks.
+    /// Keeps other sessions from taking the name, as long as the team is there.
     name: Mutex<Option<Lock>>,
 }
 
@@ -46,15 +46,17 @@ struct Pending {
 impl Record {
     /// A record that begins anew in a folder, unless another session leads a team there.
     pub(super) fn begin(folder: Folder) -> io::Result<Self> {
-        let name = Lock::take(&folder.lock())
-            .map_err(|busy| io::Error::other(format!("its name is {busy}; choose another one")))?;
+        let name = Lock::make(&folder.lock()).map_err(|error| match error {
+            LockError::Busy(busy) => io::Error::other(format!("its name is {busy}; choose another one")),
+            LockError::Io(error) => error,
+        })?;
         folder.begin()?;
         let shared = Shared {
             folder,
             pending: Mutex::default(),
             written: watch::Sender::default(),
             disk: Mutex::default(),
-            name: Mutex::new(name),
+            name: Mutex::new(Some(name)),
         };
         Ok(Self { shared: Arc::new(shared) })
     }

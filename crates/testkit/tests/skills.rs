@@ -1,0 +1,178 @@
+//! What a skill can do besides saying something: be done by a subagent, choose the model, bring hooks.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
+
+use serde_json::{Value, json};
+use whimbrel_testkit::{Host, Reply};
+use whimbrel_wire::options::{Options, SettingSource};
+use whimbrel_wire::permission::PermissionMode;
+
+fn project() -> Options {
+    Options { setting_sources: Some(vec![SettingSource::Project]), ..Options::default() }
+}
+
+fn free() -> Options {
+    let permission_mode = Some(PermissionMode::BypassPermissions);
+    Options { permission_mode, allow_dangerously_skip_permissions: true, ..project() }
+}
+
+async fn host(skill: &str, options: Options, script: Vec<Reply>) -> Host {
+    let host = Host::with(script).options(options);
+    host.file(".claude/skills/it/SKILL.md", skill).start().await.unwrap()
+}
+
+fn load() -> Reply {
+    Reply::tool("Skill", json!({"skill": "it", "args": "Ann Bob"}))
+}
+
+fn bash(command: &str) -> Reply {
+    Reply::tool("Bash", json!({"command": command}))
+}
+
+fn warnings(host: &Host) -> String {
+    let told = host.heard().iter().filter(|heard| heard.json["subtype"] == "informational");
+    told.map(|heard| heard.json["content"].as_str().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+const FORK: &str = "---\ndescription: d\ncontext: fork\nagent: Explore\nmodel: haiku\n---\nGreet $1, then $0. In ${CLAUDE_SESSION_ID}: !`echo now`";
+
+#[tokio::test]
+async fn a_skill_that_is_forked_is_done_by_a_subagent_and_its_report_is_the_result() {
+    let mut host = host(FORK, project(), vec![load(), Reply::text("Greeted."), Reply::text("Done.")]).await;
+    let result = host.run("Greet them.").await.unwrap();
+    assert_eq!(result.result.as_deref(), Some("Done."));
+    let asked = host.asked();
+    let session = &result.session_id;
+    assert!(asked[1].model().contains("haiku") && !asked[2].model().contains("haiku"));
+    assert!(asked[1].says(&format!("Greet Bob, then Ann. In {session}: now")), "{:?}", asked[1].messages());
+    assert!(!asked[1].says("Greet them.") && !asked[1].tools().contains(&"Write"));
+    assert!(!asked[2].says("Greet Bob") && asked[2].says("Greeted."), "{:?}", asked[2].messages());
+    let told = host.heard().iter().find(|heard| heard.json["tool_use_result"].is_object()).unwrap();
+    let meta = &told.json["tool_use_result"];
+    assert_eq!(
+        (&meta["status"], &meta["commandName"], &meta["result"]),
+        (&json!("forked"), &json!("it"), &json!("Greeted."))
+    );
+}
+
+#[tokio::test]
+async fn a_person_has_a_subagent_do_a_skill_and_its_report_is_the_answer() {
+    let script = vec![Reply::text("Greeted."), Reply::text("Two.")];
+    let mut host = host(FORK, project(), script).await;
+    let result = host.run("/it Ann Bob").await.unwrap();
+    assert_eq!(result.result.as_deref(), Some("Greeted."));
+    host.run("And now?").await.unwrap();
+    let asked = host.asked();
+    assert_eq!(asked.len(), 2);
+    assert!(asked[0].says("Greet Bob, then Ann.") && asked[0].model().contains("haiku"));
+    assert!(!asked[1].model().contains("haiku") && !asked[1].says("Greet Bob"));
+}
+
+#[tokio::test]
+async fn a_fork_to_a_kind_that_there_is_not_is_refused() {
+    let skill = "---\ndescription: d\ncontext: fork\nagent: nobody\n---\nGo.";
+    let mut host = host(skill, project(), vec![load(), Reply::text("Done.")]).await;
+    host.run("Go.").await.unwrap();
+    assert!(host.asked()[1].says("There is no agent type 'nobody'"), "{:?}", host.asked()[1].messages());
+    let result = host.run("/it").await.unwrap();
+    assert!(result.result.unwrap().contains("There is no agent type 'nobody'"));
+}
+
+#[tokio::test]
+async fn a_skill_that_the_model_calls_chooses_the_model_until_the_turn_ends() {
+    let skill = "---\ndescription: d\nmodel: haiku\n---\nBe quick.";
+    let script = vec![load(), Reply::text("One."), Reply::text("Two.")];
+    let mut host = host(skill, project(), script).await;
+    host.run("Go.").await.unwrap();
+    host.run("And now?").await.unwrap();
+    let models: Vec<bool> = host.asked().iter().map(|asked| asked.model().contains("haiku")).collect();
+    assert_eq!(models, [false, true, false]);
+}
+
+/// A skill with hooks that leave traces.
+const HOOKED: &str = r#"---
+description: d
+hooks:
+  PreToolUse:
+    - matcher: Bash
+      hooks:
+        - type: command
+          command: echo "pre in $(basename "$CLAUDE_SKILL_DIR")" >> trace
+        - type: command
+          command: echo once >> trace
+          once: true
+  Stop:
+    - hooks:
+        - type: command
+          command: echo stop >> trace
+---
+Use Bash."#;
+
+/// The traces so far, without those of before. Hooks of one event run side by side, so they are sorted.
+fn trace(host: &Host, before: usize) -> Vec<String> {
+    let files = host.stage().files().unwrap();
+    let text = String::from_utf8(files.get("trace").cloned().unwrap_or_default()).unwrap();
+    let mut lines: Vec<String> = text.lines().skip(before).map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+#[tokio::test]
+async fn the_hooks_of_a_skill_run_from_its_call_on() {
+    let script = vec![
+        bash("true"),
+        Reply::text("Before."),
+        load(),
+        bash("true"),
+        Reply::text("With it."),
+        bash("true"),
+        Reply::text("After."),
+        load(),
+        load(),
+        bash("true"),
+        Reply::text("Again."),
+    ];
+    let mut host = host(HOOKED, free(), script).await;
+    let mut seen = 0;
+    let with: &[&str] = &["once", "pre in it", "stop"];
+    for (prompt, expected) in [("One.", &[][..]), ("Two.", with), ("Three.", &with[1..]), ("Four.", with)] {
+        host.run(prompt).await.unwrap();
+        let new = trace(&host, seen);
+        seen += new.len();
+        assert_eq!(new, expected, "{prompt}");
+    }
+    assert_eq!(warnings(&host), "");
+}
+
+#[tokio::test]
+async fn the_hooks_of_a_skill_that_a_person_calls_or_a_subagent_does_run_there() {
+    let script = vec![Reply::text("One.")];
+    let mut by_person = host(HOOKED, free(), script).await;
+    by_person.run("/it").await.unwrap();
+    assert_eq!(trace(&by_person, 0), ["stop"]);
+    let forked = HOOKED.replace("description: d", "description: d\ncontext: fork");
+    let script = vec![load(), bash("true"), Reply::text("There."), bash("true"), Reply::text("Here.")];
+    let mut forked = host(&forked, free(), script).await;
+    forked.run("Go.").await.unwrap();
+    assert_eq!(trace(&forked, 0), ["once", "pre in it", "stop"]);
+}
+
+#[tokio::test]
+async fn the_hooks_of_an_untrusted_skill_do_not_run_and_those_of_a_trusted_one_are_asked_about() {
+    let script = || vec![load(), bash("true"), Reply::text("Done.")];
+    let unknown = Options {
+        setting_sources: None,
+        permission_mode: Some(PermissionMode::BypassPermissions),
+        allow_dangerously_skip_permissions: true,
+        ..Options::default()
+    };
+    let mut unknown = host(HOOKED, unknown, script()).await;
+    unknown.run("Go.").await.unwrap();
+    assert!(trace(&unknown, 0).is_empty());
+    assert!(warnings(&unknown).contains("its hooks do not run"), "{}", warnings(&unknown));
+    let mut trusted = host(HOOKED, project(), script()).await;
+    let result = trusted.run("Go.").await.unwrap();
+    let denied: Vec<&Value> = result.permission_denials.iter().map(|denial| &denial.tool_input).collect();
+    assert_eq!(denied.first().map(|input| &input["skill"]), Some(&json!("it")), "{denied:?}");
+    assert!(trace(&trusted, 0).is_empty());
+}
