@@ -130,7 +130,7 @@ impl Git {
 
     /// The work trees of the repository, each with its branch.
     pub(super) async fn trees(&self, root: &Path) -> Result<Vec<(PathBuf, Option<String>)>, Fault> {
-        Ok(parse_trees(&self.run(root, &["worktree", "list", "--porcelain", "-z"]).await?))
+        Ok(parse_trees(&self.patiently(root, &["worktree", "list", "--porcelain", "-z"]).await?))
     }
 
     /// Checks a new branch out; one of this name that is there already goes on.
@@ -184,24 +184,25 @@ impl Git {
     /// Removes a work tree with everything in it.
     pub(super) async fn remove_tree(&self, root: &Path, path: &Path) -> Result<(), Fault> {
         let place = path.to_string_lossy();
-        match path.exists() {
-            true => self.write(root, &["worktree", "remove", "--force", &place]).await,
-            false => self.write(root, &["worktree", "prune"]).await,
-        }
+        let removed = match path.exists() {
+            true => self.patiently(root, &["worktree", "remove", "--force", &place]).await,
+            false => self.patiently(root, &["worktree", "prune"]).await,
+        };
+        removed.map(drop)
     }
 
     /// Removes a branch, whatever is on it.
     pub(super) async fn remove_branch(&self, root: &Path, branch: &str) -> Result<(), Fault> {
-        self.write(root, &["branch", "-D", branch]).await
+        self.patiently(root, &["branch", "-D", branch]).await.map(drop)
     }
 
-    /// Does something that writes to the repository, again if need be.
-    async fn write(&self, root: &Path, arguments: &[&str]) -> Result<(), Fault> {
+    /// Does something that another git may be in the way of, again if need be.
+    async fn patiently(&self, root: &Path, arguments: &[&str]) -> Result<String, Fault> {
         let mut patience = Patience::default();
         loop {
             let done = self.run(root, arguments).await;
             if !patience.tries_again(&done, &self.cancel).await {
-                return done.map(drop);
+                return done;
             }
         }
     }
