@@ -5,8 +5,8 @@ use whimbrel_models::Effort;
 use whimbrel_wire::options::AgentDefinition;
 use whimbrel_wire::permission::PermissionMode;
 
-use super::{hired, hooked};
 use super::notes::Keeper;
+use super::{hired, hooked};
 use crate::setup::model::effort_of;
 
 /// A kind of subagent.

@@ -180,7 +180,10 @@ mod tests {
             ("home/.claude/agents/a.md", agent("both", "model: haiku\n")),
             ("home/.claude/agents/deep/b.md", agent("mine", "permissionMode: acceptEdits\n")),
             ("code/.claude/agents/c.md", agent("both", "model: opus\n")),
-            ("code/app/.claude/agents/d.md", agent("both", "permissionMode: acceptEdits\nmcpServers: [docs, {db: {command: x}}]\n")),
+            (
+                "code/app/.claude/agents/d.md",
+                agent("both", "permissionMode: acceptEdits\nmcpServers: [docs, {db: {command: x}}]\n"),
+            ),
             ("code/app/.claude/agents/notes.txt", String::new()),
         ]);
         let (found, warnings) = find(&site.ground, &[]);

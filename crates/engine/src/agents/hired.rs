@@ -109,7 +109,8 @@ mod tests {
 
     #[test]
     fn names_are_the_sessions_and_the_rest_is_its_own() {
-        let given = [json!("docs"), json!({"db": {"command": "db-server"}, "bad": {"type": "pigeon"}}), json!(5)];
+        let given =
+            [json!("docs"), json!({"db": {"command": "db-server"}, "bad": {"type": "pigeon"}}), json!(5)];
         let definition = Definition { mcp_servers: given.to_vec(), ..Definition::default() };
         let (servers, flaws) = own(&definition);
         assert_eq!(servers.keys().collect::<Vec<_>>(), ["db"]);

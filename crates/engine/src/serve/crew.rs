@@ -24,7 +24,9 @@ use crate::agents::hired::Hiring;
 use crate::ask::Ask;
 use crate::commands::{Commands, Job};
 use crate::hooks::Lookout;
-use crate::mcp::{Admission, LocalServer, News, Origin, Progress, Roster, Servers, Supply, Surroundings, Tell};
+use crate::mcp::{
+    Admission, LocalServer, News, Origin, Progress, Roster, Servers, Supply, Surroundings, Tell,
+};
 use crate::outbox::Outbox;
 use crate::setup::Setup;
 use crate::state::StateSign;

@@ -7,8 +7,8 @@ use whimbrel_wire::message::User;
 use whimbrel_wire::options::{AgentDefinition, SystemPrompt};
 
 use super::Session;
-use crate::agents::{Definition, hired, hooked, notes};
 use crate::agents::raise::session_tools;
+use crate::agents::{Definition, hired, hooked, notes};
 use crate::permission::narrower::narrower;
 use crate::queue::Due;
 use crate::setup::SetupError;

@@ -32,8 +32,7 @@ impl Tool for ListAgents {
     }
 
     async fn run(&self, _: Input, call: Call) -> Output {
-        let agents =
-            call.agents.ok_or_else(|| Trouble::Refused("This agent knows of no others.".into()))?;
+        let agents = call.agents.ok_or_else(|| Trouble::Refused("This agent knows of no others.".into()))?;
         let rows: Vec<Row> = agents
             .teams()
             .members()

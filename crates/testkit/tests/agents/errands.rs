@@ -213,7 +213,9 @@ async fn who_wants_partial_messages_gets_those_of_agents_as_far_as_it_hears_them
             })
             .collect();
         let expected: &[(&str, bool)] = match forward {
-            true => &[("tool_use", false), ("text", true), ("tool_use", true), ("text", true), ("text", false)],
+            true => {
+                &[("tool_use", false), ("text", true), ("tool_use", true), ("text", true), ("text", false)]
+            }
             false => &[("tool_use", false), ("tool_use", true), ("text", false)],
         };
         let expected: Vec<_> = expected.iter().map(|(block, below)| ((*block).to_owned(), *below)).collect();

@@ -38,9 +38,15 @@ impl Teams {
     }
 
     /// A teammate says whether it ends; if so it does once its turn is over.
-    pub fn answer_to_leave(&self, name: &str, request: Option<&str>, answer: Answer) -> Result<Asked, String> {
+    pub fn answer_to_leave(
+        &self,
+        name: &str,
+        request: Option<&str>,
+        answer: Answer,
+    ) -> Result<Asked, String> {
         self.with_member(name, |teams, team, name| {
-            let request = open(of(team, name)?.asked_to_leave.as_deref(), request, "Nobody has asked you to end.")?;
+            let request =
+                open(of(team, name)?.asked_to_leave.as_deref(), request, "Nobody has asked you to end.")?;
             let form = match &answer {
                 Answer::Yes(_) => Form::ShutdownApproved { request: request.clone() },
                 Answer::No(reason) => {

@@ -196,8 +196,7 @@ async fn a_letter_waits_for_whoever_is_about_to_join_and_for_nobody_else() {
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     let bob = join(&teams, "bob");
     assert!(written.await.unwrap().iter().all(Result::is_ok));
-    let got: Vec<String> =
-        bob.mail().await.unwrap().into_iter().map(|letter| letter.text).collect();
+    let got: Vec<String> = bob.mail().await.unwrap().into_iter().map(|letter| letter.text).collect();
     assert_eq!(got, ["0", "2", "4"]);
     let error = teams.write("nobody", Letter::new("ann", "x", None)).await.unwrap_err();
     assert!(error.contains("nobody") && error.contains("bob"), "{error}");
