@@ -30,7 +30,7 @@ pub enum ToolKind {
 }
 
 /// Tools that need no approval, besides Agent.
-const FREE: [&str; 25] = [
+const FREE: [&str; 26] = [
     "TaskCreate",
     "TaskGet",
     "TaskList",
@@ -43,6 +43,7 @@ const FREE: [&str; 25] = [
     "AgentOutputTool",
     "ToolSearch",
     "SendMessage",
+    "ListAgents",
     "TeamCreate",
     "TeamDelete",
     "EnterPlanMode",

@@ -61,6 +61,8 @@ pub struct Rested {
     pub definition: Definition,
     /// What it was sent for, in a few words.
     pub description: String,
+    /// The agent that sent it; none if the main one did.
+    pub(super) parent: Option<String>,
     /// The work tree of its own that it worked in, which may be gone.
     pub(super) tree: Option<Worktree>,
 }

@@ -35,6 +35,8 @@ pub struct Report {
     pub stopped: bool,
     /// The work tree that it worked in, if there is something in it that would be lost.
     pub kept: Option<Worktree>,
+    /// How many messages had come for it that it could not take up.
+    pub unread: usize,
 }
 
 impl Report {
@@ -74,7 +76,11 @@ impl Report {
 
     /// The report for the agent that gave the errand, and where its work is if that was done apart.
     pub fn text(&self) -> String {
-        let said = self.said();
+        let mut said = self.said();
+        if self.unread > 0 {
+            said.push_str("\n\nMessages that it has not read: ");
+            said.push_str(&self.unread.to_string());
+        }
         let Some(tree) = &self.kept else { return said };
         let branch =
             tree.branch.as_ref().map(|branch| format!(" on the branch {branch}")).unwrap_or_default();
@@ -116,14 +122,20 @@ mod tests {
             background: false,
             stopped: false,
             kept: None,
+            unread: 0,
         };
-        let rows: [(&str, Report, &[&str]); 4] = [
+        let rows: [(&str, Report, &[&str]); 5] = [
             ("well", report(End::Done, "Found it.", "Found it."), &["Found it."]),
             ("silent", report(End::Done, "", ""), &["said nothing"]),
             (
                 "failed",
                 report(End::ApiFailure, "API Error: 400 no", "Half."),
                 &["API Error: 400 no", "Half."],
+            ),
+            (
+                "with messages left",
+                Report { unread: 2, ..report(End::MaxTurns, "", "Half.") },
+                &["Half.", "not read: 2"],
             ),
             ("at once", report(End::MaxTurns, "", ""), &["model calls", "not said anything"]),
         ];

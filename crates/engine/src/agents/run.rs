@@ -179,6 +179,9 @@ async fn work(
             None => break ending,
         }
     };
+    // Who cannot go on takes no more messages; those that came too late are told of.
+    mailbox.close();
+    let unread = std::iter::from_fn(|| mailbox.try_recv().ok()).count();
     hired::dismiss(&agent, &entry.stop).await;
     let report = Report {
         agent_id: entry.id().to_owned(),
@@ -191,10 +194,13 @@ async fn work(
         background: false,
         stopped: entry.stop.is_cancelled(),
         kept: None,
+        unread,
         ending,
     };
     let position = Arc::make_mut(&mut agent.bench).call.agents.take().map(|agents| agents.position);
-    let rested = Rested { agent, position, definition, description: errand.description.clone(), tree: None };
+    let parent = agents.position.agent_id.clone();
+    let description = errand.description.clone();
+    let rested = Rested { agent, position, definition, description, parent, tree: None };
     Ended { report, rested: Some(rested) }
 }
 
@@ -228,6 +234,7 @@ fn never_began(entry: &Entry) -> Report {
         background: false,
         stopped: true,
         kept: None,
+        unread: 0,
     }
 }
 

@@ -166,6 +166,13 @@ impl Agents {
         background: bool,
         call: &Call,
     ) -> Result<Underway, Trouble> {
+        // It has the rights of whoever sent it, which need not be ours.
+        if self.position.agent_id.is_some() && rested.parent != self.position.agent_id {
+            self.home.desk.keep(&id, rested);
+            return Err(Trouble::Refused(format!(
+                "The agent {id} was sent by somebody else, and only they can go on with it. Start one of your own."
+            )));
+        }
         let errand = Errand {
             kind: rested.definition.name.clone(),
             description: rested.description.clone(),

@@ -124,8 +124,10 @@ async fn a_subagent_has_the_servers_that_its_kind_names() {
             (both.map(String::from).to_vec(), expected.iter().map(|tool| (*tool).to_owned()).collect()),
             "{name}"
         );
-        let warned =
-            host.heard().iter().any(|heard| heard.json.to_string().contains("give the session the server"));
+        let warned = host
+            .heard()
+            .iter()
+            .any(|heard| heard.json.to_string().contains("begins without its MCP server mine"));
         assert_eq!(warned, name == "its own", "{name}");
     }
 }

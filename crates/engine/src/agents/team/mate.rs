@@ -94,13 +94,10 @@ impl Agents {
         // Its mode is the pledge's business, and over when that is redeemed.
         let errand = &Errand { mode: errand.mode.filter(|_| !plans_first), ..errand.clone() };
         let role = Role::Mate { name: facts.name.clone(), pledge };
-        let mut agent = self.raise(&definition, errand, call, &entry, &role, None);
-        self.hire(&mut agent, &definition, &entry.stop).await;
-        self.load_skills(&mut agent, &definition).await;
-        self.open_notes(&mut agent, &definition).await;
+        let agent = self.raise(&definition, errand, call, &entry, &role, None);
         let first = Letter::new(LEAD, errand.prompt.clone(), Some(errand.description.clone()));
         teams.brief(seat.name(), first).map_err(refused)?;
-        let mate = Mate { agents: self.clone(), agent, entry, seat, team: team.clone() };
+        let mate = Mate { agents: self.clone(), agent, definition, entry, seat, team: team.clone() };
         tokio::spawn(mate.live());
         Ok(Joined { facts, team, plans_first })
     }
@@ -123,6 +120,7 @@ The lead's answer comes as mail. Until it approves, you can only look.";
 struct Mate {
     agents: Agents,
     agent: Agent,
+    definition: Definition,
     entry: Entry,
     seat: Seat,
     team: String,
@@ -131,6 +129,9 @@ struct Mate {
 impl Mate {
     async fn live(mut self) {
         self.seat.move_in();
+        self.agents.hire(&mut self.agent, &self.definition, &self.entry.stop).await;
+        self.agents.load_skills(&mut self.agent, &self.definition).await;
+        self.agents.open_notes(&mut self.agent, &self.definition).await;
         let mut last = Ending::new(End::Done);
         loop {
             let mail = self.entry.stop.run_until_cancelled(self.seat.mail()).await.flatten();
@@ -188,6 +189,7 @@ impl Mate {
             task_usage: usage,
             background: true,
             kept: None,
+            unread: 0,
             stopped: self.entry.stop.is_cancelled(),
             ending,
         }
