@@ -39,8 +39,9 @@ fn inside(wish: &Wish) -> Result<Vec<String>> {
         words.extend(["--out".into(), shown(out)]);
     }
     if wish.wants("swarm") {
-        command::run("cargo build --release --locked --package xtask --example swarm")?;
-        words.extend(["--swarm".into(), shown(&built("examples/swarm"))]);
+        // A program with the engine in it is built in its own way, not as we build the engine's process.
+        command::run("cargo build --profile embedded --locked --package xtask --example swarm")?;
+        words.extend(["--swarm".into(), shown(&target().join("embedded/examples/swarm"))]);
     }
     if wish.wants("mcp") {
         command::run("cargo build --release --locked --package xtask --example mcp")?;
@@ -60,8 +61,11 @@ pub(super) fn engine(wish: &Wish) -> Result<PathBuf> {
 
 /// A program of the release build.
 pub(crate) fn built(name: &str) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    target.join("release").join(name)
+    target().join("release").join(name)
+}
+
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 pub(super) fn shown(path: &Path) -> String {
