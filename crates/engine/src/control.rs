@@ -6,6 +6,8 @@ mod settings;
 
 use std::time::Duration;
 
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 use whimbrel_models::Thinking;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::control::{
@@ -19,6 +21,7 @@ use whimbrel_wire::system::Status;
 use crate::agents::{Definition, notices};
 use crate::hooks::HookSet;
 use crate::mcp::Switch;
+use crate::model_switch::{Asker, ModelSwitch};
 use crate::rewind;
 use crate::serve::Session;
 use crate::setup::SetupError;
@@ -58,8 +61,10 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         Request::SetPermissionMode(set) => set_mode(session, id, set.mode).await,
         Request::SetModel(set) => {
             let model = session.setup.model(&session.engine, set.model.as_deref());
-            session.knobs.send_modify(|knobs| knobs.model.clone_from(&model));
-            ControlResponse::success(id, &SetModelReply { model: Some(model) })
+            match session.model_switch(Asker::Host, &model, set.model.as_deref()) {
+                Some(switch) => return switch_model(session, id, switch),
+                None => ControlResponse::success(id, &SetModelReply { model: Some(model) }),
+            }
         }
         Request::SetMaxThinkingTokens(set) => {
             let thinking = set.max_thinking_tokens.map(|budget| match budget {
@@ -195,4 +200,24 @@ fn models(session: &Session) -> Vec<ModelInfo> {
 
 fn kind(kind: &Definition) -> AgentInfo {
     AgentInfo { name: kind.name.clone(), description: kind.description.clone(), model: kind.model.clone() }
+}
+
+/// Switches the model beside everything else: hooks have a say in it. One after the other.
+fn switch_model(session: &mut Session, id: String, switch: ModelSwitch) -> Option<ControlResponse> {
+    let (done, next) = oneshot::channel::<()>();
+    let before = session.switched.replace(next);
+    session.crew.later(async move {
+        if let Some(before) = before {
+            // However it ended, it is our turn.
+            let _ = before.await;
+        }
+        let model = Some(switch.to().to_owned());
+        let answer = match switch.make(&CancellationToken::new()).await {
+            Ok(()) => ControlResponse::success(id, &SetModelReply { model }),
+            Err(why) => ControlResponse::error(id, why),
+        };
+        drop(done);
+        answer
+    });
+    None
 }

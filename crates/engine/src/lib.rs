@@ -51,6 +51,7 @@ pub mod knobs;
 pub mod life;
 pub mod link;
 pub mod mcp;
+pub mod model_switch;
 pub mod on_demand;
 mod opening;
 pub mod outbox;

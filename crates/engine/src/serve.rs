@@ -217,6 +217,8 @@ pub(crate) struct Session {
     pub(crate) lookout: Lookout,
     /// Resolves when the last change of a settings file is done.
     pub(crate) kept: Option<oneshot::Receiver<()>>,
+    /// Resolves when the switch of the model under way is over.
+    pub(crate) switched: Option<oneshot::Receiver<()>>,
     state: StateSign,
     /// The agent, while no turn owns it. Made with the first turn, so that `initialize` can still shape it.
     agent: Option<Box<Agent>>,
@@ -272,6 +274,7 @@ impl Session {
             inbox,
             asides: Vec::new(),
             kept: None,
+            switched: None,
             state,
             agent: None,
             running: None,

@@ -30,6 +30,7 @@ use whimbrel_wire::message::User;
 use crate::agent::Agent;
 use crate::ground::Ground;
 use crate::mcp::Supply;
+use crate::model_switch::ModelSwitch;
 use crate::opening::Notices;
 use crate::plugins::Plugins;
 use crate::turn::Ending;
@@ -195,6 +196,13 @@ pub enum Job {
         /// The answer.
         text: String,
     },
+    /// Switches the model, if hooks agree.
+    Model {
+        /// The prompt that called it.
+        prompt: Box<User>,
+        /// The switch.
+        switch: Box<ModelSwitch>,
+    },
     /// Makes a prompt of a file and has it answered.
     Expand(Box<expand::Expansion>),
     /// Asks an MCP server for a prompt and has it answered.
@@ -207,6 +215,12 @@ pub(crate) async fn run(agent: &mut Agent, job: Job, notices: Notices, cancel: &
         Job::Compact(wish) => compact::run(agent, wish, notices, cancel).await,
         Job::Answer { prompt, text } => {
             notices.tell(&agent.outbox).await;
+            answer(agent, &prompt, text).await
+        }
+        Job::Model { prompt, switch } => {
+            notices.tell(&agent.outbox).await;
+            let told = model::chosen(switch.to());
+            let text = switch.make(cancel).await.map_or_else(|why| why, |()| told);
             answer(agent, &prompt, text).await
         }
         Job::Expand(expansion) => {

@@ -4,12 +4,14 @@
 //! yet, four bytes are taken for a token.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use whimbrel_models::ToolSpec;
 use whimbrel_wire::Usage;
 use whimbrel_wire::control::{ContextCategory, ContextUsage};
 
+use crate::clock;
 use crate::context::memory::Loaded;
 
 /// Shows how full the context of a conversation is, also while a turn owns it. Cheap to clone.
@@ -21,6 +23,8 @@ pub struct Gauge(Arc<Mutex<Reading>>);
 pub struct Reading {
     /// What the provider counted for the last request and its reply.
     pub usage: Option<Usage>,
+    /// When that was.
+    pub heard: Option<Instant>,
     /// The size of the conversation then, in bytes.
     pub counted_at: usize,
     /// Its size now.
@@ -35,6 +39,7 @@ impl Gauge {
         let mut reading = self.open();
         reading.counted_at = reading.size;
         reading.usage = Some(usage.clone());
+        reading.heard = Some(clock::monotonic());
     }
 
     /// Notes how many bytes the conversation has.
@@ -58,6 +63,11 @@ impl Gauge {
     /// How many tokens the provider counted last, if it did.
     pub fn counted(&self) -> Option<u64> {
         self.open().usage.as_ref().map(Usage::total).filter(|total| *total > 0)
+    }
+
+    /// When the provider was heard last, if it was.
+    pub fn heard(&self) -> Option<Instant> {
+        self.open().heard
     }
 
     /// What it shows.
@@ -102,7 +112,7 @@ pub struct Guest {
 
 /// What fills the context.
 pub fn usage(facts: &Facts<'_>) -> ContextUsage {
-    let Reading { usage, counted_at, size, memory } = facts.reading;
+    let Reading { usage, counted_at, size, memory, .. } = facts.reading;
     let prompt: usize = facts.system.iter().map(String::len).sum();
     let tools: Vec<(&str, usize)> =
         facts.tools.iter().map(|tool| (tool.name.as_str(), bytes_of(tool))).collect();

@@ -128,11 +128,6 @@ pub fn joined(reasons: &[Reason]) -> String {
 }
 
 impl Folded {
-    /// What the model is told besides, as one text.
-    pub fn additional_context(&self) -> Option<String> {
-        (!self.contexts.is_empty()).then(|| self.contexts.join("\n"))
-    }
-
     fn take(&mut self, event: HookEvent, hook: &Arc<str>, said: Said) {
         if let Some(fault) = said.fault() {
             self.faults.push(Reason { hook: Arc::clone(hook), text: fault });

@@ -50,6 +50,17 @@ impl Late {
         }
     }
 
+    /// Keeps what the model is to be told with its next call.
+    pub(super) fn keep(&self, event: HookEvent, agent_id: Option<String>, context: String) {
+        let (hook, context) = (event.as_str().into(), Some(context));
+        self.push(LateAnswer { hook, event, agent_id, context, system_message: None, fault: None });
+    }
+
+    fn push(&self, answer: LateAnswer) {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
+        self.arrived.notify_one();
+    }
+
     /// Keeps what a hook said, if it said anything that can still matter. What it wanted to decide is decided.
     pub(super) fn put(&self, hook: &Arc<str>, event: HookEvent, agent_id: Option<String>, said: Said) {
         let fault = said.fault();
@@ -61,8 +72,6 @@ impl Late {
         if fault.is_none() && context.is_none() && system_message.is_none() {
             return;
         }
-        let answer = LateAnswer { hook: Arc::clone(hook), event, agent_id, context, system_message, fault };
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
-        self.arrived.notify_one();
+        self.push(LateAnswer { hook: Arc::clone(hook), event, agent_id, context, system_message, fault });
     }
 }

@@ -124,6 +124,15 @@ impl Lookout {
         folded
     }
 
+    /// Has the model told with its next call what hooks said between turns.
+    pub fn keep_for_later(&self, event: HookEvent, contexts: Vec<String>) {
+        if let Some(late) = self.hooks.late() {
+            for context in contexts {
+                late.keep(event, self.base.agent_id.clone(), context);
+            }
+        }
+    }
+
     /// What the model is told of answers that nobody waited for.
     pub async fn late(&self) -> Vec<String> {
         let mut contexts = Vec::new();

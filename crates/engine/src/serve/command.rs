@@ -11,11 +11,13 @@ use super::turns::Work;
 use crate::agent::Agent;
 use crate::commands::expand::Expansion;
 use crate::commands::loan::Loan;
+use crate::commands::model::Choice;
 use crate::commands::{
     Action, Called, CommandFile, Job, Order, clear, compact, context, cost, help, model, server_prompt,
 };
 use crate::context::memory::Memory;
 use crate::context::usage::{self, Facts};
+use crate::model_switch::{Asker, ModelSwitch};
 use crate::opening::{Echo, Notices};
 use crate::toolbox::Offered;
 use crate::{ids, rewind};
@@ -34,9 +36,25 @@ impl Session {
             Action::Context => context::text(&self.context_usage()),
             Action::Cost => cost::text(&agent.ledger.read()),
             Action::Help => help::text(&self.setup.commands),
-            Action::Model => model::choose(&self.engine, &self.setup, &self.knobs, &called.rest),
+            Action::Model => match model::choose(self, &called.rest) {
+                Choice::Told(text) => text,
+                Choice::Switch(switch) => {
+                    let (prompt, notices) = self.accept(prompt, Vec::new()).await;
+                    return self.run_command(agent, Job::Model { prompt, switch }, notices);
+                }
+            },
         };
         self.start_answer(agent, prompt, text).await;
+    }
+
+    /// Switches the model, or tells what the hooks must hear of first.
+    pub(crate) fn model_switch(
+        &self,
+        asker: Asker,
+        to: &str,
+        requested: Option<&str>,
+    ) -> Option<ModelSwitch> {
+        ModelSwitch::new((&self.knobs, &self.lookout), (&self.engine, &self.gauge), asker, to, requested)
     }
 
     async fn start_compact(&mut self, agent: Box<Agent>, keep: String, prompt: User) {

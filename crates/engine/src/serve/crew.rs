@@ -193,7 +193,10 @@ impl Crew {
     pub(super) fn arrival(&mut self, commands: &Commands, work: &Work) -> Option<Arrival> {
         let roster = self.hired()?.clone();
         // What the engine answers itself needs no servers.
-        let needs = !matches!(work, Work::Command { job: Job::Answer { .. } | Job::Compact(_), .. });
+        let needs = !matches!(
+            work,
+            Work::Command { job: Job::Answer { .. } | Job::Model { .. } | Job::Compact(_), .. }
+        );
         let patience = (needs && std::mem::take(&mut self.due)).then_some(PATIENCE);
         Some(Arrival { roster, patience, commands: commands.clone(), opened: self.opened.clone() })
     }

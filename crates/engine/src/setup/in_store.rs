@@ -2,8 +2,8 @@
 
 use whimbrel_wire::options::Options;
 
-use super::resolve::working_directory;
 use super::resume::{self, Beginning, Origin};
+use super::start::working_directory;
 use super::{Setup, SetupError, Start};
 use crate::engine::Engine;
 use crate::session::past::{PastError, StoredPast};

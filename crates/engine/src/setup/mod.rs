@@ -1,12 +1,15 @@
 //! From what was asked to what it means: options and environment are resolved once, before the first turn.
 //!
-//! Rooms: [`resolve`] (options to [`Setup`]), `configure` (settings), [`extensions`] (plugins, commands, skills, output
-//! styles), `grants` (rights), `hooks` (those of settings and plugins), `ending` (what becomes of background work), [`model`], `history` (copies of files), [`absent`] (what this version does not have yet,
-//! and says so), `servers` (MCP servers), `tools` (which of them are on demand), `home` (where things are kept),
+//! Rooms: [`start`] (what was asked), [`resolve`] (that to [`Setup`]), `site` (which session it is and where it works),
+//! `configure` (settings), `brought` (what files, plugins and the host bring), [`extensions`] (plugins, commands, skills,
+//! output styles), `grants` (rights), `hooks` (those of settings and plugins), `limits`, `prompt`, `ending` (what becomes of
+//! background work), [`model`], `history` (copies of files), [`absent`] (what this version does not have yet, and says
+//! so), `servers` (MCP servers), `tools` (which of them are on demand), `home` (where things are kept),
 //! [`resume`] (which session it is, and whether it goes on from an older one), `in_store` (the same for a session that a
 //! store keeps).
 
 pub mod absent;
+mod brought;
 pub(crate) mod configure;
 mod ending;
 pub mod extensions;
@@ -15,13 +18,18 @@ mod history;
 mod home;
 pub(crate) mod hooks;
 mod in_store;
+mod limits;
 pub mod model;
+mod prompt;
 pub mod resolve;
 pub mod resume;
 mod servers;
+mod site;
+pub mod start;
 mod tools;
 
 pub use crate::settings::config_folder;
 pub use extensions::Extensions;
-pub use resolve::{Setup, SetupError, Start};
+pub use resolve::Setup;
 pub(crate) use servers::{LARGEST as LARGEST_SERVER_FILE, PROJECT_FILE, files_of as server_files};
+pub use start::{SetupError, Start};

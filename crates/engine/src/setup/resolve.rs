@@ -1,7 +1,6 @@
 //! Options and environment to a [`Setup`].
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,75 +11,28 @@ use crate::agenda::Agenda;
 use crate::agent::Limits;
 use crate::agents::Kinds;
 use crate::commands::Commands;
-use crate::context::room::Switches;
 use crate::engine::Engine;
-use crate::files::{self, Kind};
 use crate::ground::Ground;
 use crate::hooks::{Announce, HookSet};
 use crate::knobs::Knobs;
 use crate::life::AtEnd;
 use crate::mcp::{LocalServer, Servers, Supply};
 use crate::on_demand::OnDemand;
+use crate::permission::Rights;
 use crate::permission::rights::Granted;
-use crate::permission::{Rights, paths};
-use crate::session::lock::Busy;
-use crate::session::store::SharedStore;
 use crate::session::{Keeping, Past, Place};
-use crate::settings::{self, Known, Settings};
-use crate::setup::extensions::{self, Extensions};
+use crate::settings::{self, Known};
+use crate::setup::brought::{Brought, brought};
+use crate::setup::extensions::Extensions;
 use crate::setup::in_store::StoredBeginning;
 use crate::setup::resume::{self, Origin};
-use crate::setup::{absent, configure, ending, grants, history, home, hooks, model, servers, tools};
+use crate::setup::site::{Site, site};
+use crate::setup::start::{SetupError, Start};
+use crate::setup::{absent, configure, ending, grants, limits, model, prompt, tools};
 use crate::shape::{self, Shape};
 use crate::state::Wanted;
 use crate::toolbox::{Offered, Toolbox};
 use crate::workspace::Workspace;
-
-/// How many bytes a system prompt may have.
-const LONGEST_PROMPT: u64 = 1024 * 1024;
-
-/// How many minutes an overload may be ridden out at most: a month.
-const LONGEST_RIDE: u64 = 30 * 24 * 60;
-
-/// How a session is started.
-#[derive(Debug, Clone, Default)]
-pub struct Start {
-    /// What was asked for.
-    pub options: Options,
-    /// The environment: of the engine itself, and of the commands it runs.
-    pub env: BTreeMap<String, String>,
-    /// The settings, once they have been read.
-    pub settings: Option<Settings>,
-    /// MCP servers of the host that are code in this process, by name. The options name them too.
-    pub local_servers: BTreeMap<String, LocalServer>,
-    /// The store that keeps the session; none keeps it in files.
-    pub store: Option<SharedStore>,
-}
-
-impl Start {
-    /// A start with these options, in this environment.
-    pub fn new(options: Options, env: BTreeMap<String, String>) -> Self {
-        Self { options, env, ..Self::default() }
-    }
-
-    /// Reads the settings and puts their variables into the environment. For whoever needs them before the session
-    /// does; a session reads them itself otherwise. Touches the disk.
-    pub fn read_settings(&mut self) -> Result<&Settings, SetupError> {
-        let settings = self.take_settings()?;
-        Ok(self.settings.insert(settings))
-    }
-
-    fn take_settings(&mut self) -> Result<Settings, SetupError> {
-        if let Some(settings) = self.settings.take() {
-            return Ok(settings);
-        }
-        let mut env = self.env.clone();
-        env.extend(self.options.env.clone());
-        let settings = configure::read(&self.options, &env, &working_directory(&self.options)?)?;
-        self.env.extend(settings.effective().env.clone());
-        Ok(settings)
-    }
-}
 
 /// Everything a session needs to know, resolved.
 pub struct Setup {
@@ -170,27 +122,6 @@ pub struct Setup {
     pub key_helper: Option<String>,
 }
 
-/// Why a session cannot be started.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SetupError {
-    /// Something that this version does not have.
-    #[error("{0}")]
-    Absent(String),
-    /// An option makes no sense.
-    #[error("{0}")]
-    Invalid(String),
-    /// The session is another engine's.
-    #[error(
-        "The session {session} is {busy}. Wait until it has ended, or use --fork-session to go on with a copy."
-    )]
-    Busy {
-        /// The session.
-        session: String,
-        /// Who has it.
-        busy: Busy,
-    },
-}
-
 impl Setup {
     /// Resolves what was asked for. What a store has is read by [`resume::resolve`] only.
     pub fn resolve(engine: &Engine, start: Start) -> Result<Self, SetupError> {
@@ -210,24 +141,10 @@ impl Setup {
         let Start { options, mut env, local_servers, .. } = start;
         env.extend(options.env.clone());
         let (options, env) = (&options, &env);
-        let root = working_directory(options)?;
-        let mut keeping = resume::keeping(options, env)?;
-        let (kept, lost) = home::place(env, &root).map_or_else(|why| (None, Some(why)), |it| (it, None));
-        let lost = lost.filter(|_| options.persist_session != Some(false) && stored.is_none());
-        let leaves_nothing = options.persist_session == Some(false) || stored.is_some();
-        let resume::Beginning { session, place, past, origin, warning } = match stored {
-            Some(stored) => stored.take(&mut keeping),
-            None => resume::begin(options, kept.as_ref(), &keeping)?,
-        };
-        let spill = spill(place.as_ref(), env, &session);
-        let config = settings::config_folder(env);
-        let kept_in = config.as_deref().filter(|_| place.is_some());
-        let checkpoints = history::checkpoints(options, kept_in, &spill, &session);
-        let not_copied = history::inherit(options, origin, checkpoints.as_ref(), config.as_deref());
-        let agenda = tools::agenda(kept_in, env, &session);
-        let workspace = Arc::new(Workspace::new(root, spill, env.clone()).with_checkpoints(checkpoints));
-        let mut warnings: Vec<String> = lost.into_iter().chain(warning).chain(not_copied).collect();
+        let Site { session, workspace, place, keeping, past, origin, leaves_nothing, agenda, mut warnings } =
+            site(options, env, stored)?;
         warnings.extend(settings.warnings().iter().cloned().chain(absent::unheeded(&settings)));
+        let config = settings::config_folder(env);
         let known = settings.effective().known.clone();
         let ground = Arc::new(configure::ground(options, &settings, config, workspace.root()));
         let Brought { hooks, servers, commands, extensions, kinds } =
@@ -263,9 +180,9 @@ impl Setup {
             commands: commands.with_servers(supply.clone()),
             supply,
             extensions,
-            system_prompt: system_prompt(options)?,
-            append_system_prompt: appended(options),
-            limits: limits(engine, options, env, &known)?,
+            system_prompt: prompt::system_prompt(options)?,
+            append_system_prompt: prompt::appended(options),
+            limits: limits::limits(engine, options, env, &known)?,
             at_end: ending::at_end(options, env)?,
             ceiling: ending::ceiling(env)?,
             agents_at_once: ending::agents_at_once(env)?,
@@ -318,37 +235,6 @@ impl Setup {
     }
 }
 
-/// What files, plugins and the host bring to a session.
-struct Brought {
-    hooks: HookSet,
-    servers: Servers,
-    commands: Commands,
-    extensions: Extensions,
-    kinds: Kinds,
-}
-
-/// Finds it. What is wrong with any of it is added to the warnings.
-fn brought(
-    options: &Options,
-    env: &BTreeMap<String, String>,
-    settings: &Settings,
-    ground: &Ground,
-    warnings: &mut Vec<String>,
-) -> Result<Brought, SetupError> {
-    let (mut hooks, about_hooks) = hooks::of_settings(settings.effective())?;
-    warnings.extend(about_hooks);
-    let found = extensions::find(options, settings, ground, &ground.root);
-    warnings.extend(found.warnings);
-    hooks.append(found.hooks);
-    let plugins = &found.extensions.plugins;
-    let servers = servers::servers(options, env, settings, ground, plugins);
-    warnings.extend(servers.problems.iter().cloned());
-    let (mut kinds, about_kinds) = Kinds::find(ground, &plugins.agent_folders());
-    warnings.extend(about_kinds);
-    warnings.extend(kinds.add_host(options.agents.clone()));
-    Ok(Brought { hooks, servers, commands: found.commands, extensions: found.extensions, kinds })
-}
-
 /// What can be turned, as it stands at first.
 fn knobs(options: &Options, known: &Known, model: &str) -> Knobs {
     Knobs {
@@ -363,77 +249,6 @@ fn knobs(options: &Options, known: &Known, model: &str) -> Knobs {
 fn toolbox(engine: &Engine, options: &Options, env: &BTreeMap<String, String>, rights: &Rights) -> Toolbox {
     let person = grants::person(grants::host_answers(options), rights.mode());
     Toolbox::pick(&offered(engine, env), options.tools.as_ref(), rights, person)
-}
-
-pub(super) fn working_directory(options: &Options) -> Result<PathBuf, SetupError> {
-    let folder = match &options.cwd {
-        Some(folder) => PathBuf::from(folder),
-        None => std::env::current_dir()
-            .map_err(|error| SetupError::Invalid(format!("The working directory is gone: {error}.")))?,
-    };
-    let folder = paths::real(&folder);
-    if !matches!(files::kind(&folder), Ok(Kind::Folder)) {
-        return Err(SetupError::Invalid(format!(
-            "The working directory {} does not exist.",
-            folder.display()
-        )));
-    }
-    Ok(folder)
-}
-
-/// Where long tool output goes: beside the transcript, or to the temporary folder when none is kept.
-fn spill(place: Option<&Place>, env: &BTreeMap<String, String>, session: &str) -> PathBuf {
-    match place {
-        Some(place) => place.tool_results(session),
-        None => home::temporary(env).join(format!("whimbrel-{session}")),
-    }
-}
-
-fn system_prompt(options: &Options) -> Result<Option<SystemPrompt>, SetupError> {
-    match &options.system_prompt {
-        Some(SystemPrompt::File { path }) => match files::read(Path::new(path), LONGEST_PROMPT) {
-            Ok((bytes, _)) => Ok(Some(SystemPrompt::Text(String::from_utf8_lossy(&bytes).into_owned()))),
-            Err(error) => {
-                Err(SetupError::Invalid(format!("The system prompt file {path} cannot be read: {error}.")))
-            }
-        },
-        other => Ok(other.clone()),
-    }
-}
-
-fn appended(options: &Options) -> Option<String> {
-    match &options.system_prompt {
-        Some(SystemPrompt::Preset { append, .. }) => append.clone(),
-        _ => None,
-    }
-}
-
-fn limits(
-    engine: &Engine,
-    options: &Options,
-    env: &BTreeMap<String, String>,
-    known: &Known,
-) -> Result<Limits, SetupError> {
-    let switches = Switches::from_env(env).map_err(SetupError::Invalid)?;
-    let number = |name: &str| -> Result<Option<u64>, SetupError> {
-        env.get(name)
-            .map(|text| text.trim().parse())
-            .transpose()
-            .map_err(|_| SetupError::Invalid(format!("{name} must be a whole number.")))
-    };
-    Ok(Limits {
-        max_turns: options.max_turns,
-        max_budget: options.max_budget_usd,
-        task_budget: options.task_budget,
-        max_output_tokens: options.max_output_tokens.or(number("CLAUDE_CODE_MAX_OUTPUT_TOKENS")?),
-        max_retries: number("CLAUDE_CODE_MAX_RETRIES")?.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
-        ride_out: number("WHIMBREL_RIDE_OUT_MINUTES")?
-            .map(|minutes| Duration::from_secs(minutes.min(LONGEST_RIDE) * 60)),
-        partial_messages: options.include_partial_messages,
-        betas: options.betas.clone(),
-        fallback_models: model::fallback_models(engine, options, known),
-        compaction: Switches { off: switches.off || known.auto_compact_enabled == Some(false), ..switches },
-    })
 }
 
 /// The tools that there are: those for teams only where the host asks for teams.

@@ -179,7 +179,7 @@ fn what_is_added_adds_up_and_what_is_single_is_the_last() {
         says(json!({"systemMessage": format!("m{n}"), "hookSpecificOutput": specific}))
     };
     let folded = all(HookEvent::PreToolUse, vec![answer(1), answer(2)]);
-    assert_eq!(folded.additional_context().as_deref(), Some("c1\nc2"));
+    assert_eq!(folded.contexts, ["c1", "c2"]);
     let expected = Folded {
         contexts: vec!["c1".into(), "c2".into()],
         system_messages: vec!["m1".into(), "m2".into()],
