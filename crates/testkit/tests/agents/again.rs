@@ -175,7 +175,7 @@ async fn a_later_run_is_told_what_became_of_its_team() {
     let (home, left) = Home::with_an_agent().await;
     let mate = errand("Wait.", json!({"name": "ann"}));
     let script = Script::by(move |asked| match () {
-        () if asked.system().contains("You are ann,") => Reply::text("never").hold("ann"),
+        () if asked.system().contains("You are ann,") => Reply::text("Here.").hold("ann"),
         () if asked.last_text().contains("is founded") => Reply::tool("Agent", mate.clone()),
         () if asked.last_text().contains("Found one.") => {
             Reply::tool("TeamCreate", json!({"team_name": "crew"}))
@@ -184,10 +184,11 @@ async fn a_later_run_is_told_what_became_of_its_team() {
     });
     let mut host = home.start(script, Some(&left.session)).await;
     host.run("Found one.").await.unwrap();
-    // As if it were killed: nobody says goodbye, and what is on disk is as it was at the result.
+    // As if it were killed: what is on disk afterwards is as it was at the result.
     let teams = home.root.path().join("config/teams");
     let kept = std::fs::read(teams.join("crew/config.json")).unwrap();
-    drop(host);
+    host.api().unwrap().release("ann");
+    host.finish().await.unwrap();
     std::fs::create_dir_all(teams.join("crew")).unwrap();
     std::fs::write(teams.join("crew/config.json"), kept).unwrap();
     let mut host = home.start([Reply::text("I see.")], Some(&left.session)).await;
