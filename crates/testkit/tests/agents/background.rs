@@ -135,6 +135,7 @@ async fn the_model_looks_after_it_and_stops_it() {
         (&look["task"]["task_type"], &look["task"]["status"]),
         (&json!("local_agent"), &json!("running"))
     );
+    assert_eq!(look["task"]["output"], "", "it has not reported yet");
     assert_eq!(stop["task_type"], "local_agent");
     assert_eq!(host.finish().await.unwrap().code, 0);
 }

@@ -219,9 +219,8 @@ async fn a_teammate_that_plans_first_changes_nothing_until_the_lead_approves() {
     let script = Script::by(move |asked| {
         let text = asked.last_text();
         if who(asked).is_some() {
-            return if text.contains("plan_approval_response") {
-                write()
-            } else if text.contains("Build it.") && asked.messages().len() == 1 {
+            let begins = text.contains("Build it.") && asked.messages().len() == 1;
+            return if begins || text.contains("plan_approval_response") {
                 write()
             } else if text.contains("Delivered") || asked.says("plan_approval_response") {
                 Reply::text("So be it.")

@@ -47,16 +47,14 @@ impl Teams {
         self.with_member(name, |teams, team, name| {
             let request =
                 open(of(team, name)?.asked_to_leave.as_deref(), request, "Nobody has asked you to end.")?;
-            let form = match &answer {
-                Answer::Yes(_) => Form::ShutdownApproved { request: request.clone() },
-                Answer::No(reason) => {
-                    Form::ShutdownRejected { request: request.clone(), reason: reason.clone() }
-                }
+            let (leaves, form) = match answer {
+                Answer::Yes(_) => (true, Form::ShutdownApproved { request: request.clone() }),
+                Answer::No(reason) => (false, Form::ShutdownRejected { request: request.clone(), reason }),
             };
             let receipt = teams.post_form(team, LEAD, Letter::of_form(name, &form))?;
             let member = of(team, name)?;
             member.asked_to_leave = None;
-            member.leaving |= matches!(answer, Answer::Yes(_));
+            member.leaving |= leaves;
             Ok(Asked { request, receipt })
         })
     }
@@ -82,15 +80,15 @@ impl Teams {
         self.with_member(bare(to), |teams, team, name| {
             let waiting = of(team, name)?.plan.as_ref().and_then(|owed| owed.request.as_deref());
             let request = open(waiting, request, "It has handed in no plan that waits for an answer.")?;
-            let (approved, feedback) = match &answer {
-                Answer::Yes(words) => (true, words.clone()),
-                Answer::No(reason) => (false, reason.clone()),
+            let (approved, feedback) = match answer {
+                Answer::Yes(words) => (true, words),
+                Answer::No(reason) => (false, reason),
             };
             let form = Form::PlanAnswer { request: request.clone(), approved, feedback };
             let receipt = teams.post_form(team, name, Letter::of_form(LEAD, &form))?;
             let member = of(team, name)?;
-            match (&answer, &mut member.plan) {
-                (Answer::Yes(_), Some(owed)) => {
+            match (approved, &mut member.plan) {
+                (true, Some(owed)) => {
                     owed.pledge.redeem();
                     member.plan = None;
                 }
