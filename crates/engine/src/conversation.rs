@@ -17,6 +17,7 @@ use crate::context::room;
 use crate::context::usage::Gauge;
 use crate::ids;
 use crate::outbox::Outbox;
+use crate::session::journal::Journal;
 use crate::session::load::Key;
 use crate::session::mend::{EMPTY_PROMPT, is_blank};
 use crate::session::{Entry, Log, Past, bulletin};
@@ -158,7 +159,13 @@ impl Conversation {
         self.added = self.history.size() as u64 / 4;
         self.note_usage(&Usage { input_tokens: loaded.counted, ..Usage::default() });
         self.log.go_on_after(loaded.leaf);
+        self.log.journal().recall_title(loaded.facts.title);
         self.log.journal().copy(past.copies);
+    }
+
+    /// The way into the transcript.
+    pub fn journal(&self) -> &Journal {
+        self.log.journal()
     }
 
     /// The transcript's path, if one is kept.

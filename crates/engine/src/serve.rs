@@ -54,6 +54,7 @@ use crate::tasks::Tasks;
 use crate::turn::{self, Ending};
 use crate::verdict::End;
 use crate::{clock, control, files, ids, rewind, task_news};
+use control::Books;
 use crew::{Arrival, Crew};
 
 /// How long an interrupted turn may take to wind up when the session is stopped.
@@ -266,6 +267,8 @@ pub(crate) struct Session {
     running: Option<Running>,
     /// How full the context of the agent is.
     gauge: Gauge,
+    /// What can be asked about the agent while a turn owns it.
+    pub(crate) books: Option<Books>,
     pub(crate) queue: Queue,
     /// Whether the first turn has begun.
     opened: bool,
@@ -350,6 +353,7 @@ impl Session {
             agent: None,
             running: None,
             gauge: Gauge::default(),
+            books: None,
             queue: Queue::default(),
             opened: false,
             results: 0,
@@ -449,7 +453,11 @@ impl Session {
                 Box::new(self.agents().main(self.system(), past))
             }
         };
+        if let Some(title) = self.setup.title.take() {
+            agent.conversation.journal().call_it(&title);
+        }
         self.gauge = agent.conversation.gauge().clone();
+        self.books = Some(Books::of(&agent));
         self.equip(&mut agent);
         if let Some(changed) = changes::since_seen(&self.setup.workspace) {
             agent.conversation.brief(&changed);

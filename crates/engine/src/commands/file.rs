@@ -37,6 +37,8 @@ pub struct CommandFile {
     pub callers: Callers,
     /// Whether it would allow tools while it runs.
     pub grants: bool,
+    /// What was wrong with its head when it was found; the host has been told.
+    pub flaw: Option<String>,
 }
 
 /// Who wrote a command.

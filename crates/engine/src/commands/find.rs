@@ -182,7 +182,7 @@ impl Search<'_> {
         if let Some(absent) = recipe.head.absent() {
             self.warnings.push(format!("{}: {absent}.", path.display()));
         }
-        self.warnings.extend(recipe.flaw);
+        self.warnings.extend(recipe.flaw.clone());
         let head = recipe.head;
         let alias = match (folder, name.rsplit_once(':')) {
             (Some(_), Some((_, bare))) => Some(bare.to_owned()),
@@ -200,6 +200,7 @@ impl Search<'_> {
             argument_hint: head.argument_hint.unwrap_or_default(),
             callers,
             grants: !head.allowed_tools.each().is_empty(),
+            flaw: recipe.flaw,
             name: name.clone(),
         };
         self.found.insert(name, command);

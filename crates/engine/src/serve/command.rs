@@ -28,6 +28,7 @@ impl Session {
             Order::Prompt(name) => return self.start_prompt(agent, name, called.rest, prompt).await,
             Order::Own(command) => command.action,
         };
+        let unheard = action.unheard(&called.rest);
         let text = match action {
             Action::Compact => return self.start_compact(agent, called.rest, prompt).await,
             Action::Clear => clear::clear(&mut agent),
@@ -36,7 +37,7 @@ impl Session {
             Action::Help => help::text(&self.setup.commands),
             Action::Model => model::choose(&self.engine, &self.setup, &self.knobs, &called.rest),
         };
-        self.start_answer(agent, prompt, text).await;
+        self.start_answer(agent, prompt, text + &unheard).await;
     }
 
     async fn start_compact(&mut self, agent: Box<Agent>, keep: String, prompt: User) {
@@ -79,7 +80,9 @@ impl Session {
             Err(why) => return self.start_answer(agent, prompt, why).await,
         };
         let mut loan = Loan::nothing();
-        let mut warnings: Vec<String> = flaw.into_iter().collect();
+        // What was wrong with it from the start was told then.
+        let mut warnings: Vec<String> =
+            flaw.filter(|flaw| file.flaw.as_ref() != Some(flaw)).into_iter().collect();
         let rules = Terms { allow: head.allowed_tools.each(), deny: head.disallowed_tools.each() };
         warnings.extend(loan.rules(&self.setup.rights, &file, rules, self.setup.ground.trust));
         if let Some(name) = head.model.filter(|name| !matches!(name.trim(), "" | "inherit" | "default")) {

@@ -160,6 +160,8 @@ pub struct Setup {
     pub forward_subagent_text: bool,
     /// Whether user messages are echoed.
     pub replay_user_messages: bool,
+    /// What the session is to be called.
+    pub title: Option<String>,
     /// How the engine was started.
     pub entrypoint: String,
     /// A warning for the host, told with the first turn.
@@ -203,9 +205,7 @@ impl Setup {
         mut start: Start,
         stored: Option<StoredBeginning>,
     ) -> Result<Self, SetupError> {
-        if let Some(text) = absent::in_options(&start.options) {
-            return Err(SetupError::Absent(text));
-        }
+        absent::in_options(&start.options).map_or(Ok(()), |text| Err(SetupError::Absent(text)))?;
         let settings = start.take_settings()?;
         let Start { options, mut env, local_servers, .. } = start;
         env.extend(options.env.clone());
@@ -281,6 +281,7 @@ impl Setup {
             keeping,
             past,
             origin,
+            title: options.title.clone(),
             leaves_nothing,
             default_model,
             model_was_named: options.model.is_some(),
@@ -421,6 +422,10 @@ fn limits(
             .transpose()
             .map_err(|_| SetupError::Invalid(format!("{name} must be a whole number.")))
     };
+    if options.task_budget == Some(0) {
+        let text = "--task-budget must be more than 0 tokens: with none, nothing can be done.";
+        return Err(SetupError::Invalid(text.into()));
+    }
     Ok(Limits {
         max_turns: options.max_turns,
         max_budget: options.max_budget_usd,

@@ -100,7 +100,9 @@ pub async fn lay_open(agent: &mut Agent, cancel: &CancellationToken) {
         let terms =
             Terms { allow: recipe.head.allowed_tools.each(), deny: recipe.head.disallowed_tools.each() };
         let warnings = terms.lend(&agent.bench.gate.rights, &file, agent.skills.skills.trust());
-        for content in recipe.flaw.into_iter().chain(warnings) {
+        // What was wrong with it from the start was told then.
+        let flaw = recipe.flaw.filter(|flaw| file.flaw.as_ref() != Some(flaw));
+        for content in flaw.into_iter().chain(warnings) {
             let level = InformationLevel::Warning;
             agent.outbox.notify(Informational { content, level, ..Informational::default() }).await;
         }
