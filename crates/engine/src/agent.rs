@@ -119,8 +119,8 @@ impl Agent {
         let paths = written.iter().map(|path| files::tidy(&workspace.resolve(path)));
         let seen: Vec<_> = paths.filter(|path| workspace.seen(path).is_some()).collect();
         for path in seen {
-            if let Some(text) = self.memory.nested(&path) {
-                self.conversation.brief(&text);
+            for text in self.memory.nested(&path) {
+                self.conversation.remind(&text);
             }
         }
         self.conversation.gauge().note_memory(self.memory.files());

@@ -12,6 +12,8 @@ use whimbrel_wire::{Block, Role, StopReason};
 
 use crate::cost::{Ledger, Metered};
 use crate::engine::Engine;
+use crate::outbox::Outbox;
+use crate::turn;
 
 /// How long an answer may get.
 const LONGEST: u64 = 8_192;
@@ -48,7 +50,7 @@ impl Consult {
     /// Asks one question under a system prompt of its own.
     pub async fn ask(&self, system: &str, question: &str) -> Result<String, Fault> {
         let preamble = Preamble::new(vec![system.to_owned()], Vec::new());
-        one_reply(self.begin(preamble, question).await?).await
+        one_reply(self.begin(preamble, question).await?, None).await
     }
 
     /// Whether the model's provider can search the web.
@@ -59,7 +61,7 @@ impl Consult {
     /// Asks one question for which the provider may use a tool of its own; gives the whole reply.
     pub async fn search(&self, system: &str, question: &str, tool: Value) -> Result<Vec<Block>, Fault> {
         let preamble = Preamble::served(vec![system.to_owned()], vec![tool]);
-        let (blocks, _) = whole_reply(self.begin(preamble, question).await?).await?;
+        let (blocks, _) = whole_reply(self.begin(preamble, question).await?, None).await?;
         Ok(blocks)
     }
 
@@ -78,8 +80,9 @@ impl Consult {
 }
 
 /// The text of one whole reply. An empty one is a fault, and so is one that was not brought to its end.
-pub async fn one_reply(call: Metered) -> Result<String, Fault> {
-    let (blocks, stop_reason) = whole_reply(call).await?;
+/// A host that listens hears of each repetition.
+pub async fn one_reply(call: Metered, host: Option<&Outbox>) -> Result<String, Fault> {
+    let (blocks, stop_reason) = whole_reply(call, host).await?;
     let texts = blocks.into_iter().filter_map(|block| match block {
         Block::Text { text, .. } => Some(text),
         _ => None,
@@ -100,7 +103,10 @@ pub async fn one_reply(call: Metered) -> Result<String, Fault> {
 }
 
 /// The blocks of one whole reply, and why it ended.
-async fn whole_reply(mut call: Metered) -> Result<(Vec<Block>, Option<StopReason>), Fault> {
+async fn whole_reply(
+    mut call: Metered,
+    host: Option<&Outbox>,
+) -> Result<(Vec<Block>, Option<StopReason>), Fault> {
     let mut assembly = Assembly::default();
     let mut blocks = Vec::new();
     while let Some(step) = call.next().await {
@@ -108,7 +114,10 @@ async fn whole_reply(mut call: Metered) -> Result<(Vec<Block>, Option<StopReason
             Step::Delta(delta) => {
                 blocks.extend(assembly.take(&delta.event)?.map(|finished| finished.block));
             }
-            Step::Retry(_) => {
+            Step::Retry(retry) => {
+                if let Some(host) = host {
+                    host.notify(turn::retry_notice(&retry)).await;
+                }
                 assembly = Assembly::default();
                 blocks.clear();
             }

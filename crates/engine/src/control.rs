@@ -2,8 +2,10 @@
 
 mod extensions;
 mod servers;
+mod sessions;
 mod settings;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -25,7 +27,8 @@ use crate::model_switch::{Asker, ModelSwitch};
 use crate::rewind;
 use crate::serve::Session;
 use crate::setup::SetupError;
-use crate::tasks::TaskReport;
+use crate::tasks::{TaskReport, Tasks};
+pub(crate) use sessions::Books;
 
 /// Answers one request; none if the answer comes later.
 pub(crate) async fn answer(session: &mut Session, id: String, request: Request) -> Option<ControlResponse> {
@@ -84,13 +87,13 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
             notices::let_go(&session.outbox, &session.tasks, &changed).await;
             ControlResponse::ok(id)
         }
-        Request::GetTaskOutput(get) => match session.tasks.output(&get.task_id, Duration::ZERO).await {
-            Ok(TaskReport { output, left_out, .. }) => {
-                let total_bytes = left_out + output.len() as u64;
-                ControlResponse::success(id, &TaskOutput { output, total_bytes, truncated: left_out > 0 })
-            }
-            Err(error) => ControlResponse::error(id, error.to_string()),
-        },
+        Request::GetTaskOutput(get) => task_output(session.tasks.clone(), id, &get.task_id).await,
+        Request::RenameSession(asked) => sessions::rename(session, id, &asked).await,
+        Request::GetSessionCost(_) => sessions::cost(session, id),
+        Request::CancelAsyncMessage(asked) => sessions::cancel(session, id, &asked),
+        Request::SeedReadState(asked) => {
+            sessions::seed(Arc::clone(&session.setup.workspace), id, asked).await
+        }
         Request::RewindFiles(asked) => rewind::answer(&session.setup.workspace, id, asked).await,
         Request::GetSettings(_) => settings::show(session, id),
         Request::ApplyFlagSettings(apply) => settings::lay_over(session, id, apply.settings).await,
@@ -150,6 +153,9 @@ fn begin(session: &mut Session, initialize: &Initialize) -> Result<InitializeRep
             session.setup.ask_for_shape(schema)?;
         }
         session.add_kinds(initialize.agents.clone().unwrap_or_default());
+        if initialize.title.is_some() {
+            session.setup.title.clone_from(&initialize.title);
+        }
         session.setup.forward_subagent_text |= initialize.forward_subagent_text == Some(true);
         if let Some(text) = initialize.plan_mode_instructions.as_deref() {
             session.knobs.send_modify(|knobs| knobs.plan_mode_instructions = Some(text.into()));
@@ -174,6 +180,17 @@ fn begin(session: &mut Session, initialize: &Initialize) -> Result<InitializeRep
         ..InitializeReply::default()
     };
     Ok(extensions::describe(session, initialize, reply))
+}
+
+/// What a task has said so far.
+async fn task_output(tasks: Tasks, id: String, task: &str) -> ControlResponse {
+    match tasks.output(task, Duration::ZERO).await {
+        Ok(TaskReport { output, left_out, .. }) => {
+            let total_bytes = left_out + output.len() as u64;
+            ControlResponse::success(id, &TaskOutput { output, total_bytes, truncated: left_out > 0 })
+        }
+        Err(error) => ControlResponse::error(id, error.to_string()),
+    }
 }
 
 async fn set_mode(session: &mut Session, id: String, mode: PermissionMode) -> ControlResponse {

@@ -17,6 +17,7 @@ use crate::context::room;
 use crate::context::usage::Gauge;
 use crate::ids;
 use crate::outbox::Outbox;
+use crate::session::journal::Journal;
 use crate::session::load::Key;
 use crate::session::mend::{EMPTY_PROMPT, is_blank};
 use crate::session::{Entry, Log, Past, bulletin};
@@ -163,12 +164,18 @@ impl Conversation {
         self.added = self.history.size() as u64 / 4;
         self.note_usage(&Usage { input_tokens: loaded.counted, ..Usage::default() });
         self.log.go_on_after(loaded.leaf);
+        self.log.journal().recall_title(loaded.facts.title);
         self.log.journal().copy(past.copies);
     }
 
     /// Who speaks here.
     pub fn speaker(&self) -> &Speaker {
         &self.speaker
+    }
+
+    /// The way into the transcript.
+    pub fn journal(&self) -> &Journal {
+        self.log.journal()
     }
 
     /// The transcript's path, if one is kept.

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use whimbrel_models::Figures;
+use whimbrel_models::TaskBudget;
 use whimbrel_models::catalog::Catalog;
 use whimbrel_wire::Usage;
 use whimbrel_wire::message::ModelUsage;
@@ -35,6 +36,8 @@ struct Column {
     agent: Option<String>,
     usage: Usage,
     dollars: f64,
+    /// Tokens that its model has written in the turn at hand and still has before it.
+    at_hand: u64,
 }
 
 impl Ledger {
@@ -56,13 +59,33 @@ impl Ledger {
     /// Begins a new turn; the totals stay.
     pub fn begin_turn(&self) {
         self.open().begin_turn();
+        self.forget();
+    }
+
+    /// The conversation of this column was replaced by a summary: its model no longer sees what it has written.
+    pub fn forget(&self) {
+        self.column().at_hand = 0;
+    }
+
+    /// What is left of a budget of tokens for the prompt at hand, over the whole tree of agents. A provider sees what the
+    /// one conversation before it has taken; what others have taken it must be told.
+    pub fn task_budget(&self, total: u64) -> TaskBudget {
+        let written = self.open().turn.output_tokens;
+        let own = self.column();
+        let is_told = own.agent.is_some() || written > own.at_hand;
+        TaskBudget { total, remaining: is_told.then(|| total.saturating_sub(written)) }
+    }
+
+    fn column(&self) -> MutexGuard<'_, Column> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds what one attempt at a reply cost, in dollars; an error holds what is known of it if that is not all.
     pub fn add(&self, catalog: &Catalog, model: &str, bill: &Figures) -> Result<f64, f64> {
         let cost = self.open().add(catalog, model, bill);
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = self.column();
         sum(&mut own.usage, &bill.usage);
+        add(&mut own.at_hand, bill.usage.output_tokens);
         let dollars = cost.unwrap_or_else(|known| known);
         own.dollars += dollars;
         if let Some(agent) = &own.agent {
@@ -87,12 +110,12 @@ impl Ledger {
 
     /// What was spent in this column.
     pub fn own(&self) -> Usage {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner).usage.clone()
+        self.column().usage.clone()
     }
 
     /// The same in dollars.
     pub fn own_dollars(&self) -> f64 {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner).dollars
+        self.column().dollars
     }
 
     /// The spend as it is now.
@@ -116,6 +139,8 @@ pub struct Spend {
     pub models: BTreeMap<String, ModelUsage>,
     /// What subagents have spent of it, by their names.
     pub agents: BTreeMap<String, Share>,
+    /// The longest reply of each model so far, in tokens.
+    longest: BTreeMap<String, u64>,
 }
 
 /// What one agent has spent.
@@ -144,6 +169,8 @@ impl Spend {
             max_output_tokens: info.as_ref().map_or(0, |info| info.max_output_tokens),
             ..ModelUsage::default()
         });
+        let longest = self.longest.entry(model.to_owned()).or_default();
+        *longest = usage.output_tokens.max(*longest);
         add(&mut entry.input_tokens, usage.input_tokens);
         add(&mut entry.output_tokens, usage.output_tokens);
         add(&mut entry.cache_read_input_tokens, usage.cache_read_input_tokens);
@@ -156,6 +183,11 @@ impl Spend {
             return Err(cost);
         }
         Ok(cost)
+    }
+
+    /// The longest reply of a model so far, in tokens.
+    pub fn longest_reply(&self, model: &str) -> u64 {
+        self.longest.get(model).copied().unwrap_or(0)
     }
 
     /// Dollars so far.
@@ -189,6 +221,30 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_budget_of_tokens_is_shared_by_the_tree_and_told_where_the_provider_cannot_count() {
+        let (main, catalog) = (Ledger::default(), Catalog::default());
+        let sub = main.branch("Explore (a1)");
+        let say = |ledger: &Ledger, tokens: u64| {
+            let bill = Figures::read(&json!({"input_tokens": 9, "output_tokens": tokens}));
+            let _ = ledger.add(&catalog, "m", &bill);
+        };
+        let left = |ledger: &Ledger| ledger.task_budget(8_000).remaining;
+        main.begin_turn();
+        say(&main, 5_000);
+        assert_eq!((left(&main), left(&sub)), (None, Some(3_000)));
+        say(&sub, 2_000);
+        assert_eq!((left(&main), left(&sub)), (Some(1_000), Some(1_000)));
+        say(&sub, 2_000);
+        assert_eq!(left(&sub), Some(0), "never less than nothing");
+        main.begin_turn();
+        say(&main, 100);
+        assert_eq!(left(&main), None, "the next prompt has all of it");
+        main.forget();
+        assert_eq!(left(&main), Some(7_900), "the summary does not show what it took");
+        assert_eq!(main.read().longest_reply("m"), 5_000);
+    }
 
     #[test]
     fn a_cost_that_cannot_be_known_is_marked_and_never_lost_or_negative() {

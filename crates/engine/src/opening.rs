@@ -102,9 +102,13 @@ pub(crate) async fn open(agent: &mut Agent, opening: Opening, cancel: &Cancellat
 pub(crate) async fn begin(agent: &mut Agent, first: Option<&str>, cancel: &CancellationToken) -> bool {
     let Some(source) = first else { return false };
     let model = agent.knobs.borrow().model.clone();
-    let told = |scene: &Scene| scene.session_start(source, Some(&model));
+    let title = agent.conversation.journal().title();
+    let told = |scene: &Scene| scene.session_start(source, Some(&model), title);
     let said = agent.bench.gate.lookout.raise(HookEvent::SessionStart, told, cancel).await;
     turn::brief(agent, &said.contexts);
+    if let Some(title) = &said.special.session_title {
+        agent.conversation.journal().call_it(title);
+    }
     if let Some(text) = said.special.initial_user_message {
         record(agent, &User { uuid: Some(ids::uuid()), ..User::prompt(text) });
     }
@@ -134,6 +138,9 @@ pub(crate) async fn take(agent: &mut Agent, user: &User, cancel: &CancellationTo
     agent.conversation.open();
     let text = user.message.content.joined_text();
     let said = submit(agent, user.uuid.as_deref(), &text, cancel).await?;
+    if let Some(title) = &said.special.session_title {
+        agent.conversation.journal().call_it(title);
+    }
     if user.client_composed != Some(true) {
         attach::mentioned(agent, &text).await;
     }

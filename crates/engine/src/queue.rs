@@ -74,6 +74,12 @@ impl Queue {
         dropped
     }
 
+    /// Drops one message that waits; false if there is none with this id.
+    pub(crate) fn drop_prompt(&mut self, id: &str) -> bool {
+        let is_it = |due: &Due| matches!(due, Due::Prompt(user) if user.uuid.as_deref() == Some(id));
+        self.0.iter().position(is_it).and_then(|at| self.0.remove(at)).is_some()
+    }
+
     /// What the next turn is about: a command alone, or everything that waits before one.
     pub(crate) fn take(&mut self, commands: &Commands) -> Option<Batch> {
         match self.0.pop_front()? {
@@ -139,6 +145,13 @@ mod tests {
         assert_eq!(queue.drop_prompts(), ["a"]);
         assert!(matches!(queue.take(&Commands::none()), Some(Batch::Said(dues)) if dues.len() == 1));
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn one_prompt_can_be_taken_back() {
+        let mut queue = queue([prompt("a"), Due::News(News::of_task("b")), prompt("b")]);
+        assert!(queue.drop_prompt("b") && !queue.drop_prompt("b"));
+        assert_eq!((queue.ids(), queue.0.len()), (vec!["a".to_owned()], 2));
     }
 
     #[test]

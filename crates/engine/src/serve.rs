@@ -43,6 +43,7 @@ use crate::state::StateSign;
 use crate::tasks::Tasks;
 use crate::turn::Ending;
 use crate::{clock, control, files, ids, task_news};
+use control::Books;
 use crew::Crew;
 pub(crate) use outfit::lookout;
 use turns::{Running, turn_end};
@@ -225,6 +226,8 @@ pub(crate) struct Session {
     running: Option<Running>,
     /// How full the context of the agent is.
     gauge: Gauge,
+    /// What can be asked about the agent while a turn owns it.
+    pub(crate) books: Option<Books>,
     pub(crate) queue: Queue,
     /// Whether the first turn has begun.
     opened: bool,
@@ -279,6 +282,7 @@ impl Session {
             agent: None,
             running: None,
             gauge: Gauge::default(),
+            books: None,
             queue: Queue::default(),
             opened: false,
             results: 0,

@@ -24,6 +24,7 @@ use crate::verdict::{self, End, Happened, Next, Nudge, Situation};
 use crate::workshop::Workshop;
 use crate::{clock, shape, understudy};
 use act::act;
+pub(crate) use listen::retry_notice;
 use listen::{Heard, listen};
 use wind_up::wind_up;
 

@@ -79,7 +79,8 @@ pub fn unavailable(fault: &Fault) -> Option<(&'static str, &'static str)> {
         | FaultKind::Cut
         | FaultKind::NotAStream
         | FaultKind::Protocol
-        | FaultKind::Script => return None,
+        | FaultKind::Script
+        | FaultKind::Interrupted => return None,
     })
 }
 

@@ -157,6 +157,11 @@ impl Call {
         self.settled.iter().chain(&self.bill)
     }
 
+    /// Whether an attempt is under way that has not said yet what it costs.
+    pub fn is_unbilled(&self) -> bool {
+        matches!(self.state, State::Asking(_)) && self.bill.is_none()
+    }
+
     fn note(&mut self, event: &Event) {
         match event {
             Event::MessageStart { usage, .. } => {

@@ -158,7 +158,7 @@ mod tests {
             max_tokens: 32_000,
             thinking: Thinking::Adaptive,
             effort: Some(Effort::High),
-            task_budget: Some(50_000),
+            task_budget: Some(crate::request::TaskBudget { total: 50_000, remaining: None }),
             betas: vec!["special-2026-01-01".into()],
             session_id: "s".into(),
             ..Request::new("m", Arc::new(Preamble::new(vec![], vec![])), History::new().ask())

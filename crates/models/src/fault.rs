@@ -65,6 +65,8 @@ pub enum FaultKind {
     Protocol,
     /// A scripted model had no reply left, or its script is bad.
     Script,
+    /// A recording ends here because the turn was interrupted then.
+    Interrupted,
 }
 
 impl Fault {
@@ -109,7 +111,8 @@ impl Fault {
             | FaultKind::Cut
             | FaultKind::NotAStream
             | FaultKind::Protocol
-            | FaultKind::Script => FailureKind::Unknown,
+            | FaultKind::Script
+            | FaultKind::Interrupted => FailureKind::Unknown,
         }
     }
 }

@@ -52,4 +52,4 @@ pub use fault::{Fault, FaultKind};
 pub use figures::Figures;
 pub use history::History;
 pub use model::{Delta, Model};
-pub use request::{Effort, Preamble, Request, Thinking, ToolSpec};
+pub use request::{Effort, Preamble, Request, TaskBudget, Thinking, ToolSpec};

@@ -25,7 +25,7 @@ pub struct Request {
     /// How hard it tries, where the model can be told.
     pub effort: Option<Effort>,
     /// How many tokens the task may take, where the model can be told: it paces itself.
-    pub task_budget: Option<u64>,
+    pub task_budget: Option<TaskBudget>,
     /// Beta features asked for by the caller.
     pub betas: Vec<String>,
     /// The session, so that a provider can tie requests together.
@@ -71,6 +71,16 @@ pub enum Thinking {
     },
     /// As much as it finds useful.
     Adaptive,
+}
+
+/// How many tokens a task may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskBudget {
+    /// From beginning to end.
+    pub total: u64,
+    /// How many are left, where the provider cannot know that from the conversation: others have taken some, or it was
+    /// replaced by a summary.
+    pub remaining: Option<u64>,
 }
 
 /// How hard the model tries.

@@ -134,7 +134,8 @@ fn repetitions(kind: FaultKind) -> u32 {
         | FaultKind::TooLarge
         | FaultKind::ModelNotFound
         | FaultKind::Certificate
-        | FaultKind::Script => 0,
+        | FaultKind::Script
+        | FaultKind::Interrupted => 0,
     }
 }
 

@@ -4,7 +4,11 @@
 //! there was one. When it is played, each request gets the first reply that was given to the same request and has not been
 //! played yet, so that subagents may ask in any order. A request that nobody made before is where the session has left the
 //! recording: it gets a fault that says at which step, and in what.
+//!
+//! Ids that are drawn at random (of agents, tasks, sessions) differ from run to run. Requests are compared without them, and
+//! where a recorded reply names one, it is played with the one that this run has drawn in its place.
 
+mod drawn;
 mod player;
 mod recorder;
 mod step;

@@ -113,10 +113,31 @@ async fn a_session_is_in_its_store_and_nowhere_on_the_disk() {
     let below = stage.store.subkeys(&stage.project(), &session).await.unwrap();
     assert_eq!(below.len(), 1);
     assert!(below[0].starts_with("subagents/agent-"), "{below:?}");
-    assert_eq!(stage.kinds(&session, Some(&below[0])).await, ["user", "assistant text"]);
+    assert_eq!(stage.kinds(&session, Some(&below[0])).await, ["user", "agent_metadata", "assistant text"]);
     for folder in ["home", "tmp"] {
         assert!(is_empty(&stage.at(folder)), "{folder}");
     }
+}
+
+#[tokio::test]
+async fn an_agent_of_an_earlier_run_goes_on_from_the_store() {
+    let stage = Stage::new();
+    let errand = |input: Value| json!([{"type": "tool_use", "name": "Agent", "input": input}]);
+    let first = errand(json!({"description": "keep", "prompt": "Remember TULIP.", "name": "scout",
+        "subagent_type": "general-purpose"}));
+    let (session, _) = result(&stage.agent(json!([first, "I will.", "Done."])), "Go.").await;
+    let below = stage.store.subkeys(&stage.project(), &session).await.unwrap().remove(0);
+    let id = below.strip_prefix("subagents/agent-").unwrap();
+    for who in [id, "scout"] {
+        let again = errand(json!({"description": "ask", "prompt": "Which flower?", "resume": who,
+            "subagent_type": "general-purpose"}));
+        let knows = json!({"expect": "Remember TULIP", "content": ["Flower: TULIP."]});
+        let told = json!({"expect": "Flower: TULIP.", "content": ["It was a tulip."]});
+        let agent = stage.agent(json!([again, knows, told])).resume(&session);
+        assert_eq!(result(&agent, "Ask it.").await, (session.clone(), "It was a tulip.".into()), "{who}");
+    }
+    let kinds = stage.kinds(&session, Some(&below)).await;
+    assert_eq!(kinds.iter().filter(|kind| *kind == "assistant text").count(), 3, "{kinds:?}");
 }
 
 #[tokio::test]

@@ -199,6 +199,17 @@ async fn commands_can_be_switched_off() {
 }
 
 #[tokio::test]
+async fn summaries_can_be_switched_off_for_good() {
+    for (switch, asked) in [("DISABLE_COMPACT", 1), ("DISABLE_AUTO_COMPACT", 2)] {
+        let script = [Reply::text("Hello."), Reply::text("We said hello.")];
+        let mut host = Host::with(script).env(switch, "1").start().await.unwrap();
+        host.run("Hello!").await.unwrap();
+        let result = host.run("/compact").await.unwrap().result.unwrap_or_default();
+        assert_eq!((result.contains(switch), host.asked().len()), (asked == 1, asked), "{switch}: {result}");
+    }
+}
+
+#[tokio::test]
 async fn a_command_in_a_file_can_be_interrupted() {
     let script = [Reply::text("After.")];
     let slow = "---\nallowed-tools: Bash(sleep *)\n---\n!`sleep 600`";

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use whimbrel_testkit::{Host, HostBuilder, Reply, Script};
+use whimbrel_wire::control::{CancelAsyncMessage, GetSessionCost, RenameSession, Response, SeedReadState};
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;
 
@@ -227,6 +228,92 @@ async fn a_session_has_one_engine_at_a_time_and_the_other_learns_which() {
     assert_eq!(first.run("c").await.unwrap().result.as_deref(), Some("2"));
     first.finish().await.unwrap();
     assert_eq!(story(&home.talk(resume(&session), &["d"]).await.1), "a 1 c 2 d");
+}
+
+#[tokio::test]
+async fn a_session_is_called_what_the_host_calls_it() {
+    let home = Home::new();
+    let titles = |session: &str| -> Vec<String> {
+        let lines = home.lines(session);
+        lines.iter().filter_map(|line| line["customTitle"].as_str().map(str::to_owned)).collect()
+    };
+    let named = |title: &str| Options { title: Some(title.into()), ..Options::default() };
+    let (session, _) = home.talk(named(" My\n title "), &["a", "b"]).await;
+    assert_eq!(titles(&session), ["My title"]);
+    assert_eq!(home.lines(&session).iter().position(|line| line["type"] == "custom-title"), {
+        let lines = home.lines(&session);
+        lines.iter().position(|line| line["type"] == "user").map(|at| at + 1)
+    });
+    home.talk(Options { title: Some("Second".into()), ..resume(&session) }, &["c"]).await;
+    assert_eq!(titles(&session), ["My title", "Second"]);
+    let mut host = home.host(["1"], resume(&session)).start().await.unwrap();
+    host.run("d").await.unwrap();
+    host.ask(RenameSession { title: "Third".into(), ..RenameSession::default() }).await.unwrap();
+    assert_eq!(titles(&session), ["My title", "Second", "Third"]);
+    let other = json!({"subtype": "rename_session", "title": "x", "session_id": "another"});
+    for bad in [json!({"subtype": "rename_session", "title": " "}), other] {
+        assert!(matches!(host.ask_raw(bad).await.unwrap(), Response::Error { .. }));
+    }
+    let (blank, _) = home.talk(named(" "), &["a"]).await;
+    assert_eq!(titles(&blank), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_host_can_ask_what_was_spent_and_take_back_what_waits() {
+    let home = Home::new();
+    let mut host = home.host(["1"], Options::default()).start().await.unwrap();
+    assert_eq!(host.ask(GetSessionCost {}).await.unwrap().text, "Total cost: $0.0000");
+    host.run("a").await.unwrap();
+    assert!(host.ask(GetSessionCost {}).await.unwrap().text.contains(" input, "));
+    let nobody = CancelAsyncMessage { message_uuid: "none".into() };
+    assert!(!host.ask(nobody).await.unwrap().cancelled);
+}
+
+#[tokio::test]
+async fn a_file_that_the_host_says_was_read_may_be_changed_unless_it_changed_since() {
+    let home = Home::new();
+    let work = home.root.path().join("work").canonicalize().unwrap();
+    let edit = |name: &str| {
+        let path = work.join(name).to_string_lossy().into_owned();
+        Reply::tool("Edit", json!({"file_path": path, "old_string": "old", "new_string": "new"}))
+    };
+    let options = Options { permission_mode: Some(PermissionMode::AcceptEdits), ..Options::default() };
+    let script = [edit("known"), edit("stale"), Reply::text("Done.")];
+    let mut host = home.scripted(script, options).start().await.unwrap();
+    for (name, since) in [("known", 0.0), ("stale", 5_000.0)] {
+        let path = work.join(name);
+        std::fs::write(&path, "old").unwrap();
+        let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
+        let mtime = modified.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as f64 - since;
+        host.ask(SeedReadState { path: path.to_string_lossy().into_owned(), mtime }).await.unwrap();
+    }
+    host.run("Edit.").await.unwrap();
+    assert_eq!(std::fs::read_to_string(work.join("known")).unwrap(), "new");
+    assert_eq!(std::fs::read_to_string(work.join("stale")).unwrap(), "old");
+    let gone = json!({"subtype": "seed_read_state", "path": "gone", "mtime": 1});
+    assert!(matches!(host.ask_raw(gone).await.unwrap(), Response::Error { .. }));
+}
+
+#[tokio::test]
+async fn instructions_of_a_folder_are_told_once_also_when_the_session_goes_on() {
+    let home = Home::new();
+    let work = home.root.path().join("work").canonicalize().unwrap();
+    std::fs::create_dir_all(work.join("s/t")).unwrap();
+    std::fs::write(work.join("s/CLAUDE.md"), "OUTER words").unwrap();
+    std::fs::write(work.join("s/t/CLAUDE.md"), "INNER words").unwrap();
+    std::fs::write(work.join("s/t/f"), "x").unwrap();
+    std::fs::write(work.join("s/f"), "x").unwrap();
+    let read = |name: &str| {
+        let path = work.join(name).to_string_lossy().into_owned();
+        [Reply::tool("Read", json!({"file_path": path})), Reply::text("Read.")]
+    };
+    let mut host = home.scripted(read("s/t/f"), Options::default()).start().await.unwrap();
+    let session = host.run("a").await.unwrap().session_id;
+    host.finish().await.unwrap();
+    let mut host = home.scripted(read("s/f"), resume(&session)).start().await.unwrap();
+    host.run("b").await.unwrap();
+    let asked = host.asked().last().unwrap().body.to_string();
+    assert_eq!((asked.matches("OUTER words").count(), asked.matches("INNER words").count()), (1, 1));
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ const OUTPUT: usize = 40;
 /// A message as Markdown; empty if nothing in it is to be read.
 pub(super) fn message(message: &Message) -> String {
     let parts: Vec<String> = match &message.message["content"] {
-        Value::String(text) => vec![text.trim().to_owned()],
+        Value::String(text) => vec![closed(text.trim())],
         Value::Array(blocks) => blocks.iter().map(block).collect(),
         _ => Vec::new(),
     };
@@ -32,7 +32,7 @@ fn is_said(message: &Message) -> bool {
 
 fn block(block: &Value) -> String {
     match block["type"].as_str() {
-        Some("text") => block["text"].as_str().unwrap_or_default().trim().to_owned(),
+        Some("text") => closed(block["text"].as_str().unwrap_or_default().trim()),
         Some("tool_use") => call(block["name"].as_str().unwrap_or("?"), &block["input"]),
         Some("tool_result") => output(&plain(&block["content"]), block["is_error"] == true),
         Some("image") => "*(an image)*".into(),
@@ -64,6 +64,28 @@ fn output(text: &str, failed: bool) -> String {
     }
     let heading = if failed { "Failed:\n" } else { "" };
     if kept.is_empty() { String::new() } else { heading.to_owned() + &fenced(&kept.join("\n")) }
+}
+
+/// A text in which no fence stays open: it would swallow whatever follows.
+fn closed(text: &str) -> String {
+    let mut open: Option<&str> = None;
+    for line in text.lines().map(str::trim_start) {
+        let sign = line.chars().next().filter(|sign| matches!(sign, '`' | '~')).unwrap_or(' ');
+        let (fence, rest) = line.split_at(line.len() - line.trim_start_matches(sign).len());
+        if sign == ' ' || fence.len() < 3 {
+            continue;
+        }
+        open = match open {
+            None if sign == '~' || !rest.contains('`') => Some(fence),
+            Some(begun)
+                if begun.starts_with(sign) && fence.len() >= begun.len() && rest.trim().is_empty() =>
+            {
+                None
+            }
+            same => same,
+        };
+    }
+    open.map_or_else(|| text.to_owned(), |fence| format!("{text}\n{fence}"))
 }
 
 /// A text between fences that are longer than any in it.
@@ -114,5 +136,21 @@ mod tests {
         assert_eq!(written("user", &json!([{"type": "tool_result", "content": ""}])), "");
         assert_eq!(written("assistant", &json!([{"type": "thinking", "thinking": "hm"}])), "");
         assert_eq!(written("user", &json!(7)), "");
+    }
+
+    #[test]
+    fn a_fence_that_was_left_open_is_closed() {
+        let rows = [
+            ("a\n```rust\nb", "a\n```rust\nb\n```"),
+            ("```\na\n```", "```\na\n```"),
+            ("````\n```\n", "````\n```\n````"),
+            ("~~~\n```", "~~~\n```\n~~~"),
+            ("inline ``` here", "inline ``` here"),
+            ("```a``` b", "```a``` b"),
+            ("", ""),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(closed(text.trim()), expected, "{text}");
+        }
     }
 }

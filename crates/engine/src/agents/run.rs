@@ -127,7 +127,7 @@ async fn begin(
             agent.conversation.hear_errand(&Content::from(words.as_str())).await;
             let above = &agents.position;
             let about = Sidecar::of(&entry.facts, errand, above.depth + 1, above.agent_id.as_deref());
-            about.write(&agents.home, entry.id());
+            about.write(&agents.home, entry.id(), agent.conversation.journal());
             if let Some(text) = &definition.reminder {
                 agent.conversation.brief(&format!("<system-reminder>\n{text}\n</system-reminder>"));
             }

@@ -4,11 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use whimbrel_wire::RawJson;
 use whimbrel_wire::permission::PermissionMode;
 
 use super::Errand;
 use super::home::Home;
 use crate::files::{self, Kind};
+use crate::session::journal::Journal;
 use crate::setup::model::effort_named;
 use crate::tasks::TaskFacts;
 
@@ -34,6 +36,18 @@ pub(super) struct Sidecar {
     pub(super) parent_agent_id: Option<String>,
     #[serde(flatten)]
     terms: Terms,
+}
+
+/// The type of the line that a store has in the place of the file.
+const ENTRY: &str = "agent_metadata";
+
+/// Such a line.
+#[derive(Serialize, Deserialize)]
+struct Entry<T> {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(flatten)]
+    about: T,
 }
 
 /// What the call that sent it wanted other than its kind has it.
@@ -77,9 +91,31 @@ impl Sidecar {
 
     /// Writes the file, if transcripts are kept. The agent does its errand without it, so it is no matter if it cannot be
     /// written; but it cannot be gone on with in a later run.
-    pub(super) fn write(&self, home: &Home, id: &str) {
+    pub(super) fn write(&self, home: &Home, id: &str, journal: &Journal) {
+        if let Ok(entry) = RawJson::of(&Entry { kind: ENTRY.into(), about: self }) {
+            journal.beside(entry);
+        }
         let Some(path) = place(home).map(|folder| beside(&folder, id)) else { return };
         let _ = serde_json::to_vec(self).map(|bytes| files::create_with_mode(&path, &bytes, 0o600));
+    }
+
+    /// Takes what is to be known of an agent out of the lines that a store has of it; the last word counts.
+    pub(super) fn split(lines: Vec<RawJson>) -> (Option<Self>, Vec<RawJson>) {
+        let mut about = None;
+        let lines = lines.into_iter().filter(|line| match line.read::<Entry<Self>>() {
+            Ok(entry) if entry.kind == ENTRY => {
+                about = Some(entry.about);
+                false
+            }
+            _ => true,
+        });
+        let lines = lines.collect();
+        (about.filter(|about: &Self| !about.agent_type.is_empty()), lines)
+    }
+
+    /// Whether it is called by this name.
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        self.terms.name.as_deref() == Some(name)
     }
 
     /// Reads the file of an agent. Touches the disk.

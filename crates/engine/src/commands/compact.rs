@@ -34,6 +34,14 @@ pub(crate) async fn run(
     notices: Notices,
     cancel: &CancellationToken,
 ) -> Ending {
+    if agent.limits.compaction.forbidden {
+        notices.tell(&agent.outbox).await;
+        let text = "Summaries are switched off by DISABLE_COMPACT.";
+        agent.conversation.command(&wish.prompt, text).await;
+        agent.conversation.settle().await;
+        return Ending { text: text.into(), ..Ending::new(End::Done) };
+    }
+    agent.understudies.begin_turn();
     let (trigger, source) = (CompactTrigger::Manual, Source::Whole);
     let summary = compact::summarise(agent, trigger, &wish.keep, source, cancel).await;
     notices.tell(&agent.outbox).await;

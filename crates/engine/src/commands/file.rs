@@ -32,6 +32,8 @@ pub struct CommandFile {
     pub callers: Callers,
     /// Whether it would have something done that nobody was asked about.
     pub grants: bool,
+    /// What was wrong with its head when it was found; the host has been told.
+    pub flaw: Option<String>,
 }
 
 /// Who wrote a command.

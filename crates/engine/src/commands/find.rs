@@ -180,7 +180,7 @@ impl Search<'_> {
                 path.display()
             ));
         }
-        self.warnings.extend(recipe.flaw);
+        self.warnings.extend(recipe.flaw.clone());
         let head = recipe.head;
         let grants = head.grants();
         let alias = match (folder, name.rsplit_once(':')) {
@@ -199,6 +199,7 @@ impl Search<'_> {
             argument_hint: head.argument_hint.unwrap_or_default(),
             callers,
             grants,
+            flaw: recipe.flaw,
             name: name.clone(),
         };
         self.found.insert(name, command);

@@ -67,6 +67,19 @@ pub enum Action {
     Model,
 }
 
+impl Action {
+    /// What the person is told of words behind a command that has no use for them; nothing if there are none.
+    pub fn unheard(self, rest: &str) -> String {
+        match self {
+            Self::Compact | Self::Model => String::new(),
+            Self::Clear | Self::Context | Self::Cost | Self::Help if rest.is_empty() => String::new(),
+            Self::Clear | Self::Context | Self::Cost | Self::Help => {
+                "\n\nWhat stands behind the command was not heard by the model. Send it as a message of its own.".into()
+            }
+        }
+    }
+}
+
 /// The engine's own commands.
 pub const ALL: &[Command] =
     &[clear::COMMAND, compact::COMMAND, context::COMMAND, cost::COMMAND, help::COMMAND, model::COMMAND];
@@ -258,6 +271,7 @@ mod tests {
             argument_hint: "[how]".into(),
             callers: Callers::All,
             grants: false,
+            flaw: None,
         };
         let skill = CommandFile { name: "p:pdf".into(), alias: Some("pdf".into()), ..file.clone() };
         let hidden = CommandFile { name: "hidden".into(), callers: Callers::Model, ..file.clone() };
@@ -293,6 +307,20 @@ mod tests {
         let letter = User { client_composed: Some(true), ..User::prompt("/compact") };
         assert_eq!(commands().called(&letter), None);
         assert_eq!(Commands::none().called(&User::prompt("/compact")), None);
+    }
+
+    #[test]
+    fn words_that_no_command_hears_are_told_of() {
+        let prompt: User = serde_json::from_value(
+            serde_json::json!({"type": "user", "message": {"role": "user", "content": [
+            {"type": "text", "text": "/cost"}, {"type": "text", "text": "more"}]}}),
+        )
+        .unwrap();
+        let called = commands().called(&prompt).unwrap();
+        let Order::Own(command) = called.order else { panic!() };
+        assert!(command.action.unheard(&called.rest).contains("not heard"), "{}", called.rest);
+        assert_eq!(command.action.unheard(""), "");
+        assert_eq!(Action::Compact.unheard("keep the names"), "");
     }
 
     #[test]

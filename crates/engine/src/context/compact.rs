@@ -1,5 +1,6 @@
 //! Compaction: the model summarises the conversation, and the summary takes its place.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use crate::context::room;
 use crate::cost::Metered;
 use crate::hooks::{Scene, joined};
 use crate::turn;
+use crate::understudy;
 
 /// How long a summary may get.
 const LONGEST: u64 = 20_000;
@@ -127,14 +129,17 @@ pub async fn replace(agent: &mut Agent, trigger: CompactTrigger, summary: Summar
         CompactTrigger::Auto | CompactTrigger::Manual => None,
     };
     agent.conversation.forget(boundary, &agent.bench.call.on_demand.loaded()).await;
+    agent.ledger.forget();
     agent.orient();
-    agent.conversation.summary(&frame(&summary.text, task.as_deref())).await;
+    let transcript = agent.conversation.transcript();
+    agent.conversation.summary(&frame(&summary.text, task.as_deref(), transcript.as_deref())).await;
     agent.conversation.put_back(waiting);
     let lookout = agent.bench.gate.lookout.clone();
     let cancel = &agent.bench.call.cancel;
     lookout.raise(HookEvent::PostCompact, |scene| scene.post_compact(trigger, summary.text), cancel).await;
     let model = agent.knobs.borrow().model.clone();
-    let told = |scene: &Scene| scene.session_start("compact", Some(&model));
+    let title = agent.conversation.journal().title();
+    let told = |scene: &Scene| scene.session_start("compact", Some(&model), title);
     let said = lookout.raise(HookEvent::SessionStart, told, cancel).await;
     turn::brief(agent, &said.contexts);
 }
@@ -164,7 +169,25 @@ async fn ask(agent: &mut Agent, keep: &str, source: Source) -> Result<String, Fa
     reply(agent, Arc::new(Preamble::new(Vec::new(), Vec::new())), history).await
 }
 
-async fn reply(agent: &Agent, preamble: Arc<Preamble>, mut history: History) -> Result<String, Fault> {
+/// Asks once, or more often: another model steps in for one that is not to be had, as in a turn.
+async fn reply(agent: &mut Agent, preamble: Arc<Preamble>, mut history: History) -> Result<String, Fault> {
+    loop {
+        let answer = one_answer(agent, Arc::clone(&preamble), &mut history).await;
+        let wanted = agent.knobs.borrow().model.clone();
+        match answer {
+            Err(fault)
+                if understudy::unavailable(&fault).is_some() && agent.understudies.are_left(&wanted) =>
+            {
+                understudy::step_in(agent, Some(&fault)).await;
+                // Thoughts are signed for the model that had them.
+                history.forget_thinking();
+            }
+            answer => return answer,
+        }
+    }
+}
+
+async fn one_answer(agent: &Agent, preamble: Arc<Preamble>, history: &mut History) -> Result<String, Fault> {
     let model = agent.model();
     let (provider, name) = agent.engine.resolve(&model)?;
     let request = Request {
@@ -173,14 +196,19 @@ async fn reply(agent: &Agent, preamble: Arc<Preamble>, mut history: History) -> 
         session_id: agent.outbox.session().to_owned(),
         ..Request::new(name, preamble, history.ask())
     };
-    let call = Call::new(provider, request, agent.limits.policy(), Timing::default());
-    one_reply(Metered::begin(call, agent.engine.clone(), agent.ledger.clone(), model).await?).await
+    let call = Call::new(provider, request, agent.policy(), Timing::default());
+    let call = Metered::begin(call, agent.engine.clone(), agent.ledger.clone(), model).await?;
+    one_reply(call, Some(&agent.outbox)).await
 }
 
 /// The summary as the model will read it; in the middle of a turn with what is being worked on.
-fn frame(summary: &str, task: Option<&str>) -> String {
+fn frame(summary: &str, task: Option<&str>, transcript: Option<&Path>) -> String {
+    let whole = transcript.map_or_else(String::new, |path| {
+        let path = path.display();
+        format!("\n\nWhat the summary leaves out is in {path}, one JSON object per line: search there if you need it.")
+    });
     let told = format!(
-        "The conversation before this point was replaced by this summary to make room:\n\n{}",
+        "The conversation before this point was replaced by this summary to make room:\n\n{}{whole}",
         summary.trim()
     );
     match task {

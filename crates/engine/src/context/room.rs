@@ -35,6 +35,8 @@ const PAGE: (u64, u64) = (2_000, 50_000);
 pub struct Switches {
     /// Never.
     pub off: bool,
+    /// Not even if somebody asks for it.
+    pub forbidden: bool,
     /// How full the window may get, in percent; only ever less than the usual.
     pub percent: Option<f64>,
     /// A window smaller than the model's own, in tokens.
@@ -60,6 +62,7 @@ impl Switches {
         };
         Ok(Self {
             off: set("DISABLE_AUTO_COMPACT") || set("DISABLE_COMPACT"),
+            forbidden: set("DISABLE_COMPACT"),
             percent: number("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", 100.0)?,
             window: number("CLAUDE_CODE_AUTO_COMPACT_WINDOW", 1e9)?.map(|tokens| tokens as u64),
         })
@@ -177,7 +180,7 @@ mod tests {
 
     #[test]
     fn room_is_made_before_the_window_is_full() {
-        let switches = |percent, window| Switches { off: false, percent, window };
+        let switches = |percent, window| Switches { percent, window, ..Switches::default() };
         let table = [
             ("the usual", switches(None, None), 200_000, 32_000, 167_000),
             ("a large window", switches(None, None), 1_000_000, 128_000, 967_000),
@@ -202,11 +205,12 @@ mod tests {
         };
         assert_eq!(env(&[]), Ok(Switches::default()));
         assert_eq!(env(&[("DISABLE_AUTO_COMPACT", "1")]), Ok(Switches { off: true, ..Switches::default() }));
-        assert_eq!(env(&[("DISABLE_COMPACT", "true")]), Ok(Switches { off: true, ..Switches::default() }));
+        let never = Switches { off: true, forbidden: true, ..Switches::default() };
+        assert_eq!(env(&[("DISABLE_COMPACT", "true")]), Ok(never));
         assert_eq!(env(&[("DISABLE_AUTO_COMPACT", "0")]), Ok(Switches::default()));
         let both =
             env(&[("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "50"), ("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "9000")]);
-        assert_eq!(both, Ok(Switches { off: false, percent: Some(50.0), window: Some(9000) }));
+        assert_eq!(both, Ok(Switches { percent: Some(50.0), window: Some(9000), ..Switches::default() }));
         for text in ["much", "0", "101", "NaN"] {
             let said = env(&[("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", text)]).unwrap_err();
             assert!(said.contains("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE") && said.contains(text), "{said}");

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use whimbrel_models::call::{Call, Step};
 use whimbrel_models::catalog::Catalog;
-use whimbrel_models::{Fault, FaultKind};
+use whimbrel_models::{Fault, FaultKind, Figures};
 use whimbrel_wire::Usage;
 
 use super::Ledger;
@@ -15,7 +15,7 @@ use crate::engine::Engine;
 /// How many bytes of a request make a token, by a rule of thumb.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// How many tokens a reply is expected to have.
+/// How many tokens a reply is expected to have, at least; one as long as the longest so far may come again.
 const EXPECTED_REPLY: u64 = 1_000;
 
 /// A call whose cost is booked when it is dropped, however far it has come.
@@ -37,7 +37,8 @@ impl Metered {
         let set_aside = match ledger.purse() {
             None => None,
             Some(purse) => {
-                let estimate = estimate(engine.catalog(), &model, call.size() as u64)?;
+                let expected = EXPECTED_REPLY.max(ledger.read().longest_reply(&model));
+                let estimate = estimate(engine.catalog(), &model, call.size() as u64, expected)?;
                 let spent = || ledger.read().dollars();
                 Some(purse.set_aside(estimate, spent).await.map_err(used_up)?)
             }
@@ -60,14 +61,20 @@ impl Drop for Metered {
                 purse.suppose(set_aside.dollars - part);
             }
         }
+        // What was asked and then left alone is billed, too, though nobody has said how much.
+        if let (true, Some(set_aside), Some(purse)) =
+            (self.call.is_unbilled(), &self.set_aside, self.ledger.purse())
+        {
+            let _ = self.ledger.add(self.engine.catalog(), &self.model, &Figures::default());
+            purse.suppose(set_aside.dollars);
+        }
     }
 }
 
 /// What a call is expected to cost, in dollars.
-fn estimate(catalog: &Catalog, model: &str, bytes: u64) -> Result<f64, Fault> {
+fn estimate(catalog: &Catalog, model: &str, bytes: u64, expected: u64) -> Result<f64, Fault> {
     let info = catalog.lookup(model).ok_or_else(|| Fault::new(FaultKind::SpendLimit, no_price(model)))?;
-    let usage =
-        Usage { input_tokens: bytes / BYTES_PER_TOKEN, output_tokens: EXPECTED_REPLY, ..Usage::default() };
+    let usage = Usage { input_tokens: bytes / BYTES_PER_TOKEN, output_tokens: expected, ..Usage::default() };
     Ok(info.price(&usage))
 }
 
@@ -80,4 +87,48 @@ pub fn no_price(model: &str) -> String {
 
 fn used_up(empty: Empty) -> Fault {
     Fault::new(FaultKind::SpendLimit, format!("The budget of ${} is used up.", empty.limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures::stream::{self, BoxStream};
+    use futures::{FutureExt, StreamExt};
+    use whimbrel_models::call::Timing;
+    use whimbrel_models::providers::Providers;
+    use whimbrel_models::retry::Policy;
+    use whimbrel_models::{Delta, History, Model, Preamble, Request};
+
+    use super::*;
+
+    const MODEL: &str = "claude-opus-4-5-20251101";
+
+    /// A model that never says anything.
+    struct Mute;
+
+    impl Model for Mute {
+        fn ask(&self, _: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {
+            stream::pending().boxed()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_is_left_before_it_says_what_it_costs_counts_by_its_estimate() {
+        // A thousand tokens at 25 dollars per million are expected.
+        let ledger = Ledger::within(Some(0.03));
+        let begin = || {
+            let request = Request::new(MODEL, Arc::new(Preamble::new(vec![], vec![])), History::new().ask());
+            let call = Call::new(Arc::new(Mute), request, Policy::default(), Timing::default());
+            Metered::begin(call, Engine::new(Providers::offline()), ledger.clone(), MODEL.to_owned())
+        };
+        let is_left = || !ledger.purse().unwrap().is_empty(0.01);
+        drop(begin().await.unwrap());
+        assert!(is_left(), "what was never asked costs nothing");
+        let mut asked = begin().await.unwrap();
+        assert!(asked.next().now_or_never().is_none());
+        drop(asked);
+        assert!(!is_left());
+        assert_eq!(ledger.read().models[MODEL].cost_basis.as_deref(), Some("unknown"));
+    }
 }

@@ -31,7 +31,7 @@ pub use ends::{Ends, ends, open_for_parts, part};
 pub(crate) use folder::Folder;
 pub use kind::{Kind, Stamp};
 pub use put::create;
-pub use restore::{create_with_mode, link, mode, private_folder, remove};
+pub use restore::{create_with_mode, link, mode, private_folder, remove, remove_empty};
 pub use spot::{Moved, Spot};
 pub(crate) use stage::{Reader, Staged};
 

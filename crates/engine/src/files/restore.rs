@@ -45,6 +45,16 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Removes the folders around a path that are empty, up to one that stays. One that has something in it stays, too.
+pub fn remove_empty(path: &Path, above: &Path) {
+    let around = path.ancestors().skip(1).take_while(|folder| *folder != above && folder.starts_with(above));
+    for folder in around {
+        if fs::remove_dir(folder).is_err() {
+            return;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;

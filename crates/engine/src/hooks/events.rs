@@ -169,10 +169,10 @@ impl Scene {
     }
 
     /// A session begins. Sources: `startup`, `resume`, `clear`, `compact`, `fork`.
-    pub fn session_start(&self, source: &str, model: Option<&str>) -> Occasion {
+    pub fn session_start(&self, source: &str, model: Option<&str>, title: Option<String>) -> Occasion {
         let (source, model) = (source.into(), model.map(Into::into));
         let agent_type = self.0.agent_type.clone();
-        self.of(SessionStart { source, model, agent_type, ..SessionStart::default() })
+        self.of(SessionStart { source, model, agent_type, session_title: title, ..SessionStart::default() })
     }
 
     /// A session ends. Reasons: `clear`, `logout`, `prompt_input_exit`, `resume`, `other`.

@@ -30,6 +30,7 @@ impl Session {
             Order::Prompt(name) => return self.start_prompt(agent, name, called.rest, prompt).await,
             Order::Own(command) => command.action,
         };
+        let unheard = action.unheard(&called.rest);
         let text = match action {
             Action::Compact => return self.start_compact(agent, called.rest, prompt).await,
             Action::Clear => clear::clear(&mut agent),
@@ -44,7 +45,7 @@ impl Session {
                 }
             },
         };
-        self.start_answer(agent, prompt, text).await;
+        self.start_answer(agent, prompt, text + &unheard).await;
     }
 
     /// Switches the model, or tells what the hooks must hear of first.
@@ -97,7 +98,9 @@ impl Session {
             Err(why) => return self.start_answer(agent, prompt, why).await,
         };
         let mut loan = Loan::nothing();
-        let mut warnings: Vec<String> = recipe.flaw.take().into_iter().collect();
+        // What was wrong with it from the start was told then.
+        let flaw = recipe.flaw.take().filter(|flaw| file.flaw.as_ref() != Some(flaw));
+        let mut warnings: Vec<String> = flaw.into_iter().collect();
         match loan.rules(&self.setup.rights, &file, recipe.head.terms(), self.setup.ground.trust) {
             Ok(found) => warnings.extend(found),
             Err(why) => {

@@ -12,6 +12,7 @@ use super::{Session, WIND_UP};
 use crate::agent::Agent;
 use crate::commands::{self, Job};
 use crate::context::changes;
+use crate::control::Books;
 use crate::opening::{self, Echo, Notices, Opening};
 use crate::queue::{Batch, Due};
 use crate::report::{Report, report};
@@ -80,7 +81,11 @@ impl Session {
                 Box::new(self.agents().main(self.system(), past))
             }
         };
+        if let Some(title) = self.setup.title.take() {
+            agent.conversation.journal().call_it(&title);
+        }
         self.gauge = agent.conversation.gauge().clone();
+        self.books = Some(Books::of(&agent));
         self.equip(&mut agent);
         if let Some(changed) = changes::since_seen(&self.setup.workspace) {
             agent.conversation.brief(&changed);

@@ -94,6 +94,21 @@ impl Courier {
         bag.lines.len() + bag.given_up
     }
 
+    /// Reads a transcript below a session; none if the store has none.
+    pub(crate) async fn load(&self, session: &str, below: &str) -> Result<Option<Vec<RawJson>>, StoreError> {
+        // What was said a moment ago may still be on its way.
+        let _ = self.deliver(Urgency::Now).await;
+        self.round.store.load(&StoreKey::session(self.project(), session).below(below)).await
+    }
+
+    /// What lies below a session. A store that cannot tell has nothing there.
+    pub(crate) async fn subkeys(&self, session: &str) -> Result<Vec<String>, StoreError> {
+        match self.round.store.subkeys(self.project(), session).await {
+            Err(StoreError::Unsupported(_)) => Ok(Vec::new()),
+            found => found,
+        }
+    }
+
     /// What the host does not know yet.
     pub(super) fn take_news(&self) -> Option<News> {
         self.bag().health.take_news()

@@ -1,10 +1,10 @@
 //! A copy of a conversation under a new id: its lines in order, each hanging on the one before, and nothing of what was
 //! left behind. It appears whole or not at all.
 
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder};
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use whimbrel_wire::RawJson;
@@ -15,6 +15,7 @@ use super::load::{LoadError, Loaded, Until, load};
 use super::lock::Lock;
 use super::medium;
 use super::past::PastError;
+use super::place::TOOL_RESULTS;
 use super::reader::Reader;
 use super::shelf::{Label, Stored};
 use crate::{clock, ids};
@@ -29,6 +30,57 @@ pub struct Fork<'a> {
     pub old: &'a str,
     /// The new one.
     pub new: &'a str,
+}
+
+/// Long output of tools: it lies beside the transcript that speaks of it, so a copy gets its own.
+struct Outputs {
+    from: PathBuf,
+    to: PathBuf,
+    /// Both as transcripts spell them.
+    spelled: Option<[String; 2]>,
+}
+
+impl Outputs {
+    fn of(from: &Path, to: &Path) -> Self {
+        let [from, to] = [from, to].map(|path| path.with_extension("").join(TOOL_RESULTS));
+        let spell = |path: &Path| {
+            let json = serde_json::to_string(path.to_str()?).ok()?;
+            Some(json.trim_matches('"').to_owned() + "/")
+        };
+        let spelled = spell(&from).zip(spell(&to)).map(|(from, to)| [from, to]);
+        Self { from, to, spelled }
+    }
+
+    /// A line that speaks of the copies, and whether it did of the originals.
+    fn moved(&self, line: String) -> (String, bool) {
+        match &self.spelled {
+            Some([from, to]) if line.contains(from.as_str()) => (line.replace(from.as_str(), to), true),
+            _ => (line, false),
+        }
+    }
+
+    /// Brings the files over. They are never changed, so one file may have both names.
+    fn bring(&self) -> io::Result<()> {
+        bring(&self.from, &self.to)
+    }
+}
+
+fn bring(from: &Path, to: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    DirBuilder::new().recursive(true).mode(0o700).create(to)?;
+    for entry in entries {
+        let entry = entry?;
+        let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
+        if kind.is_dir() {
+            bring(&entry.path(), &target)?;
+        } else if kind.is_file() && fs::hard_link(entry.path(), &target).is_err() {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
 }
 
 /// A copy that is there.
@@ -48,7 +100,11 @@ impl Fork<'_> {
         let mut fresh = tempfile::Builder::new().append(true).tempfile_in(folder)?;
         let mut writer = BufWriter::new(fresh.as_file_mut());
         let mut lines = Vec::new();
+        let outputs = Outputs::of(from, to);
+        let mut mentioned = false;
         self.each(loaded, medium::read(from)?, |text| {
+            let (text, mentions) = outputs.moved(text);
+            mentioned |= mentions;
             writeln!(writer, "{text}")?;
             if mirror == Mirror::On {
                 lines.extend(RawJson::parse(text));
@@ -57,6 +113,9 @@ impl Fork<'_> {
         })?;
         writer.flush()?;
         drop(writer);
+        if mentioned {
+            outputs.bring()?;
+        }
         let fault = Lock::of_new(fresh.as_file());
         let file = fresh.persist_noclobber(to).map_err(|error| error.error)?;
         Ok(Copied { lock: Lock::at(to, file, fault), lines })

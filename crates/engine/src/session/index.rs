@@ -155,7 +155,16 @@ impl Index {
         &self.nodes[place as usize]
     }
 
-    fn take(&mut self, offset: u64, bytes: &[u8]) {
+    /// Takes a line in, or several where the ends between them were lost.
+    fn take(&mut self, mut offset: u64, mut bytes: &[u8]) {
+        while let Some(end) = Line::whole_before_another(bytes) {
+            self.take_one(offset, &bytes[..end]);
+            (offset, bytes) = (offset + end as u64, &bytes[end..]);
+        }
+        self.take_one(offset, bytes);
+    }
+
+    fn take_one(&mut self, offset: u64, bytes: &[u8]) {
         if bytes.trim_ascii().is_empty() {
             return;
         }

@@ -15,6 +15,7 @@ use super::durability::Durability;
 use super::health::Health;
 pub use super::health::News;
 use super::line::TOOL_START;
+use super::shelf::{Label, words};
 use super::store::StoreKey;
 use crate::clock;
 
@@ -44,6 +45,15 @@ pub enum Mirror {
 pub struct Journal {
     session: Arc<str>,
     way: Way,
+    title: Arc<Mutex<Title>>,
+}
+
+/// What the session is called.
+#[derive(Debug, Default)]
+struct Title {
+    text: Option<String>,
+    /// Whether the transcript does not say so yet.
+    is_due: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -75,14 +85,15 @@ impl Journal {
     pub fn new(session: &str, file: Option<Appender>, mirror: Mirror) -> Self {
         let pages = |file| Pages { file, mirror, copies: Vec::new(), health: Health::default() };
         let way = file.map_or(Way::Nowhere, |file| Way::File(Arc::new(Mutex::new(pages(file)))));
-        Self { session: session.into(), way }
+        Self { session: session.into(), way, title: Arc::default() }
     }
 
     /// The way into a store: to a session's own transcript, or to one below it.
     pub fn in_store(session: &str, below: Option<&str>, courier: &Courier, durability: Durability) -> Self {
         let own = StoreKey::session(courier.project(), session);
         let key = Arc::new(below.map_or_else(|| own.clone(), |below| own.below(below)));
-        Self { session: session.into(), way: Way::Store { courier: courier.clone(), key, durability } }
+        let way = Way::Store { courier: courier.clone(), key, durability };
+        Self { session: session.into(), way, title: Arc::default() }
     }
 
     /// The file, if there is one.
@@ -107,6 +118,49 @@ impl Journal {
         bytes.push(b'\n');
         let written = pages.file.append(bytes);
         pages.note(written)
+    }
+
+    /// Adds what stands in a file beside the transcript: a store, and a host that wants copies, have it as a line.
+    pub(crate) fn beside(&self, line: RawJson) {
+        match &self.way {
+            Way::Store { courier, key, .. } => courier.take(key, line),
+            Way::File(_) | Way::Nowhere => self.copy(vec![line]),
+        }
+    }
+
+    /// What the session is called, if it is called anything.
+    pub fn title(&self) -> Option<String> {
+        self.called().text.clone()
+    }
+
+    /// What the session was called before.
+    pub(crate) fn recall_title(&self, title: Option<String>) {
+        self.called().text = title;
+    }
+
+    /// Calls the session something. It is written behind the next message; a title without any letters is none.
+    pub(crate) fn call_it(&self, title: &str) {
+        if let Some(title) = words(title) {
+            *self.called() = Title { text: Some(title), is_due: true };
+        }
+    }
+
+    /// Writes down what the session is called, if it was called something since.
+    pub(crate) fn write_title(&self) -> io::Result<()> {
+        let due = {
+            let mut title = self.called();
+            std::mem::take(&mut title.is_due).then(|| title.text.clone()).flatten()
+        };
+        match due {
+            Some(title) => {
+                self.write(Ok(Label::title(&title, &self.session)?.to_line()?.as_str().to_owned()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn called(&self) -> MutexGuard<'_, Title> {
+        self.title.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sees to it that what was written is in the store, if that is where it goes. What went wrong is news.

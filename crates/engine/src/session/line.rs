@@ -139,6 +139,14 @@ impl<'a> Line<'a> {
         starts.iter().find_map(whole)
     }
 
+    /// Where a whole line ends that another one follows without an end between them; none if it is alone.
+    pub(super) fn whole_before_another(bytes: &[u8]) -> Option<usize> {
+        let mut lines = serde_json::Deserializer::from_slice(bytes).into_iter::<Line<'_>>();
+        lines.next()?.ok()?;
+        let end = lines.byte_offset();
+        bytes[end..].trim_ascii_start().starts_with(b"{").then_some(end)
+    }
+
     /// Tells two lines of one name apart: a line that was written twice has the same one.
     pub(super) fn fingerprint(&self, length: u32) -> u32 {
         let mut hasher = DefaultHasher::new();

@@ -158,6 +158,7 @@ impl Log {
             more: entry.more.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
         };
         self.write(&line);
+        self.write_title();
     }
 
     /// What the model is told beside the conversation. It is no message, so it is no part of the tree: readers that look
@@ -221,6 +222,12 @@ impl Log {
         }
         self.write(&line);
         self.leaf = Some(uuid.to_owned());
+        self.write_title();
+    }
+
+    /// Writes what the session is called, if that is due. What could not be written is kept like any other line.
+    fn write_title(&self) {
+        let _ = self.journal.write_title();
     }
 
     fn write(&self, line: &impl Serialize) {

@@ -77,6 +77,12 @@ impl Past {
         Ok(Self { loaded: load::load_subagent(file)?, lock: None, copies: Vec::new() })
     }
 
+    /// Reads the transcript of a subagent back whose lines are at hand.
+    pub(crate) fn of_subagent_lines(lines: &[RawJson]) -> Result<Self, PastError> {
+        let loaded = load::load_subagent(Cursor::new(joined(lines)))?;
+        Ok(Self { loaded, lock: None, copies: Vec::new() })
+    }
+
     /// Copies what was read to a new session, which is ours.
     pub fn fork(
         mut self,

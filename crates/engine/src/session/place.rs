@@ -1,17 +1,28 @@
 //! Where transcripts lie: the same place and names as the official engine uses, so that its readers find them.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use unicode_normalization::UnicodeNormalization;
 use uuid::Uuid;
 
+use super::line::Line;
+use super::lines::{Lines, Step};
+use super::medium;
 use crate::files::{self, Kind};
 
 /// How long a folder name may be before it is cut.
 const LONGEST: usize = 200;
 
+/// The folder of long tool output, below that of its session.
+pub(super) const TOOL_RESULTS: &str = "tool-results";
+
 /// The folder of subagents' transcripts, below that of their session.
 pub(super) const SUBAGENTS: &str = "subagents";
+
+/// How many lines of a transcript are looked at for the folder of its session.
+const HEAD: usize = 100;
 
 /// How many names of a folder are looked at.
 const MANY: usize = 1_000_000;
@@ -63,6 +74,12 @@ impl Place {
         found.into_iter().rev().map(|(_, session)| session).collect()
     }
 
+    /// Whether a session here says that it works in another folder than this one. Two folders may have one flat name; a
+    /// session that was brought here from a folder of another name is at home here.
+    pub fn is_of_another_folder(&self, session: &str, folder: &Path) -> bool {
+        works_elsewhere(&self.transcript(session), folder)
+    }
+
     /// The folder for the transcripts of a session's subagents.
     pub fn subagents(&self, session: &str) -> PathBuf {
         self.folder.join(session).join(SUBAGENTS)
@@ -70,7 +87,7 @@ impl Place {
 
     /// The folder for a session's long tool output.
     pub fn tool_results(&self, session: &str) -> PathBuf {
-        self.folder.join(session).join("tool-results")
+        self.folder.join(session).join(TOOL_RESULTS)
     }
 }
 
@@ -82,6 +99,28 @@ pub fn project_key(path: &str) -> String {
         return key;
     }
     format!("{}-{}", &key[..LONGEST], base36(path_hash(path)))
+}
+
+/// Whether a transcript says that its session works in another folder of the same flat name.
+pub(super) fn works_elsewhere(transcript: &Path, folder: &Path) -> bool {
+    let Some(cwd) = medium::read(transcript).ok().and_then(first_folder) else { return false };
+    let spelled = |path: &Path| path.to_string_lossy().nfc().collect::<String>();
+    let (here, there) = (spelled(folder), spelled(Path::new(&cwd)));
+    project_key(&here) == project_key(&there)
+        && here != there
+        && files::real_path(Path::new(&cwd)).is_none_or(|real| spelled(&real) != here)
+}
+
+/// The folder that a session began to work in.
+fn first_folder(transcript: File) -> Option<String> {
+    let mut lines = Lines::new(BufReader::new(transcript));
+    for _ in 0..HEAD {
+        let (Step::Line(_, line) | Step::Tail(_, line)) = lines.next().ok()?? else { continue };
+        if let Some(cwd) = Line::read(line).and_then(|(line, _)| Some(line.cwd()?.into_owned())) {
+            return Some(cwd);
+        }
+    }
+    None
 }
 
 /// The hash of the official SDKs: 32-bit `h * 31 + c` over UTF-16 units.
@@ -128,13 +167,39 @@ mod tests {
         for (age, id) in ids.iter().enumerate() {
             let path = other.join(format!("{id}.jsonl"));
             let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000 - age as u64);
-            std::fs::File::create(path).unwrap().set_modified(time).unwrap();
+            File::create(path).unwrap().set_modified(time).unwrap();
         }
         std::fs::write(other.join("notes.jsonl"), "").unwrap();
         assert_eq!(place.sessions(), Vec::<String>::new());
         let holding = place.holding(ids[1]).unwrap();
         assert_eq!((&holding.folder, holding.sessions()), (&other, ids.map(str::to_owned).to_vec()));
         assert_eq!(Place::new(folder.path(), Path::new("/x")).holding(ids[0]), None);
+    }
+
+    #[test]
+    fn a_folder_of_the_same_flat_name_is_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(top.join("app/api")).unwrap();
+        std::fs::create_dir_all(top.join("app-api")).unwrap();
+        std::os::unix::fs::symlink("app-api", top.join("app.api")).unwrap();
+        let path = top.join("t.jsonl");
+        let here = top.join("app-api");
+        let rows = [
+            (here.clone(), false),
+            (top.join("app/api"), true),
+            (top.join("app.api"), false),
+            (top.join("app_api"), true),
+            ("/x".into(), false),
+        ];
+        for (cwd, expected) in rows {
+            let brief = serde_json::json!({"type": "brief", "text": "x"});
+            let said = serde_json::json!({"type": "user", "cwd": cwd});
+            std::fs::write(&path, format!("{brief}\n{said}\n")).unwrap();
+            assert_eq!(works_elsewhere(&path, &here), expected, "{}", cwd.display());
+        }
+        std::fs::write(&path, "no line\n").unwrap();
+        assert!(!works_elsewhere(&path, &here));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use whimbrel_wire::RawJson;
 
 use super::checkpoint;
 use super::lock::{self, Lock, LockError};
-use super::place::project_key;
+use super::place::{project_key, works_elsewhere};
 use super::summary::Summary;
 use crate::files::{self, Kind};
 use crate::permission::{is_unseen, paths};
@@ -71,8 +71,11 @@ impl Shelf {
     /// All sessions, or those of one working directory; the newest first. An id that is there twice counts once.
     pub fn sessions(&self, project: Option<&Path>) -> io::Result<Vec<Stored>> {
         let mut newest: HashMap<String, Stored> = HashMap::new();
+        let here = project.map(paths::real);
+        let is_meant =
+            |stored: &Stored| here.as_ref().is_none_or(|here| !works_elsewhere(&stored.path, here));
         for folder in self.projects(project)? {
-            for stored in in_folder(&folder) {
+            for stored in in_folder(&folder).into_iter().filter(is_meant) {
                 let known = newest.get(&stored.id).is_some_and(|known| known.modified >= stored.modified);
                 if !known {
                     newest.insert(stored.id.clone(), stored);
@@ -224,7 +227,7 @@ impl Stored {
 }
 
 /// A text on one line, without letters that show nothing; none if nothing is left.
-fn words(text: &str) -> Option<String> {
+pub(super) fn words(text: &str) -> Option<String> {
     let is_hidden = |letter: char| is_unseen(letter) || matches!(letter, '\u{e000}'..='\u{f8ff}');
     let shown: String = text.chars().filter(|letter| !is_hidden(*letter)).collect();
     let line = shown.split(|letter: char| letter.is_whitespace() || letter.is_control());
@@ -312,6 +315,26 @@ mod tests {
         fs::remove_file(&stored.path).unwrap();
         assert_eq!(stored.rename("late").unwrap_err().kind(), io::ErrorKind::NotFound);
         assert!(!stored.path.exists());
+    }
+
+    #[test]
+    fn a_copy_has_the_long_output_of_its_own() {
+        let (folder, shelf) = shelf(&[("-w", ONE, "", 0)]);
+        let old = folder.path().join(format!("projects/-w/{ONE}/tool-results"));
+        fs::create_dir_all(old.join("tasks")).unwrap();
+        fs::write(old.join("o1.txt"), "long").unwrap();
+        fs::write(old.join("tasks/b1.output"), "longer").unwrap();
+        let line = serde_json::json!({"type": "user", "uuid": "a", "parentUuid": null,
+            "message": {"role": "user", "content": format!("all of it is in {}", old.join("o1.txt").display())}});
+        let stored = shelf.find(ONE).unwrap();
+        fs::write(&stored.path, format!("{line}\n")).unwrap();
+        let copy = stored.fork(None, None).unwrap();
+        shelf.delete(&stored).unwrap();
+        let text = fs::read_to_string(&copy.path).unwrap();
+        let new = copy.path.with_extension("").join("tool-results");
+        assert!(text.contains(new.join("o1.txt").to_str().unwrap()) && !text.contains(old.to_str().unwrap()));
+        assert_eq!(fs::read_to_string(new.join("o1.txt")).unwrap(), "long");
+        assert_eq!(fs::read_to_string(new.join("tasks/b1.output")).unwrap(), "longer");
     }
 
     #[test]

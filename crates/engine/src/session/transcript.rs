@@ -279,6 +279,15 @@ mod tests {
     }
 
     #[test]
+    fn lines_whose_ends_were_lost_are_all_there() {
+        let [a, b, c] = [("user", "a", None), ("assistant", "b", Some("a")), ("user", "c", Some("b"))]
+            .map(|(kind, uuid, parent)| line(kind, uuid, parent));
+        let glued = |text: String| said(&[json!(text)]);
+        assert_eq!(glued(format!("{a}{b}{c}")), ["a", "b", "c"]);
+        assert_eq!(glued(format!("{a}{b}{{\"type\":\"us{c}")), ["a", "b", "c"]);
+    }
+
+    #[test]
     fn a_subagent_is_not_heard() {
         let mut side = line("assistant", "side", Some("b"));
         side["isSidechain"] = true.into();

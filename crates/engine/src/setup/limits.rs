@@ -28,6 +28,10 @@ pub(super) fn limits(
             .transpose()
             .map_err(|_| SetupError::Invalid(format!("{name} must be a whole number.")))
     };
+    if options.task_budget == Some(0) {
+        let text = "--task-budget must be more than 0 tokens: with none, nothing can be done.";
+        return Err(SetupError::Invalid(text.into()));
+    }
     Ok(Limits {
         max_turns: options.max_turns,
         max_budget: options.max_budget_usd,

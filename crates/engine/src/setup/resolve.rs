@@ -112,6 +112,8 @@ pub struct Setup {
     pub forward_subagent_text: bool,
     /// Whether user messages are echoed.
     pub replay_user_messages: bool,
+    /// What the session is to be called.
+    pub title: Option<String>,
     /// How the engine was started.
     pub entrypoint: String,
     /// A warning for the host, told with the first turn.
@@ -134,9 +136,7 @@ impl Setup {
         mut start: Start,
         stored: Option<StoredBeginning>,
     ) -> Result<Self, SetupError> {
-        if let Some(text) = absent::in_options(&start.options) {
-            return Err(SetupError::Absent(text));
-        }
+        absent::in_options(&start.options).map_or(Ok(()), |text| Err(SetupError::Absent(text)))?;
         let settings = start.take_settings()?;
         let Start { options, mut env, local_servers, .. } = start;
         env.extend(options.env.clone());
@@ -198,6 +198,7 @@ impl Setup {
             keeping,
             past,
             origin,
+            title: options.title.clone(),
             leaves_nothing,
             default_model,
             model_was_named: options.model.is_some(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use std::path::Path;
 use std::time::Duration;
 
 use whimbrel_policy::mode::survives_resume;
@@ -15,6 +16,7 @@ use crate::session::load::Until;
 use crate::session::lock::{self, Lock, LockError};
 use crate::session::past::PastError;
 use crate::session::{Durability, Keeping, Mirror, Past, Place};
+use crate::setup::start::working_directory;
 use crate::setup::{Setup, SetupError, Start, in_store};
 
 /// How long an engine that still has the session may take to leave.
@@ -142,8 +144,8 @@ pub(super) fn check(options: &Options) -> Result<(), SetupError> {
 /// The session that is asked for, if one is.
 fn wanted(options: &Options, kept: Option<&Place>) -> Result<Option<Found>, SetupError> {
     let Some(session) = &options.resume else {
-        let newest = kept.filter(|_| options.continue_conversation).and_then(newest);
-        return Ok(newest);
+        let Some(kept) = kept.filter(|_| options.continue_conversation) else { return Ok(None) };
+        return Ok(newest(kept, &working_directory(options)?));
     };
     check_id(session)?;
     match kept.and_then(|place| place.holding(session)) {
@@ -168,9 +170,11 @@ pub(super) fn taken(session: &str) -> SetupError {
     ))
 }
 
-/// The last session here in which anything was said.
-fn newest(place: &Place) -> Option<Found> {
-    let session = place.sessions().into_iter().find(|session| Past::is_spoken(place, session))?;
+/// The last session of this folder in which anything was said.
+fn newest(place: &Place, folder: &Path) -> Option<Found> {
+    let is_meant =
+        |session: &String| Past::is_spoken(place, session) && !place.is_of_another_folder(session, folder);
+    let session = place.sessions().into_iter().find(is_meant)?;
     Some(Found { session, place: place.clone() })
 }
 

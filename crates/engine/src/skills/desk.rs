@@ -131,7 +131,10 @@ pub(crate) async fn read_out(
         Err(why) => return format!("The skill {} could not be loaded. {why}", file.name),
     };
     let hooks = brought::hooks(agent, file, &recipe.head);
-    warn(agent, recipe.flaw.iter().cloned().chain(rules).chain(hooks)).await;
+    // What was wrong with it from the start was told then.
+    let flaw = recipe.flaw.clone().filter(|flaw| file.flaw.as_ref() != Some(flaw));
+    let warnings: Vec<String> = flaw.into_iter().chain(rules).chain(hooks).collect();
+    warn(agent, warnings).await;
     let made = expand::make(agent, tools, file, &recipe.body, arguments);
     // What a command printed that was stopped is not what the skill wants shown.
     let made = cancel.run_until_cancelled(made).await.filter(|_| !cancel.is_cancelled());

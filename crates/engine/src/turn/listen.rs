@@ -3,7 +3,7 @@
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::assemble::{Assembly, Finished};
 use whimbrel_models::call::{Call, Retry, Step, Timing};
-use whimbrel_models::{Delta, Event, Fault, FaultKind, Request};
+use whimbrel_models::{Delta, Event, Fault, FaultKind, Request, TaskBudget};
 use whimbrel_wire::message::StreamEvent;
 use whimbrel_wire::system::{ApiRetry, Status, StatusKind};
 use whimbrel_wire::{Block, RawJson, StopReason};
@@ -49,6 +49,12 @@ pub(super) async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &
     agent.conversation.address(&asked);
     agent.conversation.record().await;
     let request = request(agent, name);
+    if !agent.conversation.is_main()
+        && let Some(TaskBudget { total, remaining: Some(0) }) = request.task_budget
+    {
+        let text = format!("The task budget of {total} tokens is used up.");
+        return Heard { fault: Some(Fault::new(FaultKind::SpendLimit, text)), ..heard };
+    }
     if agent.limits.partial_messages && agent.conversation.speaker().call().is_none() {
         agent.outbox.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;
     }
@@ -89,6 +95,10 @@ pub(super) async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &
                 unheard = Unheard::default();
                 agent.conversation.end_reply();
                 announce(agent, &retry).await;
+            }
+            Some(Ok(Step::Cut(fault)) | Err(fault)) if fault.kind == FaultKind::Interrupted => {
+                cancel.cancel();
+                break;
             }
             Some(Ok(Step::Cut(fault))) => {
                 if let Some(finished) = assembly.let_go() {
@@ -196,7 +206,7 @@ fn request(agent: &mut Agent, model: String) -> Request {
     Request {
         thinking: agent.conversation.thinking(thinking),
         effort: knobs.effort,
-        task_budget: agent.limits.task_budget,
+        task_budget: agent.limits.task_budget.map(|total| agent.ledger.task_budget(total)),
         max_tokens,
         model,
         preamble: agent.preamble.clone(),
@@ -208,15 +218,19 @@ fn request(agent: &mut Agent, model: String) -> Request {
 }
 
 async fn announce(agent: &Agent, retry: &Retry) {
-    let notice = ApiRetry {
+    agent.outbox.notify(retry_notice(retry)).await;
+}
+
+/// A repetition as the host is told of it.
+pub(crate) fn retry_notice(retry: &Retry) -> ApiRetry {
+    ApiRetry {
         attempt: retry.attempt,
         max_retries: retry.max_retries,
         retry_delay_ms: u64::try_from(retry.delay.as_millis()).unwrap_or(u64::MAX),
         error_status: retry.status,
         error: retry.failure.clone(),
         ..ApiRetry::default()
-    };
-    agent.outbox.notify(notice).await;
+    }
 }
 
 async fn pass_on(agent: &Agent, event: RawJson) {

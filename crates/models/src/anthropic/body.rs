@@ -5,7 +5,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::correct::Part;
-use crate::request::{Effort, Request, Thinking};
+use crate::request::{Effort, Request, TaskBudget, Thinking};
 
 /// The least that a provider takes as a limit for thinking.
 const LEAST_THINKING: u64 = 1024;
@@ -71,7 +71,10 @@ fn output_config(request: &Request, refused: &[Part]) -> String {
     let effort = request.effort.filter(|_| !refused.contains(&Part::Effort));
     let budget = request.task_budget.filter(|_| !refused.contains(&Part::TaskBudget));
     let effort = effort.map(|effort| format!(r#""effort":"{}""#, word(effort)));
-    let budget = budget.map(|total| format!(r#""task_budget":{{"type":"tokens","total":{total}}}"#));
+    let budget = budget.map(|TaskBudget { total, remaining }| {
+        let left = remaining.map(|left| format!(r#","remaining":{left}"#)).unwrap_or_default();
+        format!(r#""task_budget":{{"type":"tokens","total":{total}{left}}}"#)
+    });
     let fields: Vec<String> = effort.into_iter().chain(budget).collect();
     if fields.is_empty() { String::new() } else { format!(r#""output_config":{{{}}},"#, fields.join(",")) }
 }
@@ -197,12 +200,14 @@ mod tests {
     #[test]
     fn a_task_budget_is_told_beside_the_effort() {
         let mut request = request(&mut asked("hi"));
-        request.task_budget = Some(50_000);
+        request.task_budget = Some(TaskBudget { total: 50_000, remaining: None });
         let budget = json!({"type": "tokens", "total": 50_000});
         assert_eq!(value(&request)["output_config"], json!({"task_budget": budget}));
         assert_eq!(betas(&request, &[]), [INTERLEAVED_THINKING, TASK_BUDGET]);
         request.effort = Some(Effort::Low);
         assert_eq!(value(&request)["output_config"], json!({"effort": "low", "task_budget": budget}));
+        request.task_budget = Some(TaskBudget { total: 50_000, remaining: Some(7) });
+        assert_eq!(value(&request)["output_config"]["task_budget"]["remaining"], 7);
     }
 
     #[test]

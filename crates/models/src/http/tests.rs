@@ -81,6 +81,20 @@ async fn nobody_there_is_a_fault_of_the_connection() {
 }
 
 #[tokio::test]
+async fn a_name_that_nobody_knows_and_a_handshake_that_never_ends_are_faults_of_the_connection() {
+    // No name may have a part as long as this one, so that nobody is asked for it.
+    let unknown = fault(&door(&[]), &format!("https://{}.invalid", "x".repeat(64))).await;
+    assert_eq!(unknown.kind, FaultKind::Connection, "{}", unknown.message);
+    // The system accepts the connection; nobody answers what is said there.
+    let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+    let limits = Limits { connect: Duration::from_millis(100), ..Limits::default() };
+    let door = Door::with_limits(|_| None, limits);
+    let silent = fault(&door, &format!("https://{}", mute.local_addr().unwrap())).await;
+    assert_eq!(silent.kind, FaultKind::Connection, "{}", silent.message);
+    assert!(silent.message.contains("in time"), "{}", silent.message);
+}
+
+#[tokio::test]
 async fn a_connection_that_closes_before_the_answer_is_a_fault_of_the_connection() {
     let server = Server::start([vec![Act::Close]]).await;
     assert_eq!(fault(&door(&[]), &server.url).await.kind, FaultKind::Connection);

@@ -12,7 +12,7 @@ use whimbrel_wire::RawJson;
 use super::broken;
 use super::step::{Failure, Step, outline};
 use crate::correct::Part;
-use crate::fault::{Fault, FaultKind};
+use crate::fault::Fault;
 use crate::model::{Delta, Model};
 use crate::request::Request;
 
@@ -127,8 +127,7 @@ impl Drop for Writing {
     fn drop(&mut self) {
         let Some(mut step) = self.step.take() else { return };
         if !self.whole {
-            step.fault =
-                Some(Failure::of(&Fault::new(FaultKind::Cut, "The reply was not heard to its end.")));
+            step.fault = Some(Failure::left());
         }
         self.recording.write(step);
     }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use whimbrel_wire::{Block, RawJson, Role};
 
+use super::drawn;
 use crate::fault::{Fault, FaultKind};
 use crate::history::Message;
 use crate::request::Request;
@@ -30,10 +31,20 @@ pub(super) struct Step {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Outline {
     pub(super) role: Role,
-    /// A number made of all its bytes.
+    /// A number made of all its bytes but ids that were drawn.
     pub(super) digest: String,
     /// Its beginning.
     pub(super) begins: String,
+    /// The ids in it that were drawn, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) ids: Vec<String>,
+}
+
+impl Outline {
+    /// Whether another one says the same, but for ids that were drawn.
+    pub(super) fn says(&self, other: &Self) -> bool {
+        (self.role, &self.digest) == (other.role, &other.digest)
+    }
 }
 
 /// A fault as it is kept.
@@ -43,6 +54,9 @@ pub(super) struct Failure {
     #[serde(default)]
     status: Option<u16>,
     message: String,
+    /// Whether nobody wanted to hear more of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) left: bool,
 }
 
 /// A request in short. Reminders are left out: they tell the day, which is another one when a recording is played.
@@ -53,10 +67,16 @@ pub(super) fn outline(request: &Request) -> Vec<Outline> {
 fn in_short(message: &Message) -> Outline {
     let told =
         |block: &&Block| !matches!(block, Block::Text { text, .. } if text.starts_with("<system-reminder>"));
-    let blocks: Vec<&Block> = message.content.iter().filter(told).collect();
-    let json = serde_json::to_string(&blocks).unwrap_or_default();
-    let begins = json.chars().take(SHOWN).collect();
-    Outline { role: message.role, digest: digest(&json), begins }
+    let mut blocks: Vec<&Block> = message.content.iter().filter(told).collect();
+    // Of calls that were made side by side, any may have ended first.
+    blocks.sort_by_key(|block| match block {
+        Block::ToolResult { tool_use_id, .. } => (0, tool_use_id.as_str()),
+        _ => (1, ""),
+    });
+    let json = serde_json::to_value(&blocks).unwrap_or_default();
+    let begins = json.to_string().chars().take(SHOWN).collect();
+    let (json, ids) = drawn::without(json);
+    Outline { role: message.role, digest: digest(&json.to_string()), begins, ids }
 }
 
 /// FNV-1a: the same everywhere and always, which is all that is asked of it.
@@ -67,7 +87,14 @@ fn digest(text: &str) -> String {
 
 impl Failure {
     pub(super) fn of(fault: &Fault) -> Self {
-        Self { kind: format!("{:?}", fault.kind), status: fault.status, message: fault.message.clone() }
+        let kind = format!("{:?}", fault.kind);
+        Self { kind, status: fault.status, message: fault.message.clone(), left: false }
+    }
+
+    /// A reply that was not heard to its end.
+    pub(super) fn left() -> Self {
+        let fault = Fault::new(FaultKind::Cut, "The reply was not heard to its end.");
+        Self { left: true, ..Self::of(&fault) }
     }
 
     /// The fault as it is played: what was waited for then is not waited for again.

@@ -118,5 +118,61 @@ async fn a_recording_that_broke_off_is_good_up_to_there() {
 
     let again = playing(&path);
     assert_eq!(said(&again, &["a"]).await.unwrap(), "One.");
-    assert_eq!(said(&again, &["b"]).await.unwrap_err().kind, FaultKind::Cut);
+    assert_eq!(said(&again, &["b"]).await.unwrap_err().kind, FaultKind::Interrupted);
+}
+
+#[tokio::test]
+async fn a_reply_that_was_left_and_asked_for_again_is_cut_and_one_that_was_not_is_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let first = recording(&path, json!(["One.", "Two.", "Three."]));
+    let (model, _) = first.resolve(NAME).unwrap();
+    for _ in 0..2 {
+        let mut cut = model.ask(request(&["a"]));
+        cut.next().await.unwrap().unwrap();
+    }
+    let again = playing(&path);
+    assert_eq!(said(&again, &["a"]).await.unwrap_err().kind, FaultKind::Cut);
+    assert_eq!(said(&again, &["a"]).await.unwrap_err().kind, FaultKind::Interrupted);
+}
+
+#[tokio::test]
+async fn ids_that_were_drawn_anew_do_not_leave_a_recording_and_are_put_into_its_replies() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let first = recording(&path, json!(["Ask a11111111, not a22222222.", "Done."]));
+    let then = ["a", "Started a11111111 and a22222222."];
+    assert!(said(&first, &then).await.unwrap().contains("a11111111"));
+    said(&first, &["a", "x", "a11111111 says b."]).await.unwrap();
+
+    let again = playing(&path);
+    let now = ["a", "Started a33333333 and a11111111."];
+    assert_eq!(said(&again, &now).await.unwrap(), "Ask a33333333, not a11111111.");
+    assert_eq!(said(&again, &["a", "x", "a33333333 says b."]).await.unwrap(), "Done.");
+
+    let other = playing(&path);
+    let left = said(&other, &["a", "Started a33333333 and a33333333."]).await.unwrap_err();
+    assert!(left.message.contains("message 2 was"), "{left}");
+}
+
+#[tokio::test]
+async fn results_may_have_come_in_another_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let ask = async |providers: &Providers, ids: [&str; 2]| {
+        let mut history = History::new();
+        for id in ids {
+            let content = Some(format!("{id} is done").into());
+            let result = Block::ToolResult { tool_use_id: id.into(), content, is_error: None };
+            history.push(Role::User, &result);
+        }
+        history.push(Role::User, &Block::text("More?"));
+        let preamble = Arc::new(Preamble::new(vec![], vec![]));
+        let (model, _) = providers.resolve(NAME).unwrap();
+        let said: Vec<_> = model.ask(Arc::new(Request::new("m", preamble, history.ask()))).collect().await;
+        said.into_iter().all(|delta| delta.is_ok())
+    };
+    assert!(ask(&recording(&path, json!(["One."])), ["t1", "t2"]).await);
+    assert!(ask(&playing(&path), ["t2", "t1"]).await);
+    assert!(!ask(&playing(&path), ["t2", "t3"]).await);
 }

@@ -54,6 +54,33 @@ async fn the_reply_that_crosses_the_limit_is_the_last_and_its_calls_are_not_made
 }
 
 #[tokio::test]
+async fn a_task_budget_is_shared_with_subagents_and_none_goes_beyond_it() {
+    let words = |tokens: u64| Usage { output_tokens: tokens, ..Usage::default() };
+    let script = [
+        Reply::tool("Agent", errand()).usage(words(5_000)),
+        Reply::text("Seen.").usage(words(4_000)),
+        Reply::tool("Agent", errand()).usage(words(10)),
+        Reply::text("Done.").usage(words(10)),
+        Reply::text("Again.").usage(words(10)),
+    ];
+    let options = Options { task_budget: Some(8_000), ..Options::default() };
+    let mut host = Host::with(script).options(options).start().await.unwrap();
+    assert_eq!(host.run("Look.").await.unwrap().result.as_deref(), Some("Done."));
+    host.run("Once more.").await.unwrap();
+    let told: Vec<Value> = host
+        .asked()
+        .iter()
+        .map(|asked| asked.body["output_config"]["task_budget"]["remaining"].clone())
+        .collect();
+    assert!(told[1].as_u64().is_some_and(|left| left <= 8_000), "a subagent is told what is left: {told:?}");
+    let rest = [&told[0], &told[2], &told[3], &told[4]];
+    assert_eq!(rest, [&json!(null), &json!(0), &json!(0), &json!(null)], "the second one was not asked");
+    let none = Options { task_budget: Some(0), ..Options::default() };
+    let mut host = Host::with([Reply::text("never")]).options(none).start().await.unwrap();
+    assert!(host.result().await.unwrap().errors.unwrap()[0].contains("--task-budget"));
+}
+
+#[tokio::test]
 async fn a_turn_within_its_budget_does_not_notice_it() {
     let script = [write("a").usage(worth(0.4)), Reply::text("Done.").usage(worth(0.5))];
     let mut host = host(1.0, script).start().await.unwrap();

@@ -55,6 +55,21 @@ async fn an_overloaded_model_is_asked_three_times_and_then_another() {
 }
 
 #[tokio::test]
+async fn another_model_summarises_where_the_first_cannot() {
+    let script = Script::by(|asked: &Asked| match asked.model() {
+        MODEL if asked.last_text().contains("is about to be replaced by a summary") => overloaded(),
+        model => Reply::text(format!("I am {model}.")),
+    });
+    let mut host = host(OTHER, script).start().await.unwrap();
+    host.run("Who are you?").await.unwrap();
+    assert!(!host.run("/compact").await.unwrap().is_error);
+    assert_eq!(models(&host), [MODEL, MODEL, MODEL, MODEL, OTHER]);
+    assert_eq!(notices(&host).len(), 1);
+    let told = host.heard().iter().filter(|heard| heard.json["subtype"] == "api_retry");
+    assert_eq!(told.count(), 2, "the host hears of every repetition");
+}
+
+#[tokio::test]
 async fn several_are_tried_in_order_also_at_other_providers() {
     let list = format!("{OTHER}, openai:kimi-k3,sonnet");
     let mut host = host(&list, only(&["kimi-k3"])).start().await.unwrap();

@@ -67,7 +67,7 @@ impl<'a> Gatherer<'a> {
 
     /// Takes the file at a place, if there is one, and what it imports.
     pub(super) fn take(&mut self, place: &Place, reason: Reason, trigger: Option<&Path>) {
-        let Some(real) = read::real(&place.path) else { return };
+        let Some(real) = place.real.clone().or_else(|| read::real(&place.path)) else { return };
         if self.is_a_strangers(place, &real) {
             return self.unread(place, "it lies above the project and belongs to another user");
         }
@@ -150,7 +150,7 @@ impl<'a> Gatherer<'a> {
             }
             return;
         }
-        let place = Place { path, ..place.clone() };
+        let place = Place { path, real: None, ..place.clone() };
         self.take_real(&place, &real, &Way { reason: Reason::Include, trigger: way.trigger, parents });
     }
 

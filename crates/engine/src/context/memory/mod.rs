@@ -187,14 +187,16 @@ impl Memory {
     }
 
     /// What the model is told because it saw a file: the instructions of the folders that it lies in. Touches the disk.
-    pub fn nested(&mut self, file: &Path) -> Option<String> {
-        let file = files::real_path(file)?;
-        let folder = file.parent()?.to_owned();
+    /// Each is a text of its own, so that one that was told in an earlier run is known again.
+    pub fn nested(&mut self, file: &Path) -> Vec<String> {
+        let Some(file) = files::real_path(file) else { return Vec::new() };
+        let Some(folder) = file.parent().map(Path::to_owned) else { return Vec::new() };
         if !self.visited.insert(folder) {
-            return None;
+            return Vec::new();
         }
         let places = places::above(&self.ground, &file);
-        self.gather(&places, Reason::Nested, Some(&file)).and_then(|told| tell::nested(&told))
+        let told = self.gather(&places, Reason::Nested, Some(&file)).unwrap_or_default();
+        told.chunks(1).filter_map(tell::nested).collect()
     }
 
     /// The files that the model was told.

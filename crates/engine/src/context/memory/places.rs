@@ -22,6 +22,8 @@ const USER: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) path: PathBuf,
+    /// Where that really is, if that is known already.
+    pub(super) real: Option<PathBuf>,
     pub(super) kind: Kind,
     pub(super) scope: Scope,
     /// How far it may reach if it came with an untrusted project.
@@ -42,7 +44,8 @@ pub(super) fn at_start(ground: &Ground, managed: &[PathBuf]) -> Vec<Place> {
     folders.reverse();
     for folder in folders {
         let same_project = other.as_ref().is_some_and(|other| other.holds(folder));
-        places.extend(in_folder(ground, folder).filter(|place| !same_project || place.kind != Kind::Project));
+        let found = in_folder(ground, folder, Folder::MayBeLinked);
+        places.extend(found.filter(|place| !same_project || place.kind != Kind::Project));
     }
     places
 }
@@ -55,11 +58,47 @@ pub(super) fn above(ground: &Ground, file: &Path) -> Vec<Place> {
         return Vec::new();
     }
     folders.reverse();
-    folders.into_iter().flat_map(|folder| in_folder(ground, folder)).collect()
+    let config = ground.config.as_ref().and_then(|config| files::real_path(config));
+    let folder = Folder::Real { config: config.as_deref() };
+    folders.into_iter().flat_map(|path| in_folder(ground, path, folder)).collect()
+}
+
+/// What is known of a folder.
+#[derive(Debug, Clone, Copy)]
+enum Folder<'a> {
+    /// There may be links on the way to it.
+    MayBeLinked,
+    /// There are none, and the person's configuration really lies here. To follow every path from the top anew would take
+    /// very long in deep folders.
+    Real { config: Option<&'a Path> },
+}
+
+impl Folder<'_> {
+    /// Where a file in it really is, if that is known without following its whole path.
+    fn place_of(self, path: &Path) -> Option<PathBuf> {
+        let is_linked = |path: &Path| files::link_target(path).is_some();
+        let hidden = path.parent().filter(|folder| folder.ends_with(".claude"));
+        match self {
+            Self::Real { .. } if !is_linked(path) && !hidden.is_some_and(is_linked) => Some(path.to_owned()),
+            Self::Real { .. } => files::real_path(path),
+            Self::MayBeLinked => None,
+        }
+    }
+
+    fn is_configuration(self, ground: &Ground, path: &Path, real: Option<&Path>) -> bool {
+        match (self, real) {
+            (Self::Real { config }, Some(real)) => config.is_some_and(|config| real.starts_with(config)),
+            (Self::Real { .. }, None) | (Self::MayBeLinked, _) => ground.is_configuration(path),
+        }
+    }
 }
 
 /// The files that are there. Most folders have none, and are done with after a look at each name.
-fn in_folder<'a>(ground: &'a Ground, folder: &'a Path) -> impl Iterator<Item = Place> + 'a {
+fn in_folder<'a>(
+    ground: &'a Ground,
+    folder: &'a Path,
+    known: Folder<'a>,
+) -> impl Iterator<Item = Place> + 'a {
     // A file above the project may reach as far as its own folder.
     let top = ground.top();
     let within = if folder.starts_with(top) { top } else { folder };
@@ -68,16 +107,20 @@ fn in_folder<'a>(ground: &'a Ground, folder: &'a Path) -> impl Iterator<Item = P
     names.filter(|(.., source)| ground.asks(*source)).filter_map(move |(name, kind, source)| {
         let path = folder.join(name);
         let is_there = !matches!(files::kind(&path), Ok(files::Kind::Missing));
-        if !is_there || ground.is_configuration(&path) {
+        if !is_there {
+            return None;
+        }
+        let real = known.place_of(&path);
+        if known.is_configuration(ground, &path, real.as_deref()) {
             return None;
         }
         let scope = ground.scope(source, &path);
-        Some(place(path, kind, scope, within))
+        Some(Place { real, ..place(path, kind, scope, within) })
     })
 }
 
 fn place(path: PathBuf, kind: Kind, scope: Scope, within: &Path) -> Place {
-    Place { path, kind, scope, within: within.to_owned() }
+    Place { path, real: None, kind, scope, within: within.to_owned() }
 }
 
 /// A checkout of the same repository that lies around the one we work in.

@@ -164,7 +164,7 @@ async fn input_that_was_cut_on_the_way_comes_back_whole() {
 async fn a_host_is_not_told_how_its_own_hooks_do() {
     let hooks = json!({"SessionStart": [{"hookCallbackIds": ["h"]}]});
     let mut stage = Stage::with_host(&hooks, answers(json!({})));
-    stage.raise(scene().session_start("resume", None)).await;
+    stage.raise(scene().session_start("resume", None, None)).await;
     assert!(matches!(stage.frames.recv().await, Some(Frame::ControlRequest(_))));
     assert!(stage.frames.try_recv().is_err());
 }

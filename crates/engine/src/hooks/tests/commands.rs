@@ -153,7 +153,7 @@ async fn plain_output_at_the_beginning_is_context_and_a_long_one_goes_to_a_file(
         ("SessionStart", Some("startup"), command("echo hello")),
         ("SessionStart", None, command("head -c 20000 /dev/zero | tr '\\0' x")),
     ]);
-    let folded = stage.raise(scene().session_start("startup", None)).await;
+    let folded = stage.raise(scene().session_start("startup", None, None)).await;
     assert_eq!(folded.contexts[0], "hello");
     assert!(folded.contexts[1].len() < 3_000 && folded.contexts[1].contains("spill/hooks/"), "{folded:?}");
 }
@@ -163,7 +163,7 @@ async fn the_host_hears_of_hooks_before_the_first_turn() {
     let hook = command("echo ready; echo oops >&2; exit 3");
     let mut stage = Stage::with_commands(&[("SessionStart", None, hook.clone()), ("PreToolUse", None, hook)]);
     stage.before_bash().await;
-    stage.raise(scene().session_start("startup", None)).await;
+    stage.raise(scene().session_start("startup", None, None)).await;
     let (started, response) = (stage.next_notice().await, stage.next_notice().await);
     assert_eq!(
         (&started["subtype"], &started["hook_event"], &started["hook_name"]),
@@ -204,7 +204,7 @@ async fn a_host_that_wants_to_hears_of_all_hooks_and_how_far_they_are() {
 async fn a_hook_that_we_ended_is_told_as_cancelled() {
     let hook = hasty(0.2, command("sleep 300"));
     let mut stage = Stage::with_commands(&[("SessionStart", None, hook)]);
-    stage.raise(scene().session_start("startup", None)).await;
+    stage.raise(scene().session_start("startup", None, None)).await;
     assert_eq!(stage.next_notice().await["subtype"], "hook_started");
     let response = stage.next_notice().await;
     assert_eq!((&response["outcome"], response.get("exit_code")), (&json!("cancelled"), None));

@@ -101,7 +101,7 @@ fn each_event_tells_what_happened() {
     let without_mode = rows.len();
     rows.extend([
         (
-            scene.session_start("startup", Some("m")),
+            scene.session_start("startup", Some("m"), None),
             json!({"source": "startup", "model": "m", "hook_event_name": "SessionStart"}),
         ),
         (scene.session_end("other"), json!({"reason": "other", "hook_event_name": "SessionEnd"})),

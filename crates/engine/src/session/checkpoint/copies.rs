@@ -25,7 +25,13 @@ pub(super) struct Found {
 pub(super) fn keep(folder: &Path, place: &Path, room: u64) -> Option<Found> {
     let unknown = Stamp { modified: std::time::SystemTime::UNIX_EPOCH, size: 0 };
     let stamp = match files::kind(place) {
-        Ok(Kind::Missing) => return Some(Found { state: State::Missing, stamp: None, grown: 0 }),
+        Ok(Kind::Missing) => {
+            let own = place.parent();
+            let is_there = |folder: &&Path| !matches!(files::kind(folder), Ok(Kind::Missing));
+            let above = place.ancestors().skip(1).find(is_there).filter(|above| Some(*above) != own);
+            let state = State::Missing { above: above.map(Path::to_owned) };
+            return Some(Found { state, stamp: None, grown: 0 });
+        }
         Ok(Kind::File(stamp)) => stamp,
         Ok(Kind::Folder | Kind::Pipe | Kind::Socket | Kind::Device) => return None,
         Err(error) => return Some(not_kept(format!("it could not be looked at: {error}"), unknown)),

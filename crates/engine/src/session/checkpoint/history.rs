@@ -33,7 +33,11 @@ pub(super) enum Record {
 #[serde(tag = "was", rename_all = "kebab-case")]
 pub(super) enum State {
     /// It was not there.
-    Missing,
+    Missing {
+        /// The folder that was, where that is not the file's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        above: Option<PathBuf>,
+    },
     /// There is a copy.
     Kept {
         /// The name of the copy: the hash of the bytes.
@@ -138,7 +142,7 @@ impl History {
         let copies: BTreeMap<&str, u64> = states
             .filter_map(|(_, state)| match state {
                 State::Kept { hash, size, .. } => Some((hash.as_str(), *size)),
-                State::Missing | State::NotKept { .. } => None,
+                State::Missing { .. } | State::NotKept { .. } => None,
             })
             .collect();
         copies.values().sum()
@@ -158,14 +162,14 @@ mod tests {
         let mut history = History::default();
         let prompt = |id: &str| Record::Prompt { id: id.into() };
         let file = |name: &str, state| Record::File { path: name.into(), place: name.into(), state };
-        history.take(file("/early", State::Missing));
+        history.take(file("/early", State::Missing { above: None }));
         for record in [
             prompt("one"),
             file("/a", kept("v0")),
             prompt("two"),
             file("/a", kept("v1")),
             prompt("three"),
-            file("/b", State::Missing),
+            file("/b", State::Missing { above: None }),
             prompt("two"),
             file("/b", kept("w1")),
         ] {
@@ -180,8 +184,8 @@ mod tests {
             })
         };
         let two = |a, b| Some(vec![("/a".to_owned(), a), ("/b".to_owned(), b)]);
-        assert_eq!(at("one"), two(kept("v0"), State::Missing));
-        assert_eq!(at("three"), two(kept("v1"), State::Missing));
+        assert_eq!(at("one"), two(kept("v0"), State::Missing { above: None }));
+        assert_eq!(at("three"), two(kept("v1"), State::Missing { above: None }));
         assert_eq!(at("two"), two(kept("v1"), kept("w1")), "of two prompts with one id the later counts");
         assert_eq!(at("never"), None);
         assert_eq!(history.kept_bytes(), 3);
@@ -192,7 +196,11 @@ mod tests {
         let lines = [
             (Record::Prompt { id: "u".into() }, r#"{"type":"prompt","id":"u"}"#),
             (
-                Record::File { path: "/l/a".into(), place: "/r/a".into(), state: State::Missing },
+                Record::File {
+                    path: "/l/a".into(),
+                    place: "/r/a".into(),
+                    state: State::Missing { above: None },
+                },
                 r#"{"type":"file","path":"/l/a","place":"/r/a","state":{"was":"missing"}}"#,
             ),
             (

@@ -160,11 +160,15 @@ impl Book {
                 let is_new = !matches!(self.history.last(&place), Some(State::NotKept { .. }));
                 is_new.then(|| self.losses.push(loss(&path, why)));
             }
-            State::Kept { .. } | State::Missing => {
+            State::Kept { .. } | State::Missing { .. } => {
                 self.looked.insert(place.clone(), stamp);
             }
         }
-        if self.history.last(&place) != Some(&state) {
+        let is_known = match (self.history.last(&place), &state) {
+            (Some(State::Missing { .. }), State::Missing { .. }) => true,
+            (last, now) => last == Some(now),
+        };
+        if !is_known {
             self.write(Record::File { path, place, state });
         }
     }

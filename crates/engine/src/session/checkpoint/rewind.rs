@@ -42,9 +42,17 @@ pub struct Rewound {
 /// What must be done with a file.
 enum Step {
     Nothing,
-    Remove,
-    Create { bytes: Vec<u8>, mode: u32 },
-    Replace { bytes: Vec<u8> },
+    Remove {
+        /// The folder that was there before the file's own, if that was made for it.
+        above: Option<PathBuf>,
+    },
+    Create {
+        bytes: Vec<u8>,
+        mode: u32,
+    },
+    Replace {
+        bytes: Vec<u8>,
+    },
 }
 
 impl Checkpoints {
@@ -93,7 +101,7 @@ impl Checkpoints {
         }
         let then = match &step {
             Step::Nothing => return Ok(()),
-            Step::Remove => &[],
+            Step::Remove { .. } => &[],
             Step::Create { bytes, .. } | Step::Replace { bytes } => bytes.as_slice(),
         };
         let (insertions, deletions) = changed_lines(now.as_deref().unwrap_or_default(), then, deadline);
@@ -106,8 +114,8 @@ impl Checkpoints {
     /// What leads from how a file is to how it was.
     fn step(&self, then: &State, found: Option<Stamp>, now: Option<&[u8]>) -> Result<Step, String> {
         Ok(match (then, found) {
-            (State::Missing, None) => Step::Nothing,
-            (State::Missing, Some(_)) => Step::Remove,
+            (State::Missing { .. }, None) => Step::Nothing,
+            (State::Missing { above }, Some(_)) => Step::Remove { above: above.clone() },
             (State::NotKept { size, modified, .. }, Some(stamp))
                 if (*size, *modified) == (stamp.size, nanoseconds(stamp)) =>
             {
@@ -137,7 +145,13 @@ fn is_behind_a_link(place: &Path) -> bool {
 fn take(step: &Step, place: &Path) -> std::io::Result<()> {
     match step {
         Step::Nothing => Ok(()),
-        Step::Remove => files::remove(place),
+        Step::Remove { above } => {
+            files::remove(place)?;
+            if let Some(above) = above {
+                files::remove_empty(place, above);
+            }
+            Ok(())
+        }
         Step::Create { bytes, mode } => files::create_with_mode(place, bytes, *mode).map(drop),
         Step::Replace { bytes } => files::Spot::find(place)?.replace(bytes).map(drop),
     }

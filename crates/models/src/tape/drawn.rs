@@ -1,0 +1,151 @@
+//! Ids that are drawn at random: finding them in texts, and putting others in their place. Pure.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use serde_json::Value;
+
+/// How long a UUID is.
+const UUID: usize = 36;
+
+/// How long a short id is: a letter for its kind, and digits to the base of 16.
+const SHORT: usize = 9;
+
+/// A value without the ids in it, and those ids in the order in which they first appear.
+pub(super) fn without(mut value: Value) -> (Value, Vec<String>) {
+    let mut ids: Vec<String> = Vec::new();
+    each_text(&mut value, &mut |text| {
+        *text = replace(text, |id| {
+            let at = ids.iter().position(|known| known == id).unwrap_or_else(|| {
+                ids.push(id.to_owned());
+                ids.len() - 1
+            });
+            Some(format!("<id {}>", at + 1))
+        });
+    });
+    (value, ids)
+}
+
+/// The ids of a recording, and what stands for them now.
+#[derive(Debug, Default)]
+pub(super) struct Now(HashMap<String, String>);
+
+impl Now {
+    /// Whether ids of the recording can mean those of now, which stand in the same places.
+    pub(super) fn agrees(&self, then: &[String], now: &[String]) -> bool {
+        then.len() == now.len()
+            && then.iter().zip(now).all(|(then, now)| self.0.get(then).is_none_or(|known| known == now))
+    }
+
+    /// From here on the ids of the recording mean those of now.
+    pub(super) fn learn(&mut self, then: &[String], now: &[String]) {
+        for (then, now) in then.iter().zip(now) {
+            self.0.entry(then.clone()).or_insert_with(|| now.clone());
+        }
+    }
+
+    /// A text with the ids of now.
+    pub(super) fn told(&self, text: &str) -> String {
+        replace(text, |id| self.0.get(id).cloned())
+    }
+
+    /// Whether nothing has another id than before.
+    pub(super) fn is_the_same(&self) -> bool {
+        self.0.iter().all(|(then, now)| then == now)
+    }
+}
+
+/// Calls something with every text in a value.
+pub(super) fn each_text(value: &mut Value, change: &mut impl FnMut(&mut String)) {
+    match value {
+        Value::String(text) => change(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_text(item, change)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| each_text(field, change)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn replace(text: &str, mut with: impl FnMut(&str) -> Option<String>) -> String {
+    let (mut replaced, mut rest) = (String::new(), 0);
+    while let Some(found) = next(text, rest) {
+        replaced += &text[rest..found.start];
+        let id = &text[found.clone()];
+        replaced += &with(id).unwrap_or_else(|| id.to_owned());
+        rest = found.end;
+    }
+    replaced + &text[rest..]
+}
+
+/// The next id from a place on.
+fn next(text: &str, from: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let is_word = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
+    let begins = |at: usize| is_word(at) && (at == 0 || !is_word(at - 1));
+    (from..bytes.len()).filter(|at| begins(*at)).find_map(|at| {
+        let fits = |length: usize, is_id: fn(&[u8]) -> bool| {
+            let end = at + length;
+            (bytes.get(at..end).is_some_and(is_id) && !is_word(end)).then_some(at..end)
+        };
+        fits(UUID, is_uuid).or_else(|| fits(SHORT, is_short))
+    })
+}
+
+fn is_uuid(bytes: &[u8]) -> bool {
+    bytes.iter().enumerate().all(|(at, byte)| match at {
+        8 | 13 | 18 | 23 => *byte == b'-',
+        _ => is_digit(*byte),
+    })
+}
+
+fn is_short(bytes: &[u8]) -> bool {
+    let Some((kind, digits)) = bytes.split_first() else { return false };
+    // Something with letters only is a word.
+    kind.is_ascii_lowercase()
+        && digits.iter().all(|byte| is_digit(*byte))
+        && digits.iter().any(u8::is_ascii_digit)
+}
+
+fn is_digit(byte: u8) -> bool {
+    byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn ids_are_found_wherever_they_stand() {
+        let uuid = "0f0e0d0c-1111-4222-8333-444455556666";
+        let rows = [
+            ("agentId: ac7e76fd0 (go on)", "agentId: <id 1> (go on)"),
+            ("b47f9d230\nb47f9d230, a47f9d230", "<id 1>\n<id 1>, <id 2>"),
+            (&format!("/p/{uuid}/tool-results/o12345678.txt"), "/p/<id 1>/tool-results/<id 2>.txt"),
+            ("agent-a12345678.jsonl", "agent-<id 1>.jsonl"),
+            (
+                "badefaced toolu_a12345678x xa12345678 a1234567 A12345678",
+                "badefaced toolu_a12345678x xa12345678 a1234567 A12345678",
+            ),
+            ("größe a12345678ß", "größe <id 1>ß"),
+            ("", ""),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(without(json!([text])).0, json!([expected]), "{text}");
+        }
+        assert_eq!(without(json!({"a": "a12345678", "b": ["a12345678"]})).1, ["a12345678"]);
+    }
+
+    #[test]
+    fn one_id_means_one_other() {
+        let ids = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let mut now = Now::default();
+        assert!(now.is_the_same());
+        now.learn(&ids(&["a00000001", "b00000001"]), &ids(&["a00000002", "b00000001"]));
+        assert!(!now.is_the_same());
+        assert!(now.agrees(&ids(&["a00000001"]), &ids(&["a00000002"])));
+        assert!(!now.agrees(&ids(&["a00000001"]), &ids(&["a00000003"])));
+        assert!(!now.agrees(&ids(&["a00000001"]), &[]));
+        assert_eq!(now.told("ask a00000001 or c00000001"), "ask a00000002 or c00000001");
+    }
+}
