@@ -17,9 +17,9 @@ from claude_agent_sdk import (
 from stage import PATIENCE
 
 
-def in_time(work):
+def in_time(work, seconds=PATIENCE):
     """Runs a coroutine to its end, but not for ever."""
-    return asyncio.run(asyncio.wait_for(work, PATIENCE))
+    return asyncio.run(asyncio.wait_for(work, seconds))
 
 
 def ask(prompt, options):

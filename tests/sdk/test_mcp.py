@@ -1,5 +1,6 @@
 """MCP servers: those that the official SDKs run in their own process, and reference servers as others write them."""
 
+import asyncio
 import json
 import socket
 import subprocess
@@ -14,6 +15,9 @@ from node import Node
 from stage import call, wait_until
 
 TYPESCRIPT = ["0.2.50", "0.3.325"]
+
+# Programs of others may take their time to start on a busy machine.
+STARTING = 120
 
 
 @pytest.fixture(params=TYPESCRIPT)
@@ -96,6 +100,25 @@ def test_a_server_of_the_typescript_sdk_is_called(node):
     assert (changed["added"], changed["errors"]) == (["more"], {})
 
 
+def ask_when_ready(stage, *replies, **more):
+    """Every message of a turn that begins when all servers are there."""
+
+    async def play():
+        options = stage.options(*replies, env={"MCP_TIMEOUT": str(STARTING * 1000)}, **more)
+        async with ClaudeSDKClient(options) as client:
+            while await starting(client):
+                await asyncio.sleep(0.05)
+            return await turn(client, "go")
+
+    return in_time(play(), STARTING)
+
+
+async def starting(client):
+    """Whether a server is still being waited for."""
+    servers = (await client.get_mcp_status())["mcpServers"]
+    return any(server["status"] == "pending" for server in servers)
+
+
 def everything(installed, *words):
     """The command of the reference server for everything."""
     package = installed / "servers/node_modules/@modelcontextprotocol/server-everything"
@@ -126,7 +149,7 @@ def address(request, installed, stage, monkeypatch):
         return True
 
     try:
-        wait_until(listens, "the server to listen")
+        wait_until(listens, "the server to listen", STARTING)
         kinds = {"sse": ("sse", "sse"), "streamableHttp": ("http", "mcp")}
         kind, path = kinds[request.param]
         yield {"type": kind, "url": f"http://127.0.0.1:{port}/{path}"}
@@ -146,8 +169,7 @@ def use_everything(stage, server):
         call("mcp__all__echo"),
         "done",
     )
-    options = stage.options(*replies, mcp_servers={"all": server}, allowed_tools=["mcp__all"])
-    messages = ask("go", options)
+    messages = ask_when_ready(stage, *replies, mcp_servers={"all": server}, allowed_tools=["mcp__all"])
     assert the_result(messages).result == "done"
     (init,) = notices(messages, "init")
     assert [(s["name"], s["status"]) for s in init["mcp_servers"]] == [("all", "connected")]
@@ -190,7 +212,7 @@ def test_servers_from_pypi(stage):
         "done",
     )
     rules = ["mcp__time", "mcp__git"]
-    messages = ask("go", stage.options(*replies, mcp_servers=servers, allowed_tools=rules))
+    messages = ask_when_ready(stage, *replies, mcp_servers=servers, allowed_tools=rules)
     time, git = tool_results(messages)
     assert "21:30" in text_of(time), time
     assert "new.txt" in text_of(git), git

@@ -43,6 +43,8 @@ pub(super) struct Board {
     elsewhere: Mutex<HashSet<String>>,
     /// How many questions of the server wait for an answer.
     pub(super) questions: watch::Sender<usize>,
+    /// How many calls are under way.
+    under_way: watch::Sender<usize>,
     /// Counts how often what the server offers has changed.
     pub(super) offers: watch::Sender<u64>,
 }
@@ -62,7 +64,16 @@ impl Board {
     /// Watches the progress of a call until the guard is dropped.
     pub(super) fn watch(self: &Arc<Self>, token: ProgressToken, call: UnderWay) -> Watch {
         self.calls().insert(token.clone(), call);
+        self.under_way.send_modify(|count| *count += 1);
         Watch { board: Arc::clone(self), token }
+    }
+
+    /// Waits until the calls of this moment and all that began meanwhile are over; for ever if there is none.
+    async fn calls_over(&self) {
+        let mut calls = self.under_way.subscribe();
+        if *calls.borrow_and_update() == 0 || calls.wait_for(|count| *count == 0).await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 
     fn elsewhere(&self) -> MutexGuard<'_, HashSet<String>> {
@@ -83,6 +94,7 @@ pub(super) struct Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.board.calls().remove(&self.token);
+        self.board.under_way.send_modify(|count| *count -= 1);
     }
 }
 
@@ -141,10 +153,17 @@ impl ClientHandler for Desk {
         // The server may be done before the person has told us.
         self.board.elsewhere().extend(question.elicitation_id.clone());
         let _open = Open::new(&self.board.questions);
+        let withdrawn = async {
+            tokio::select! {
+                () = context.ct.cancelled() => {}
+                () = self.fate.lost() => {}
+                // Nobody waits any more for what the server wanted to know it for.
+                () = self.board.calls_over() => {}
+            }
+        };
         let answer = tokio::select! {
             answer = elicit(question) => answer,
-            () = context.ct.cancelled() => ElicitationReply { action: ElicitationAction::Cancel, content: None },
-            () = self.fate.lost() => ElicitationReply { action: ElicitationAction::Cancel, content: None },
+            () = withdrawn => ElicitationReply { action: ElicitationAction::Cancel, content: None },
         };
         Ok(result(answer))
     }

@@ -38,12 +38,17 @@ fn seconds(limit: Duration) -> String {
 }
 
 impl Fault {
+    /// Whether it may be over when it is tried again.
+    pub(super) fn may_pass(&self) -> bool {
+        match self {
+            Self::Hopeless(_) | Self::NeedsAuth(_) | Self::Cancelled => false,
+            Self::Gone(_) | Self::Late(_) | Self::Refused(_) | Self::Nonsense(_) => true,
+        }
+    }
+
     /// How long to wait before connecting again, after so many attempts in a row that failed. None: not at all.
     pub(super) fn retry(&self, failed: u32, backoff: Backoff) -> Option<Duration> {
-        match self {
-            Self::Hopeless(_) | Self::NeedsAuth(_) | Self::Cancelled => None,
-            Self::Gone(_) | Self::Late(_) | Self::Refused(_) | Self::Nonsense(_) => backoff.after(failed),
-        }
+        self.may_pass().then(|| backoff.after(failed)).flatten()
     }
 }
 

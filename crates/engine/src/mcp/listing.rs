@@ -147,8 +147,13 @@ fn listed(tool: Tool) -> Result<(Listed, Option<String>), String> {
     let (schema, note) = match fit(&tool.input_schema) {
         Fitted::Whole(schema) => (schema, None),
         Fitted::Open(schema) => {
-            description += "\n(Its input schema is too large to be shown.)";
-            (schema, Some(format!("the input schema of {name} is too large or too deep to be shown.")))
+            description += "\n(Its input schema cannot be shown.)";
+            (
+                schema,
+                Some(format!(
+                    "the input schema of {name} is too large, too deep or not sound, and is not shown."
+                )),
+            )
         }
         Fitted::Unusable(field) => {
             return Err(format!("{name} is left out: no model can fill in its field {field:?}."));

@@ -8,7 +8,8 @@
 //! - `connection`: one connection; `desk`: our side of it; `listing`: what the other side offers; `schema`: bounds
 //! - [`login`]: what shows a server who asks
 //! - `server`: one server's life; `fault`: what can go wrong; `limits`: how long and how much
-//! - [`Roster`]: all servers of a session; `status`: how they are; `offers`: what they offer together; [`Pool`]: servers
+//! - [`Roster`]: all servers of a session; `status`: how they are; `slot`: the place of one; `offers`: what they offer
+//!   together; `asked`: what is asked of single ones; [`Pool`]: servers
 //!   that sessions share; `local`: servers that are code in this process
 //! - `tool`, `resources`, `prompts`: what a model or a person can use; `terms`: what an entry says about single tools; `result`: what comes of it; [`Supply`]: all that as
 //!   toolboxes, commands and conversations take it
@@ -16,6 +17,7 @@
 //!   own tools for others
 
 mod admission;
+mod asked;
 pub mod config;
 mod connection;
 mod desk;
@@ -36,6 +38,7 @@ mod roster;
 mod schema;
 mod server;
 mod serving;
+mod slot;
 mod status;
 mod supply;
 mod surroundings;

@@ -16,9 +16,9 @@ use whimbrel_wire::options::McpServerConfig;
 use super::admission::Admission;
 use super::config::{Entry, Origin, Servers, checked};
 use super::expand::Expansion;
-use super::local::LocalServer;
 use super::pool::Pool;
 use super::server::{Phase, Server};
+use super::slot::{Life, Slot};
 use super::surroundings::Surroundings;
 
 /// The servers of a session. Cheap to clone.
@@ -33,31 +33,6 @@ pub(super) struct Inner {
     slots: Mutex<BTreeMap<String, Slot>>,
     /// Counts the changes of whatever can be seen from outside.
     version: watch::Sender<u64>,
-}
-
-/// The place of one server.
-#[derive(Clone)]
-pub(super) struct Slot {
-    pub(super) entry: Entry,
-    /// Whether the host manages it: then it goes when the host no longer names it.
-    managed: bool,
-    pub(super) life: Life,
-}
-
-/// Whether a server is there.
-#[derive(Clone)]
-pub(super) enum Life {
-    /// It is.
-    On(
-        Arc<Server>,
-        #[expect(dead_code, reason = "held so that changes are told")] Arc<AbortOnDropHandle<()>>,
-    ),
-    /// It is code in this process.
-    Here(LocalServer),
-    /// It is switched off.
-    Off,
-    /// Its entry is bad, and why.
-    Bad(String),
 }
 
 /// Whether a server is to be used.
@@ -177,7 +152,7 @@ impl Roster {
                     slot.life = Life::Off;
                 }
                 self.changed();
-                end(life).await;
+                life.end().await;
             }
         }
         Ok(())
@@ -198,6 +173,10 @@ impl Roster {
             reply.removed.push(name);
         }
         for (name, config) in servers {
+            if name.trim().is_empty() {
+                reply.errors.insert(name.clone(), "it has no name. Give it one.".into());
+                continue;
+            }
             let variable = |name: &str| self.0.surroundings.environment.get(name).cloned();
             let config = checked(config.clone(), &mut Expansion::new(&variable));
             let config = self.admitted(name, config);
@@ -251,14 +230,14 @@ impl Roster {
     pub async fn close(&self) {
         let slots = std::mem::take(&mut *self.slots());
         self.changed();
-        join_all(slots.into_values().map(|slot| end(slot.life))).await;
+        join_all(slots.into_values().map(|slot| slot.life.end())).await;
     }
 
     async fn remove(&self, name: &str) {
         let slot = self.slots().remove(name);
         if let Some(slot) = slot {
             self.changed();
-            end(slot.life).await;
+            slot.life.end().await;
         }
     }
 
@@ -338,15 +317,6 @@ async fn settle(servers: Vec<Arc<Server>>, limit: Duration) {
 
 fn not_found(name: &str) -> String {
     format!("Server not found: {name}")
-}
-
-/// Ends a server, unless others use it.
-async fn end(life: Life) {
-    if let Life::On(server, _) = life
-        && let Some(server) = Arc::into_inner(server)
-    {
-        server.close().await;
-    }
 }
 
 /// Counts the changes of one server.

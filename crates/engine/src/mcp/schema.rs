@@ -31,7 +31,7 @@ pub(super) fn fit(schema: &JsonObject) -> Fitted {
         RawJson::of(&json!({"type": "object"}))
             .map_or_else(|error| Fitted::Unusable(error.to_string()), Fitted::Open)
     };
-    if depth(schema) > limits::SCHEMA_DEPTH {
+    if depth(schema) > limits::SCHEMA_DEPTH || !is_sound(schema) {
         return open();
     }
     let text = if is_plain(schema) { RawJson::of(schema) } else { RawJson::of(&plain(schema.clone())) };
@@ -39,6 +39,12 @@ pub(super) fn fit(schema: &JsonObject) -> Fitted {
         Ok(text) if text.as_str().len() <= limits::SCHEMA => Fitted::Whole(text),
         Ok(_) | Err(_) => open(),
     }
+}
+
+/// Whether the parts that every provider looks at are of the right kind. One that is not would cost the whole request.
+fn is_sound(schema: &JsonObject) -> bool {
+    let names = |list: &Value| list.as_array().is_some_and(|list| list.iter().all(Value::is_string));
+    schema.get("properties").is_none_or(Value::is_object) && schema.get("required").is_none_or(names)
 }
 
 /// Names of fields that models take.
@@ -97,7 +103,9 @@ mod tests {
                 whole(json!({"type": "object", "properties": {"a": {"anyOf": []}}})),
             ),
             ("too deep", json!({"type": "object", "not": nested(100)}), open.clone()),
-            ("too large", json!({"type": "object", "description": "x".repeat(limits::SCHEMA)}), open),
+            ("too large", json!({"type": "object", "description": "x".repeat(limits::SCHEMA)}), open.clone()),
+            ("fields as a list", json!({"type": "object", "properties": []}), open.clone()),
+            ("what is required as a word", json!({"type": "object", "required": "a"}), open.clone()),
             ("a field with a space", json!({"properties": {"a b": {}}}), Fitted::Unusable("a b".into())),
         ] {
             let schema = schema.as_object().unwrap();

@@ -231,8 +231,9 @@ impl Keeper {
                 biased;
                 () = self.end.cancelled() => return Turn::End,
                 () = connection.fate.lost() => {
-                    self.show(Phase::Lost(connection.fate.reason()));
-                    return Turn::Lost(connection.fate.reason());
+                    let fault = connection.fate.reason();
+                    self.show(if fault.may_pass() { Phase::Lost(fault.clone()) } else { Phase::Failed(fault.clone()) });
+                    return Turn::Lost(fault);
                 }
                 Some(order) = self.orders.recv() => {
                     self.show(Phase::Starting);

@@ -7,8 +7,9 @@ use whimbrel_wire::system::InitServer;
 
 use super::fault::Fault;
 use super::listing::Listed;
-use super::roster::{Life, Roster, Slot};
+use super::roster::Roster;
 use super::server::Phase;
+use super::slot::{Life, Slot};
 
 impl Roster {
     /// The servers as `mcp_status` tells them.

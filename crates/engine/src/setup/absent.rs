@@ -38,12 +38,18 @@ pub fn unheeded(settings: &Settings) -> Vec<String> {
         });
         !matches!(value.flatten(), None | Some(Value::Bool(false) | Value::Null))
     });
+    let plugins = effective.values.get("enabledPlugins").and_then(Value::as_object);
+    let plugins = plugins.filter(|plugins| plugins.values().any(|wanted| *wanted == Value::Bool(true)));
     sandbox
         .into_iter()
         .chain(guards.map(|(_, what)| *what))
+        .chain(plugins.map(|_| PLUGINS))
         .map(|what| format!("This version of Whimbrel does not have what a setting asks for: {what}."))
         .collect()
 }
+
+/// Plugins come from marketplaces only where one is installed from them.
+const PLUGINS: &str = "enabledPlugins: plugins of marketplaces are not loaded; name their folders with --plugin-dir, or as `plugins` in the options of an SDK";
 
 /// Keys that should guard something and do not yet.
 const GUARDS: &[(&[&str], &str)] = &[
@@ -82,6 +88,8 @@ mod tests {
             (r#"{"permissions": {"denyInsteadOfPrompting": false}}"#, None),
             (r#"{"permissions": {"blockReadsOutsideWorkingDirectories": true}}"#, Some("blockReads")),
             (r#"{"deniedModels": ["x"]}"#, Some("deniedModels")),
+            (r#"{"enabledPlugins": {"a@b": true}}"#, Some("--plugin-dir")),
+            (r#"{"enabledPlugins": {"a@b": false}}"#, None),
             ("{}", None),
         ] {
             let request = Request { flag: Some(flag.into()), ..Request::default() };

@@ -40,6 +40,8 @@ impl Pipe {
         self.buffer.clear();
         if was_full {
             self.buffer.reserve_exact(LARGE_READ);
+            // Whoever floods us does not keep others waiting, nor the clock that ends it.
+            tokio::task::yield_now().await;
         }
         self.open = self.receiver.readable().await.is_ok();
         match self.receiver.try_read_buf(&mut self.buffer) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use whimbrel_testkit::{Answer, Host, Reply};
-use whimbrel_wire::control::{Request, SetMcpPermissionModeOverride};
+use whimbrel_wire::control::{Interrupt, Request, SetMcpPermissionModeOverride};
 use whimbrel_wire::options::{Options, PermissionPromptTool};
 use whimbrel_wire::permission::PermissionMode;
 
@@ -67,6 +67,23 @@ async fn a_host_that_cannot_answer_cancels_the_question() {
     let mut host = host([call("mcp__sh__ask", ""), Reply::text("Done.")]).start().await.unwrap();
     host.run("Go.").await.unwrap();
     assert!(host.asked()[1].says("action:cancel"), "{}", host.asked()[1].last_text());
+}
+
+#[tokio::test]
+async fn a_question_is_withdrawn_when_nobody_waits_for_its_call_any_more() {
+    let mut host = host([call("mcp__sh__ask", ""), Reply::text("After.")])
+        .answer(|request| match request {
+            Request::Elicitation(_) => Answer::Silence,
+            other => Answer::Error(format!("no answer to {}", other.subtype())),
+        })
+        .start()
+        .await
+        .unwrap();
+    host.say("Go.").await.unwrap();
+    let asked = host.next_like(&json!({"request": {"subtype": "elicitation"}})).await.unwrap();
+    let id = asked["request_id"].clone();
+    host.ask(Interrupt::default()).await.unwrap();
+    host.next_like(&json!({"type": "control_cancel_request", "request_id": id})).await.unwrap();
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use whimbrel_testkit::{Answer, Host, HostBuilder, Reply, Script};
 use whimbrel_wire::control::Request;
-use whimbrel_wire::options::{AgentDefinition, McpServerConfig, Options, SdkServer};
+use whimbrel_wire::options::{AgentDefinition, McpServerConfig, Options, PermissionPromptTool, SdkServer};
 
 use crate::rig::{init, servers};
 
@@ -45,6 +45,7 @@ fn host(script: impl Into<Script>, declared: &[&str]) -> (HostBuilder, Log) {
             };
             Answer::Reply(json!({"mcp_response": {"jsonrpc": "2.0", "id": message["id"], "result": result}}))
         }
+        Request::CanUseTool(_) => Answer::Reply(json!({"behavior": "allow"})),
         other => Answer::Error(format!("no answer to {}", other.subtype())),
     };
     (Host::with(script).options(options).answer(answer), log)
@@ -61,6 +62,31 @@ async fn a_server_that_is_declared_twice_is_connected_once() {
     assert_eq!(servers(&init(&host)), [("calc".into(), "connected".into())]);
     let log = log.lock().unwrap().clone();
     assert_eq!(log, ["initialize", "notifications/initialized", "tools/list", "tools/call"]);
+}
+
+#[tokio::test]
+async fn an_entry_holds_single_tools_back_whatever_the_rules_say() {
+    let add = || Reply::tool("mcp__calc__add", json!({"a": 2}));
+    for (policy, offered, questions) in
+        [("always_allow", true, 0), ("always_ask", true, 1), ("always_deny", false, 0)]
+    {
+        let (host, log) = host([add(), Reply::text("Five.")], &["calc"]);
+        let tools = Some(vec![json!({"name": "add", "permission_policy": policy})]);
+        let entry = SdkServer { name: "calc".into(), tools, ..SdkServer::default() };
+        let host = host.change(move |options| {
+            options.mcp_servers.insert("calc".into(), McpServerConfig::Sdk(entry));
+            options.permission_prompt_tool = Some(PermissionPromptTool::Stdio);
+        });
+        let mut host = host.start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        let asked = host.asked();
+        assert_eq!(asked[0].tools().contains(&"mcp__calc__add"), offered, "{policy}");
+        assert_eq!(asked[1].says("sum=5"), offered, "{policy}: {}", asked[1].last_text());
+        let put = host.heard().iter().filter(|heard| heard.json["request"]["subtype"] == "can_use_tool");
+        assert_eq!(put.count(), questions, "{policy}");
+        let called = log.lock().unwrap().iter().filter(|method| *method == "tools/call").count();
+        assert_eq!(called, usize::from(offered), "{policy}");
+    }
 }
 
 #[tokio::test]

@@ -38,7 +38,7 @@ fn tools_are_kept_within_bounds() {
     let large = json!({"name": "x", "inputSchema": {"type": "object", "title": "t".repeat(limits::SCHEMA)}});
     let (large, note) = tool(large).unwrap();
     assert_eq!(large.schema.as_str(), r#"{"type":"object"}"#);
-    assert!(large.description.contains("too large") && note.unwrap().contains("of x is too large"));
+    assert!(large.description.contains("cannot be shown") && note.unwrap().contains("of x is too large"));
     assert!(tool(json!({"name": " ", "inputSchema": {}})).is_err());
     assert!(
         tool(json!({"name": "x", "inputSchema": {"properties": {"a b": {}}}})).unwrap_err().contains("a b")

@@ -1,7 +1,18 @@
 //! What stands in the header `WWW-Authenticate` of a refusal. Pure.
 
+use super::grant::printable;
+
+/// What a refusal by HTTP 403 says is missing, if it is about that: the scope that a login must have, as far as it is
+/// named.
+pub(in crate::mcp) fn missing_scope(header: &str) -> Option<Option<String>> {
+    let about = parameter(header, "error")?.eq_ignore_ascii_case("insufficient_scope");
+    let scope =
+        || parameter(header, "scope").map(|scope| printable(&scope)).filter(|scope| !scope.is_empty());
+    about.then(scope)
+}
+
 /// The value of a parameter, whichever challenge it belongs to.
-pub(super) fn parameter(header: &str, name: &str) -> Option<String> {
+pub(in crate::mcp) fn parameter(header: &str, name: &str) -> Option<String> {
     let mut rest = header;
     loop {
         rest = rest.trim_start_matches(|sign: char| sign == ',' || sign.is_whitespace());
@@ -44,6 +55,28 @@ fn value(text: &str) -> (String, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_says_which_scope_is_missing() {
+        for (name, header, expected) in [
+            (
+                "with its name",
+                r#"Bearer error="insufficient_scope", scope="a:read b:write""#,
+                Some(Some("a:read b:write")),
+            ),
+            ("without", r#"Bearer error="insufficient_scope""#, Some(None)),
+            (
+                "with signs for a terminal",
+                "Bearer error=insufficient_scope, scope=\"a\u{1b}b\"",
+                Some(Some("a b")),
+            ),
+            ("about something else", r#"Bearer error="invalid_token", scope="a""#, None),
+            ("about nothing", "Bearer", None),
+        ] {
+            let found = missing_scope(header);
+            assert_eq!(found.as_ref().map(|scope| scope.as_deref()), expected, "{name}");
+        }
+    }
 
     #[test]
     fn a_parameter_is_found_wherever_it_stands() {

@@ -6,7 +6,7 @@
 //!
 //! All of it goes through the engine's one door to the network. No token is ever shown.
 
-mod challenge;
+pub(super) mod challenge;
 mod client;
 mod discovery;
 mod grant;

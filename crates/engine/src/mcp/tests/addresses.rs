@@ -83,6 +83,33 @@ async fn a_server_that_wants_a_login_is_shown_as_such() {
 }
 
 #[tokio::test]
+async fn a_login_that_does_not_reach_far_enough_is_told_with_what_is_missing() {
+    let narrow = || {
+        let challenge = r#"Bearer error="insufficient_scope", scope="birds:count""#;
+        Reply::status(403).with("www-authenticate", challenge)
+    };
+    for kind in ["http", "sse"] {
+        let web = Web::new(move |_| narrow()).await;
+        let stage = Stage::of(json!({"web": {"type": kind, "url": web.url("/")}})).await;
+        let (state, error) = stage.state("web");
+        assert_eq!((state.as_str(), web.heard().len()), ("needs-auth", 1), "{kind}: {error}");
+        assert!(error.contains("\"birds:count\"") && error.contains("`oauth.scopes`"), "{error}");
+        stage.roster.close().await;
+    }
+    let web = Web::new(move |heard| match heard.body["params"]["arguments"]["all"] == true {
+        true => narrow(),
+        false => usual(heard),
+    })
+    .await;
+    let stage = at(&web).await;
+    let refused = stage.says("mcp__web__go", json!({"all": true})).await;
+    assert!(refused.contains("\"birds:count\"") && refused.contains("whimbrel mcp login"), "{refused}");
+    assert_eq!(stage.says("mcp__web__go", json!({})).await, "did {}");
+    assert_eq!(stage.state("web"), ("connected".into(), String::new()));
+    stage.roster.close().await;
+}
+
+#[tokio::test]
 async fn a_session_that_the_server_has_forgotten_is_begun_again_once() {
     let sessions = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&sessions);

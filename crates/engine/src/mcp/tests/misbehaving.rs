@@ -121,11 +121,11 @@ async fn an_answer_that_comes_after_the_call_was_cancelled_is_ignored() {
 }
 
 #[tokio::test]
-async fn an_answer_that_cannot_be_read_is_an_error_at_once() {
+async fn an_answer_that_lies_too_deep_in_itself_is_read_as_far_as_it_goes() {
     let deep = r#"{ printf '{"jsonrpc":"2.0","id":%s,"result":{"content":' "$id"; head -c 100000 /dev/zero | tr '\0' '['; head -c 100000 /dev/zero | tr '\0' ']'; echo '}}'; }"#;
     let stage = Stage::of(json!({"deep": server(ONE, deep)})).await;
     let said = stage.says("mcp__deep__go", json!({})).await;
-    assert!(said.starts_with("error: the answer cannot be read: recursion limit exceeded"), "{said}");
+    assert!(said.contains("[[[null]]]"), "{said}");
     stage.roster.close().await;
 }
 

@@ -10,8 +10,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpClientTransportConfig,
-    StreamableHttpError, StreamableHttpPostResponse,
+    AuthRequiredError, InsufficientScopeError, SseError, StreamableHttpClient,
+    StreamableHttpClientTransportConfig, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::{Sse, SseStream};
 use whimbrel_models::Fault as HttpFault;
@@ -68,17 +68,23 @@ impl HttpClient {
         }
         let answer = self.line.request(method.clone(), headers, body.into()).await;
         let answer = answer.map_err(|fault| self.failed(StreamableHttpError::Client(fault)))?;
-        if answer.status == 401 {
+        match (answer.status, self.line.refusal(&answer)) {
             // The text is for us: what the server said is of use only to whoever logs in.
-            let unknown = AuthRequiredError::new(self.line.unknown());
-            let failure = self.failed(StreamableHttpError::AuthRequired(unknown));
-            if method == Method::POST {
-                // No further message would be taken.
-                self.fate.lose();
+            (401, Some(why)) => {
+                let failure = self.failed(StreamableHttpError::AuthRequired(AuthRequiredError::new(why)));
+                if method == Method::POST {
+                    // No further message would be taken.
+                    self.fate.lose();
+                }
+                Err(failure)
             }
-            return Err(failure);
+            // Other requests may well be covered.
+            (_, Some(why)) => {
+                let uncovered = InsufficientScopeError::new(why, None);
+                Err(self.failed(StreamableHttpError::InsufficientScope(uncovered)))
+            }
+            (_, None) => Ok(answer),
         }
-        Ok(answer)
     }
 
     /// An answer that is a failure by its status.
@@ -249,6 +255,9 @@ pub(super) fn fault(failure: &Failure) -> Fault {
     match failure {
         StreamableHttpError::AuthRequired(unknown) => {
             Fault::NeedsAuth(unknown.www_authenticate_header.clone())
+        }
+        StreamableHttpError::InsufficientScope(uncovered) => {
+            Fault::NeedsAuth(uncovered.www_authenticate_header.clone())
         }
         StreamableHttpError::Client(fault) => Fault::Gone(fault.message.clone()),
         StreamableHttpError::UnexpectedServerResponse(text) => Fault::Gone(text.to_string()),

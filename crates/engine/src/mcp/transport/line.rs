@@ -1,7 +1,7 @@
 //! The way to a server at an address: every request carries what the entry says, and whatever shows who we are.
 
 use bytes::Bytes;
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use whimbrel_models::Fault as HttpFault;
 use whimbrel_models::http::{Door, Response, Url};
@@ -9,6 +9,7 @@ use whimbrel_wire::options::RemoteServer;
 
 use super::helper::Helper;
 use crate::mcp::fault::Fault;
+use crate::mcp::login::challenge::missing_scope;
 use crate::mcp::login::{Pass, Wallet};
 use crate::mcp::surroundings::Surroundings;
 
@@ -104,8 +105,18 @@ impl Line {
         self.door.request(method, self.url.clone(), headers, body).await
     }
 
+    /// Why a server refuses a request by its status, if that is because of who we are.
+    pub(super) fn refusal(&self, answer: &Response) -> Option<String> {
+        match answer.status {
+            401 => Some(self.unknown()),
+            403 => missing_scope(answer.header(WWW_AUTHENTICATE.as_str())?)
+                .map(|scope| uncovered(scope.as_deref())),
+            _ => None,
+        }
+    }
+
     /// Why a server that answers 401 does so, as far as we know.
-    pub(super) fn unknown(&self) -> String {
+    fn unknown(&self) -> String {
         match self.badge {
             Badge::None => "it answered HTTP 401.".into(),
             Badge::Login(_) => "the login that is kept for it no longer holds (HTTP 401).".into(),
@@ -137,6 +148,16 @@ impl Badge {
             // Should the command fail now, the server's own word is told.
             (Self::Helper(helper), _) => Ok(helper.ask_again(refused).await),
         }
+    }
+}
+
+/// A login that is known, and does not reach far enough.
+fn uncovered(scope: Option<&str>) -> String {
+    match scope {
+        Some(scope) => format!(
+            "the one that it was shown does not cover the scope \"{scope}\" (HTTP 403). Name that in `oauth.scopes` of its entry."
+        ),
+        None => "the one that it was shown does not cover this (HTTP 403).".into(),
     }
 }
 

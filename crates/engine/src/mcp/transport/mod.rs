@@ -4,9 +4,10 @@
 //! - `http`: at an address; `sse`: the same, the older way; `line`: requests of both, and who we are there; `helper`: a
 //!   command that knows; `bounded`: events of a bearable size
 //! - `hosted`: in the host's own process
-//! - `message`: bytes as messages; `fate`: what becomes of a connection
+//! - `message`: bytes as messages; `depth`: those that lie too deep in themselves; `fate`: what becomes of a connection
 
 mod bounded;
+mod depth;
 mod fate;
 mod helper;
 mod hosted;

@@ -39,8 +39,10 @@ impl SseTransport {
         let accept = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("text/event-stream"))]);
         let answer = line.request(Method::GET, accept, Bytes::new()).await;
         let answer = answer.map_err(|fault| Fault::Gone(fault.message))?;
+        if let Some(why) = line.refusal(&answer) {
+            return Err(Fault::NeedsAuth(why));
+        }
         match (answer.status, answer.media_type().as_deref()) {
-            (401, _) => return Err(Fault::NeedsAuth(line.unknown())),
             (200..300, Some("text/event-stream")) => {}
             (status, kind) => {
                 let kind = kind.unwrap_or("something").to_owned();
@@ -76,11 +78,13 @@ impl SseTransport {
                     answer.chunks().finish();
                     Ok(())
                 }
-                401 => {
-                    let fault = Fault::NeedsAuth(line.unknown());
+                status if let Some(why) = line.refusal(&answer) => {
+                    let fault = Fault::NeedsAuth(why);
                     fate.note(fault.clone());
-                    // No further message would be taken.
-                    fate.lose();
+                    if status == 401 {
+                        // No further message would be taken.
+                        fate.lose();
+                    }
                     Err(fault)
                 }
                 status => {

@@ -73,12 +73,15 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let site_local = address.segments()[0] & 0xffc0 == 0xfec0;
+    // Tunnels and translators of the place where we are, whose addresses inside cannot be told; and what is thrown away.
+    let detour = matches!(address.segments(), [0x2001, 0, ..] | [0x64, 0xff9b, 1, ..] | [0x100, 0, 0, 0, ..]);
     !(address.is_loopback()
         || address.is_unspecified()
         || address.is_unique_local()
         || address.is_unicast_link_local()
         || address.is_multicast()
-        || site_local)
+        || site_local
+        || detour)
 }
 
 /// The IPv4 address that an IPv6 address leads to: mapped, compatible, translated (NAT64) or tunnelled (6to4).
@@ -131,6 +134,10 @@ mod tests {
             ("compatible", "::127.0.0.1", false),
             ("translated", "64:ff9b::a9fe:a9fe", false),
             ("tunnelled", "2002:7f00:1::", false),
+            ("tunnelled in another way", "2001:0:4136:e378:8000:63bf:3fff:fdd2", false),
+            ("translated on the spot", "64:ff9b:1::a9fe:a9fe", false),
+            ("thrown away", "100::1", false),
+            ("beside the tunnels", "2001:4860:4860::8888", true),
         ];
         for (name, address, expected) in table {
             let address: IpAddr = address.parse().unwrap();

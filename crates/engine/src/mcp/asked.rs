@@ -1,0 +1,141 @@
+//! What is asked of single servers beside the calls of a model: prompts, resources, and calls that a host makes.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use rmcp::model::{
+    ClientRequest, CustomResult, JsonObject, ReadResourceRequest, ReadResourceRequestParams, ServerResult,
+};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use whimbrel_wire::content::Block;
+use whimbrel_wire::control::{McpReadResourceReply, McpResourceContents};
+
+use super::connection::Caller;
+use super::fault::Fault;
+use super::local::LocalTool;
+use super::prompts::{self, PromptCommand};
+use super::result::Shelf;
+use super::roster::Roster;
+use super::server::Server;
+use super::tool::patience;
+use super::{listing, names};
+
+impl Roster {
+    /// What a prompt says, given what was written after its command. Long things go below `spill`.
+    pub async fn prompt(
+        &self,
+        command: &PromptCommand,
+        written: &str,
+        spill: &Path,
+    ) -> Result<Vec<Block>, String> {
+        let server = self.find(&command.server)?;
+        let limits = self.inner().surroundings.limits;
+        let shelf = Shelf { spill: spill.to_path_buf(), limit: limits.output };
+        let asked = async {
+            let connection = server.connection().await?;
+            let patience = patience(&server.config, limits);
+            prompts::get(&connection, &command.prompt, command.fill(written), patience, shelf).await
+        };
+        asked.await.map_err(|fault| failed(&server, &fault))
+    }
+
+    /// The resources of one server or all, as hosts and models see them, and what went wrong with some.
+    pub async fn resources(&self, server: Option<&str>) -> Result<(Vec<Value>, Vec<String>), String> {
+        let servers = match server {
+            Some(name) => vec![self.find(name)?],
+            None => self
+                .offers()
+                .into_iter()
+                .filter(|(_, _, offer)| offer.has_resources)
+                .map(|(server, ..)| server)
+                .collect(),
+        };
+        let limit = self.inner().surroundings.limits.connect;
+        let asked = join_all(servers.iter().map(async |server| {
+            let connection = server.connection().await?;
+            listing::resources(&connection, limit).await
+        }));
+        let (mut resources, mut problems) = (Vec::new(), Vec::new());
+        for (server, answer) in servers.iter().zip(asked.await) {
+            match answer {
+                Ok(list) => resources.extend(list.into_iter().filter_map(|resource| {
+                    let known = serde_json::to_value(&resource).ok()?;
+                    let kept = ["uri", "name", "mimeType", "description"];
+                    let kept =
+                        kept.iter().filter_map(|key| Some(((*key).to_owned(), known.get(*key)?.clone())));
+                    let server = ("server".to_owned(), Value::from(&*server.name));
+                    Some(Value::Object(kept.chain([server]).collect()))
+                })),
+                Err(fault) => problems.push(failed(server, &fault)),
+            }
+        }
+        Ok((resources, problems))
+    }
+
+    /// What is in a resource.
+    pub async fn read_resource(&self, server: &str, uri: &str) -> Result<McpReadResourceReply, String> {
+        let server = self.find(server)?;
+        let asked = async {
+            let connection = server.connection().await?;
+            let params = ReadResourceRequestParams::new(uri);
+            let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
+            let never = CancellationToken::new();
+            let caller = Caller { tool: uri, tool_use_id: "", cancel: &never };
+            let limits = self.inner().surroundings.limits;
+            contents(connection.request(request, patience(&server.config, limits), caller).await?)
+        };
+        asked.await.map_err(|fault| failed(&server, &fault))
+    }
+
+    /// Calls a tool by its whole name, as a host may do beside the conversation. The answer is the server's own.
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: JsonObject,
+        cancel: &CancellationToken,
+    ) -> Result<Value, String> {
+        for (_, prefix, _, local) in self.locals() {
+            let called = |own: &&LocalTool| tool == format!("mcp__{prefix}__{}", names::normal(&own.name));
+            if let Some(own) = local.tools().iter().find(called) {
+                let answer = cancel.run_until_cancelled(own.answer(Value::Object(arguments))).await;
+                return answer.ok_or_else(|| Fault::Cancelled.to_string());
+            }
+        }
+        let mut taken = HashSet::new();
+        let mut all = self.offers().into_iter().flat_map(|(server, prefix, offer)| {
+            let names = offer
+                .tools
+                .iter()
+                .map(|listed| (names::tool(&prefix, &listed.name, &mut taken), listed.name.clone()));
+            names.map(|(whole, name)| (whole, name, Arc::clone(&server))).collect::<Vec<_>>()
+        });
+        let found = all.find(|(whole, ..)| whole == tool);
+        let (_, name, server) = found.ok_or_else(|| format!("Tool not found: {tool}"))?;
+        let asked = async {
+            let connection = server.connection().await?;
+            let patience = patience(&server.config, self.inner().surroundings.limits);
+            let caller = Caller { tool, tool_use_id: "", cancel };
+            super::tool::call_tool(&connection, &name, arguments, patience, caller).await
+        };
+        let result = asked.await.map_err(|fault| failed(&server, &fault))?;
+        serde_json::to_value(result).map_err(|error| error.to_string())
+    }
+}
+
+fn failed(server: &Server, fault: &Fault) -> String {
+    format!("MCP server {}: {fault}", server.name)
+}
+
+fn contents(result: ServerResult) -> Result<McpReadResourceReply, Fault> {
+    let value = match result {
+        ServerResult::ReadResourceResult(result) => serde_json::to_value(result.contents).ok(),
+        ServerResult::CustomResult(CustomResult(mut value)) => value.get_mut("contents").map(Value::take),
+        _ => None,
+    };
+    let Some(Value::Array(parts)) = value else { return Err(Fault::Nonsense("this is no resource.".into())) };
+    let parts = parts.into_iter().filter_map(|part| serde_json::from_value::<McpResourceContents>(part).ok());
+    Ok(McpReadResourceReply { contents: parts.collect() })
+}

@@ -1,0 +1,139 @@
+//! Tests of Edit.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use serde_json::Value;
+
+use super::*;
+use crate::tools::encoding::Encoding;
+use crate::tools::example::Bench;
+
+/// Edits a text as the tool would.
+fn edited(text: &str, old: &str, new: &str) -> String {
+    replace(text, &find(text, old), new)
+}
+
+#[test]
+fn line_ends_stay_as_they_are() {
+    for (name, text, old, new, expected) in [
+        ("plain", "a\nb\nc\n", "a\nb", "x\ny", "x\ny\nc\n"),
+        ("with returns", "a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", "x\r\ny\r\nz\r\nc\r\n"),
+        ("one line of many", "a\r\nb\r\n", "b", "x\ny", "a\r\nx\r\ny\r\n"),
+        ("returns in the input", "a\r\nb\r\n", "a\r\nb", "x\r\ny", "x\r\ny\r\n"),
+        ("the line end itself", "a\r\nb\r\n", "a\n", "", "b\r\n"),
+        ("from a line end", "a\r\nb\r\nc", "\nb", "", "a\r\nc"),
+        ("mixed, plain part", "a\nb\r\nc\n", "a", "x\ny", "x\ny\nb\r\nc\n"),
+        ("mixed, across both", "a\nb\r\nc\n", "a\nb\nc", "x", "x\n"),
+        ("mixed, other part", "a\nb\r\nc\n", "b", "x\ny", "a\nx\r\ny\r\nc\n"),
+        ("no last newline", "a\r\nb", "b", "x\ny", "a\r\nx\r\ny"),
+        ("a return alone", "a\rb\n", "a\rb", "x", "x\n"),
+    ] {
+        assert_eq!(edited(text, old, new), expected, "{name}");
+    }
+}
+
+#[test]
+fn what_was_meant_is_guessed_from_what_is_there() {
+    let text = "fn main() {\n    let total = add(1, 2);\n}\n";
+    assert!(
+        hint(text, "let totl = add(1, 2);").contains("nearest line is 2: let total"),
+        "{}",
+        hint(text, "let totl")
+    );
+    assert!(hint(text, "1\tfn main() {\n2\t    let x").contains("line numbers"));
+    assert!(hint(text, "  let total = add(1, 2);").contains("lines 2-2"));
+    assert_eq!(hint(text, "nothing like it whatsoever"), "");
+    assert_eq!(hint(text, " \n "), "");
+}
+
+async fn read_and_edit(bench: &Bench, old: &str, new: &str) -> Output {
+    bench.call("Read", json!({"file_path": "a.txt"})).await.unwrap();
+    bench.call("Edit", json!({"file_path": "a.txt", "old_string": old, "new_string": new})).await
+}
+
+#[tokio::test]
+async fn the_host_gets_the_whole_change() {
+    let bench = Bench::new(&[("a.txt", "one\ntwo\nthree\n")]);
+    let done = read_and_edit(&bench, "two", "2").await.unwrap();
+    let expected = json!({
+        "filePath": bench.path("a.txt"),
+        "oldString": "two",
+        "newString": "2",
+        "originalFile": "one\ntwo\nthree\n",
+        "structuredPatch": [{
+            "oldStart": 1, "oldLines": 3, "newStart": 1, "newLines": 3, "lines": [" one", "-two", "+2", " three"],
+        }],
+        "userModified": false,
+        "replaceAll": false,
+    });
+    assert_eq!(done.meta, expected);
+}
+
+#[tokio::test]
+async fn encoding_mode_and_links_survive() {
+    let utf16 = |text: &str| encode(text, Encoding::Utf16Le).unwrap();
+    let bench = Bench::new(&[]);
+    fs::write(bench.path("real.txt"), utf16("grün\r\nrot\r\n")).unwrap();
+    fs::set_permissions(bench.path("real.txt"), fs::Permissions::from_mode(0o750)).unwrap();
+    symlink("real.txt", bench.path("a.txt")).unwrap();
+    read_and_edit(&bench, "grün\nrot", "blau\ngelb").await.unwrap();
+    assert_eq!(fs::read(bench.path("real.txt")).unwrap(), utf16("blau\r\ngelb\r\n"));
+    assert_eq!(fs::metadata(bench.path("real.txt")).unwrap().permissions().mode() & 0o777, 0o750);
+    assert!(fs::symlink_metadata(bench.path("a.txt")).unwrap().is_symlink());
+}
+
+#[tokio::test]
+async fn what_an_encoding_cannot_say_is_refused() {
+    let bench = Bench::new(&[]);
+    fs::write(bench.path("a.txt"), b"caf\xE9\n").unwrap();
+    assert!(matches!(read_and_edit(&bench, "café", "茶").await, Err(Trouble::Refused(_))));
+    read_and_edit(&bench, "café", "thé").await.unwrap();
+    assert_eq!(fs::read(bench.path("a.txt")).unwrap(), b"th\xE9\n");
+}
+
+#[tokio::test]
+async fn a_file_changed_by_others_is_edited_only_where_the_text_is_still_there_once() {
+    for (theirs, expected) in [("new\nold line\n", Ok("new\n2 line\n")), ("gone\n", Err("changed since"))] {
+        let bench = Bench::new(&[("a.txt", "old line\n")]);
+        bench.call("Read", json!({"file_path": "a.txt"})).await.unwrap();
+        fs::write(bench.path("a.txt"), theirs).unwrap();
+        let output =
+            bench.call("Edit", json!({"file_path": "a.txt", "old_string": "old", "new_string": "2"})).await;
+        match (output, expected) {
+            (Ok(_), Ok(text)) => assert_eq!(fs::read_to_string(bench.path("a.txt")).unwrap(), text),
+            (Err(trouble), Err(words)) => assert!(trouble.reason().contains(words), "{trouble:?}"),
+            (output, _) => panic!("{output:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn odd_targets_are_refused_with_a_reason() {
+    let bench = Bench::new(&[("full.txt", "x"), ("empty.txt", ""), ("n.ipynb", "{}"), ("d/x", "")]);
+    let edit = |path: &str, old: &str| json!({"file_path": path, "old_string": old, "new_string": "new"});
+    bench.call("Read", json!({"file_path": "n.ipynb"})).await.unwrap();
+    for (path, old, words) in [
+        ("full.txt", "", "not empty"),
+        ("full.txt", "new", "the same"),
+        ("none.txt", "x", "does not exist"),
+        ("n.ipynb", "{", "NotebookEdit"),
+        ("d", "x", "EISDIR"),
+    ] {
+        let trouble = bench.call("Edit", edit(path, old)).await.unwrap_err();
+        assert!(trouble.reason().contains(words), "{path}: {trouble:?}");
+    }
+    bench.call("Edit", edit("empty.txt", "")).await.unwrap();
+    assert_eq!(fs::read_to_string(bench.path("empty.txt")).unwrap(), "new");
+}
+
+#[tokio::test]
+async fn a_large_original_is_not_sent_to_the_host() {
+    let bench = Bench::new(&[]);
+    fs::write(bench.path("a.txt"), "line\n".repeat(100_000) + "last\n").unwrap();
+    bench.call("Read", json!({"file_path": "a.txt", "limit": 1})).await.unwrap();
+    let input = json!({"file_path": "a.txt", "old_string": "last", "new_string": "end"});
+    let done = bench.call("Edit", input).await.unwrap();
+    assert_eq!(done.meta["originalFile"], Value::Null);
+    assert_eq!(done.meta["structuredPatch"][0]["oldStart"], 99_998);
+}

@@ -1,0 +1,108 @@
+//! Tests of NotebookEdit.
+
+use super::*;
+
+fn changed(text: &str, input: Value) -> Result<Change, String> {
+    let input: Input = serde_json::from_value(input).unwrap();
+    change(text, &serde_json::from_str(text).unwrap(), &input)
+}
+
+fn input(mode: &str, id: Option<&str>) -> Value {
+    json!({"notebook_path": "n", "cell_id": id, "edit_mode": mode, "new_source": "new()", "cell_type": "code"})
+}
+
+/// The notebook with the ids of its cells replaced by a count, since new ones are random.
+fn sources(text: &str) -> Vec<String> {
+    let notebook: Notebook<'_> = serde_json::from_str(text).unwrap();
+    notebook.cells.iter().filter_map(|cell| source_of(&parse(cell))).collect()
+}
+
+#[test]
+fn a_cell_is_inserted_first_or_after_another_in_the_style_of_the_file() {
+    for (after, expected) in [
+        (None, ["new()", "print(1)", "# t"]),
+        (Some("c1"), ["print(1)", "new()", "# t"]),
+        (Some("cell-1"), ["print(1)", "# t", "new()"]),
+    ] {
+        let change = changed(NOTEBOOK, input("insert", after)).unwrap();
+        assert_eq!(sources(&change.text), expected, "{after:?}");
+        let cell = format!(
+            "  {{\n   \"cell_type\": \"code\",\n   \"execution_count\": null,\n   \"id\": \"{}\",\n   \"metadata\": {{}},\n   \
+             \"outputs\": [],\n   \"source\": [\n    \"new()\"\n   ]\n  }}",
+            change.cell_id
+        );
+        assert!(change.text.contains(&cell), "{}", change.text);
+        assert!(NOTEBOOK.lines().all(|line| {
+            change.text.lines().any(|new| new.trim_end_matches(',') == line.trim_end_matches(','))
+        }));
+    }
+}
+
+#[test]
+fn a_notebook_on_one_line_stays_on_one_line() {
+    let text = r##"{"cells": [{"cell_type": "code", "source": "a"}], "nbformat": 4}"##;
+    let after = changed(text, input("insert", Some("cell-0"))).unwrap();
+    assert_eq!(sources(&after.text), ["a", "new()"]);
+    assert!(
+        !after.text.contains('\n')
+            && after.text.ends_with(r#"], "nbformat": 4}"#)
+            && after.cell_id == "cell-1"
+    );
+    let emptied = changed(text, input("delete", Some("cell-0"))).unwrap();
+    assert_eq!(emptied.text, r#"{"cells": [], "nbformat": 4}"#);
+    let filled = changed(&emptied.text, input("insert", None)).unwrap();
+    assert_eq!(sources(&filled.text), ["new()"]);
+}
+
+#[test]
+fn each_cell_can_be_deleted() {
+    for (id, expected) in [("c1", "# t"), ("c2", "print(1)")] {
+        let change = changed(NOTEBOOK, input("delete", Some(id))).unwrap();
+        assert_eq!(sources(&change.text), [expected]);
+    }
+}
+
+#[test]
+fn a_cell_that_becomes_code_gets_what_code_has_and_loses_it_again() {
+    let change_to = |text: &str, id: &str, kind: &str| {
+        changed(text, json!({"notebook_path": "n", "cell_id": id, "new_source": "x", "cell_type": kind}))
+            .unwrap()
+            .text
+    };
+    let code = change_to(NOTEBOOK, "c2", "code");
+    assert_eq!(code.matches("\"outputs\"").count(), 2);
+    assert_eq!(change_to(&code, "c2", "markdown").matches("\"outputs\"").count(), 1);
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    for (input, words) in [
+        (input("replace", None), "cell_id is missing"),
+        (json!({"notebook_path": "n", "cell_id": "c1", "new_source": null}), "new_source is missing"),
+        (input("delete", Some("cell-2")), "The cells are: c1, c2"),
+        (input("insert", Some("nope")), "no cell nope"),
+    ] {
+        let why = changed(NOTEBOOK, input).unwrap_err();
+        assert!(why.contains(words), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn the_host_gets_both_files() {
+    let bench = crate::tools::example::Bench::new(&[("n.ipynb", NOTEBOOK)]);
+    bench.call("Read", json!({"file_path": "n.ipynb"})).await.unwrap();
+    let input = json!({"notebook_path": "n.ipynb", "cell_id": "c1", "new_source": "print(2)\nprint(3)"});
+    let done = bench.call("NotebookEdit", input).await.unwrap();
+    let expected = json!({
+        "new_source": "print(2)\nprint(3)",
+        "old_source": "print(1)",
+        "cell_id": "c1",
+        "cell_type": "code",
+        "language": "python",
+        "edit_mode": "replace",
+        "notebook_path": bench.path("n.ipynb"),
+        "original_file": NOTEBOOK,
+        "updated_file": REPLACED,
+    });
+    assert_eq!(done.meta, expected);
+}

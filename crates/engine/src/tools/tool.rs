@@ -1,0 +1,145 @@
+//! What a tool is: one leaf with its input type, and the same with the type hidden, so that all can stand in one list.
+
+use std::pin::Pin;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use whimbrel_models::ToolSpec;
+use whimbrel_wire::permission::McpServerProvenance;
+
+use super::schema::{input_schema, read_input};
+use super::{Call, Example, Output, Touches, Trouble, checkpoint};
+use crate::on_demand::Offer;
+
+/// One tool.
+pub trait Tool: Send + Sync + 'static {
+    /// What the model fills in. The doc comments of its fields are what the model reads about them.
+    type Input: DeserializeOwned + JsonSchema + Send;
+
+    /// The name on the wire.
+    const NAME: &'static str;
+
+    /// Older names under which the model or a rule may still call it.
+    const ALIASES: &'static [&'static str] = &[];
+
+    /// What the model reads about the tool.
+    const DESCRIPTION: &'static str;
+
+    /// With whom it deals. What deals with a person is offered to the main agent only, and only where one can be asked.
+    const DEALS_WITH: DealsWith = DealsWith::Machines;
+
+    /// How it comes to the model.
+    const OFFER: Offer = Offer::AtOnce;
+
+    /// What a call with this input touches: decides what may run beside it and whether a permission is needed.
+    fn touches(input: &Self::Input) -> Touches;
+
+    /// Whether a call with this input puts rules in force that allow something.
+    fn brings_grants(&self, _input: &Self::Input) -> bool {
+        false
+    }
+
+    /// Does the work. Dropping the future must leave nothing running.
+    fn run(&self, input: Self::Input, call: Call) -> impl Future<Output = Output> + Send;
+
+    /// Calls that show what the tool does.
+    fn examples() -> Vec<Example>;
+}
+
+/// With whom a tool deals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DealsWith {
+    /// With files, programs, servers.
+    Machines,
+    /// With the person behind the host.
+    Person,
+    /// With the session itself: where it works, what comes later. Offered to the main agent only.
+    Session,
+}
+
+/// A tool whose input type is hidden, so that tools of all kinds can stand in one list.
+pub trait AnyTool: Send + Sync {
+    /// The name on the wire.
+    fn name(&self) -> &str;
+    /// Older names.
+    fn aliases(&self) -> &[&str];
+    /// The tool as the model sees it.
+    fn spec(&self) -> ToolSpec;
+    /// With whom it deals.
+    fn deals_with(&self) -> DealsWith {
+        DealsWith::Machines
+    }
+    /// How it comes to the model.
+    fn offer(&self) -> Offer {
+        if self.server().is_some() { Offer::IfRoom } else { Offer::AtOnce }
+    }
+    /// What a call with this input touches; an error if the input does not fit.
+    fn touches(&self, input: &Value) -> Result<Touches, Trouble>;
+    /// Checks the input and does the work.
+    fn run<'a>(&'a self, input: Value, call: Call) -> Pin<Box<dyn Future<Output = Output> + Send + 'a>>;
+    /// Calls that show what the tool does.
+    fn examples(&self) -> Vec<Example>;
+    /// The MCP server that it belongs to, as it stands in the tool's name.
+    fn server(&self) -> Option<&str> {
+        None
+    }
+    /// The same server, as hosts and hooks are told of it.
+    fn provenance(&self) -> Option<McpServerProvenance> {
+        None
+    }
+    /// Whether a call with this input puts rules in force that allow something.
+    fn brings_grants(&self, _input: &Value) -> bool {
+        false
+    }
+    /// Whether only a person can answer it.
+    fn needs_person(&self) -> bool {
+        false
+    }
+}
+
+impl<T: Tool> AnyTool for T {
+    fn name(&self) -> &str {
+        T::NAME
+    }
+
+    fn aliases(&self) -> &[&str] {
+        T::ALIASES
+    }
+
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: T::NAME.into(),
+            description: T::DESCRIPTION.into(),
+            input_schema: input_schema::<T::Input>(),
+        }
+    }
+
+    fn deals_with(&self) -> DealsWith {
+        T::DEALS_WITH
+    }
+
+    fn offer(&self) -> Offer {
+        T::OFFER
+    }
+
+    fn touches(&self, input: &Value) -> Result<Touches, Trouble> {
+        read_input::<T>(input).map(|input| T::touches(&input))
+    }
+
+    fn brings_grants(&self, input: &Value) -> bool {
+        read_input::<T>(input).is_ok_and(|input| Tool::brings_grants(self, &input))
+    }
+
+    fn run<'a>(&'a self, input: Value, call: Call) -> Pin<Box<dyn Future<Output = Output> + Send + 'a>> {
+        Box::pin(async move {
+            let input = read_input::<T>(&input)?;
+            checkpoint::keep(T::touches(&input), &call.workspace).await;
+            Tool::run(self, input, call).await
+        })
+    }
+
+    fn examples(&self) -> Vec<Example> {
+        T::examples()
+    }
+}
