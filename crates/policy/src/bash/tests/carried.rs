@@ -54,6 +54,24 @@ fn what_writers_are_handed_is_found() {
 }
 
 #[test]
+fn a_list_of_arguments_is_read_too() {
+    let room = Room::new().rules(&["Bash"], &[], &["Read(./sub/**)"]);
+    for mode in [Default, BypassPermissions] {
+        check(
+            &room,
+            mode,
+            &[
+                ("xargs -a sub/x echo", 'D'),
+                ("xargs -asub/x echo", 'D'),
+                ("xargs -ra sub/x echo", 'D'),
+                ("xargs --arg-file=sub/x echo", 'D'),
+                ("ls | xargs echo", 'A'),
+            ],
+        );
+    }
+}
+
+#[test]
 fn a_limit_holds_in_a_work_tree_too() {
     let mut room = Room::new().rules(&["Bash"], &[], &["Read(./sub/secrets/**)"]);
     room.fs = FakeFs::with_files(["/fx/proj/.claude/worktrees/w/sub/secrets/k2.txt"]);

@@ -199,6 +199,18 @@ pub(super) const ROWS: &[Row] = &[
         ..ROW
     },
     Row {
+        names: &["xargs"],
+        files: Files::ByOptions,
+        known: Known {
+            flags: "0rtpxo",
+            values: "nILPsdE",
+            long_values: &["max-args", "max-procs", "max-chars", "delimiter", "process-slot-var"],
+            reads: &["-a", "--arg-file"],
+            ..NOTHING
+        },
+        ..ROW
+    },
+    Row {
         names: &["sort"],
         known: Known {
             flags: "bdfghiMnRrVcCmsuz",
