@@ -118,7 +118,7 @@ pub struct Toolbox {
     tools: Vec<Arc<Offered>>,
     /// What MCP servers bring, which changes as they come and go.
     supply: Option<Supply>,
-    /// The same of servers that work for this agent alone, and those that it starts. They are there to be used.
+    /// The same of servers that work for this agent alone. They are there to be used.
     own: Option<Supply>,
     /// Of these lists, each names the tools of servers that may be used.
     only: Vec<Arc<[String]>>,
@@ -149,7 +149,7 @@ impl Toolbox {
     /// The same tools, and those of servers that are the agent's own.
     #[must_use]
     pub fn with_own_servers(self, own: Option<Supply>) -> Self {
-        Self { own: own.or(self.own), ..self }
+        Self { own, ..self }
     }
 
     /// The servers that are the agent's own, if it has some.
@@ -226,6 +226,8 @@ impl Toolbox {
         let named = |tool: &Offered, list: &[String]| list.iter().any(|name| tool.is_meant_by(name));
         let brought = brought.iter().filter(|tool| self.only.iter().all(|list| named(tool, list)));
         let own = self.own.as_ref().map(Supply::tools).unwrap_or_default();
+        // Of two servers with one name the agent's own counts.
+        let brought = brought.filter(|tool| own.iter().all(|other| other.tool.name() != tool.tool.name()));
         let brought = own.iter().chain(brought).filter(|tool| !named(tool, &self.except));
         self.tools.iter().chain(brought).cloned().collect::<Vec<_>>().into_iter()
     }

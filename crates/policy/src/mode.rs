@@ -5,10 +5,12 @@ use whimbrel_wire::permission::PermissionMode;
 /// How much a mode lets happen unasked, the least first.
 fn width(mode: PermissionMode) -> u8 {
     match mode {
-        PermissionMode::Plan | PermissionMode::DontAsk => 0,
-        PermissionMode::Default | PermissionMode::Auto | PermissionMode::Delegate => 1,
-        PermissionMode::AcceptEdits => 2,
-        PermissionMode::BypassPermissions => 3,
+        // What rules allow is not done while one plans, and is done where nobody is asked.
+        PermissionMode::Plan => 0,
+        PermissionMode::DontAsk => 1,
+        PermissionMode::Default | PermissionMode::Auto | PermissionMode::Delegate => 2,
+        PermissionMode::AcceptEdits => 3,
+        PermissionMode::BypassPermissions => 4,
     }
 }
 
@@ -46,7 +48,7 @@ mod tests {
             (BypassPermissions, AcceptEdits, AcceptEdits),
             (Plan, BypassPermissions, Plan),
             (Plan, DontAsk, Plan),
-            (DontAsk, Plan, DontAsk),
+            (DontAsk, Plan, Plan),
         ];
         for (above, own, expected) in rows {
             assert_eq!(narrower(above, own), expected, "{above} and {own}");

@@ -25,9 +25,14 @@ pub fn private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Gives a file a second name; where file systems have no second names, the bytes are copied.
+/// Gives a file a second name; where file systems have no second names, the bytes are copied. What has the name already
+/// keeps it: it may be the file itself, which a copy onto itself would empty.
 pub fn link(path: &Path, name: &Path) -> io::Result<()> {
-    fs::hard_link(path, name).or_else(|_| fs::copy(path, name).map(drop))
+    match fs::hard_link(path, name) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(_) => fs::copy(path, name).map(drop),
+    }
 }
 
 /// The permission bits of a file.
@@ -73,6 +78,18 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert!(!at("elsewhere").exists());
         assert_eq!(names(&at("deep"), 9), ["run.sh"]);
+    }
+
+    #[test]
+    fn a_second_name_that_is_taken_costs_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("one"), "long").unwrap();
+        for _ in 0..2 {
+            link(&at("one"), &at("two")).unwrap();
+            assert_eq!(fs::read_to_string(at("two")).unwrap(), "long");
+        }
+        assert_eq!(fs::read_to_string(at("one")).unwrap(), "long");
     }
 
     #[test]

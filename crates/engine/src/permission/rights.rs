@@ -273,7 +273,8 @@ impl Rights {
     /// The same, for a tool of which more is known than its name.
     pub fn removes_tool(&self, name: &str, facts: &ToolFacts) -> bool {
         let call = Call { tool: name, input: &Value::Null };
-        self.in_force().rules.removing(facts.name(&call)).is_some()
+        // What is lent for a turn is judged call by call: the list of tools stays as it is.
+        self.standing.borrow().rules.removing(facts.name(&call)).is_some()
     }
 
     /// Judges one call, as things stand.

@@ -18,7 +18,7 @@ use super::past::PastError;
 use super::place::TOOL_RESULTS;
 use super::reader::Reader;
 use super::shelf::{Label, Stored};
-use crate::{clock, ids};
+use crate::{clock, files, ids};
 
 /// What only the copied session has.
 const LEFT_BEHIND: [&str; 3] = ["teamName", "agentName", "slug"];
@@ -76,8 +76,8 @@ fn bring(from: &Path, to: &Path) -> io::Result<()> {
         let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
         if kind.is_dir() {
             bring(&entry.path(), &target)?;
-        } else if kind.is_file() && fs::hard_link(entry.path(), &target).is_err() {
-            fs::copy(entry.path(), &target)?;
+        } else if kind.is_file() {
+            files::link(&entry.path(), &target)?;
         }
     }
     Ok(())
@@ -113,12 +113,15 @@ impl Fork<'_> {
         })?;
         writer.flush()?;
         drop(writer);
-        if mentioned {
-            outputs.bring()?;
-        }
         let fault = Lock::of_new(fresh.as_file());
         let file = fresh.persist_noclobber(to).map_err(|error| error.error)?;
-        Ok(Copied { lock: Lock::at(to, file, fault), lines })
+        let lock = Lock::at(to, file, fault);
+        // Only now is the name ours, and what lies below it.
+        if mentioned && let Err(error) = outputs.bring() {
+            let _ = fs::remove_file(to);
+            return Err(error);
+        }
+        Ok(Copied { lock, lines })
     }
 
     /// The lines of the copy.

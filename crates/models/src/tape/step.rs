@@ -59,14 +59,18 @@ pub(super) struct Failure {
     pub(super) left: bool,
 }
 
-/// A request in short. Reminders are left out: they tell the day, which is another one when a recording is played.
+/// A request in short. Reminders are left out: they tell the day, which is another one when a recording is played. So is
+/// thinking: it is signed, so it is played as it was, with the ids of then.
 pub(super) fn outline(request: &Request) -> Vec<Outline> {
     request.history.messages().iter().map(in_short).collect()
 }
 
 fn in_short(message: &Message) -> Outline {
-    let told =
-        |block: &&Block| !matches!(block, Block::Text { text, .. } if text.starts_with("<system-reminder>"));
+    let told = |block: &&Block| match block {
+        Block::Text { text, .. } => !text.starts_with("<system-reminder>"),
+        Block::Thinking { .. } | Block::RedactedThinking { .. } => false,
+        _ => true,
+    };
     let mut blocks: Vec<&Block> = message.content.iter().filter(told).collect();
     // Of calls that were made side by side, any may have ended first.
     blocks.sort_by_key(|block| match block {

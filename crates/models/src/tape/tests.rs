@@ -176,3 +176,23 @@ async fn results_may_have_come_in_another_order() {
     assert!(ask(&playing(&path), ["t2", "t1"]).await);
     assert!(!ask(&playing(&path), ["t2", "t3"]).await);
 }
+
+#[tokio::test]
+async fn ids_in_thinking_do_not_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let ask = async |providers: &Providers, thought: &str, agent: &str| {
+        let mut history = History::new();
+        history.push(Role::User, &Block::text("Go."));
+        let thinking = Block::Thinking { thinking: format!("I wait for {thought}."), signature: "s".into() };
+        history.push(Role::Assistant, &thinking);
+        history.push(Role::Assistant, &Block::text(format!("{agent} is at work.")));
+        history.push(Role::User, &Block::text("And now?"));
+        let preamble = Arc::new(Preamble::new(vec![], vec![]));
+        let (model, _) = providers.resolve(NAME).unwrap();
+        let said: Vec<_> = model.ask(Arc::new(Request::new("m", preamble, history.ask()))).collect().await;
+        said.into_iter().all(|delta| delta.is_ok())
+    };
+    assert!(ask(&recording(&path, json!(["One."])), "ac7e76fd0", "ac7e76fd0").await);
+    assert!(ask(&playing(&path), "ac7e76fd0", "a1490b8c6").await);
+}

@@ -46,7 +46,10 @@ struct Pending {
 impl Record {
     /// A record that begins anew in a folder, unless another session leads a team there.
     pub(super) fn begin(folder: Folder) -> io::Result<Self> {
-        let name = Lock::make(&folder.lock()).map_err(|error| match error {
+        let path = folder.lock();
+        // It goes with us. One that holds words is of an older make.
+        let name = Lock::claim(&path).and_then(|free| free.map_or_else(|| Lock::make(&path), Ok));
+        let name = name.map_err(|error| match error {
             LockError::Busy(busy) => io::Error::other(format!("its name is {busy}; choose another one")),
             LockError::Io(error) => error,
         })?;

@@ -201,7 +201,8 @@ fn a_project_may_lower_a_mode_and_never_raise_it() {
         ("the person has chosen less", vec![(User, Default), (Project, AcceptEdits)], Default),
         ("the person only plans", vec![(User, Plan), (Project, Default)], Plan),
         ("the person has chosen more", vec![(User, AcceptEdits), (Project, Plan)], Plan),
-        ("no less, and another", vec![(User, Plan), (Project, DontAsk)], DontAsk),
+        ("who plans does not do what is allowed", vec![(User, Plan), (Project, DontAsk)], Plan),
+        ("nobody is asked", vec![(User, Default), (Project, DontAsk)], DontAsk),
         ("the person, for this project", vec![(User, Plan), (Local, AcceptEdits)], AcceptEdits),
         ("the host", vec![(User, Plan), (Project, Default), (Flag, BypassPermissions)], BypassPermissions),
     ];
