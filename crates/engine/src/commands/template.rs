@@ -78,9 +78,26 @@ fn fenced(rest: &str) -> Option<(&str, &str)> {
     (first.trim().is_empty() && !command.trim().is_empty()).then_some((command, after))
 }
 
-/// The words of the arguments; quotes hold a word together.
+/// The words of the arguments; quotes hold a word together. This is a person's text, not a shell's: a `#` begins no
+/// comment, a backslash is one, and a quote that is never closed is an apostrophe.
 fn words(arguments: &str) -> Vec<String> {
-    shlex::split(arguments).unwrap_or_else(|| arguments.split_whitespace().map(str::to_owned).collect())
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for letter in arguments.chars() {
+        match quote {
+            None if letter.is_whitespace() => words.extend(word.take()),
+            None if matches!(letter, '"' | '\'') => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            Some(open) if letter == open => quote = None,
+            _ => word.get_or_insert_default().push(letter),
+        }
+    }
+    if quote.is_some() {
+        return arguments.split_whitespace().map(str::to_owned).collect();
+    }
+    words.extend(word);
+    words
 }
 
 /// The word that a place is for, counted from zero, and what comes after the place: `0` or `ARGUMENTS[0]`.
@@ -139,6 +156,8 @@ mod tests {
             ("$ARGUMENTS[1]$ARGUMENTS[0] of $ARGUMENTS", "a b", "ba of a b"),
             ("$ARGUMENTS[9]|$ARGUMENTS[x]|$ARGUMENTS[0", "a", "|a[x]|a[0"),
             ("It's $0", "don't", "It's don't"),
+            ("$0, $1", "#12 #urgent", "#12, #urgent"),
+            ("$0|$1|$2", r#"C:\temp "" x"y z""#, r"C:\temp||xy z"),
             ("costs $x and $", "", "costs $x and $"),
             ("No place", "for it", "No place\n\nARGUMENTS: for it"),
             ("No place", "", "No place"),
