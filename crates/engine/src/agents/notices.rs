@@ -97,14 +97,13 @@ pub(super) fn for_model(facts: &TaskFacts, report: &Report) -> String {
     let TaskFacts { task_id, tool_use_id, output_file, .. } = facts;
     let usage = &report.task_usage;
     format!(
-        "<task-notification>\n<task-id>{task_id}</task-id>\n<tool-use-id>{tool_use_id}</tool-use-id>\n<output-file>{}</output-file>\n<status>{}</status>\n<summary>{}</summary>\n<result>{}</result>\n<usage>tokens: {}, tool uses: {}, ms: {}</usage>\n</task-notification>",
+        "<task-notification>\n<task-id>{task_id}</task-id>\n<tool-use-id>{tool_use_id}</tool-use-id>\n<output-file>{}</output-file>\n<status>{}</status>\n<summary>{}</summary>\n<result>{}</result>\n<usage>tokens: {}, tool uses: {}</usage>\n</task-notification>",
         output_file.display(),
         report.status().word(),
         summary(facts, report),
         report.text(),
         usage.total_tokens,
         usage.tool_uses,
-        usage.duration_ms,
     )
 }
 

@@ -40,6 +40,8 @@ enum Way {
     Reply,
     /// It is a subagent, which only looks around for somebody else's plan.
     Report,
+    /// It is a teammate that has promised its lead a plan.
+    Lead,
 }
 
 impl Moment {
@@ -77,6 +79,7 @@ pub fn remind(agent: &mut Agent, moment: Moment) {
     let Some(news) = agent.planning.next(agent.bench.gate.rights.mode(), moment) else { return };
     let toolbox = &agent.bench.toolbox;
     let way = match agent.bench.gate.lookout.agent_id() {
+        Some(_) if agent.bench.gate.rights.owes_a_plan() => Way::Lead,
         Some(_) => Way::Report,
         None if toolbox.find(EXIT_PLAN_MODE).is_some() => Way::Approval,
         None => Way::Reply,
@@ -106,7 +109,7 @@ something, and do not act on the world in any other way. Reading and searching a
 /// The rule, how to go about it, and how to end.
 fn begins(way: Way, own: Option<&str>, toolbox: &Toolbox) -> String {
     let how = match (way, own.map(str::trim)) {
-        (Way::Report, _) => None,
+        (Way::Report | Way::Lead, _) => None,
         (Way::Approval | Way::Reply, Some(own)) if !own.is_empty() => Some(own.to_owned()),
         (Way::Approval | Way::Reply, _) => Some(steps(toolbox)),
     };
@@ -134,6 +137,9 @@ fn hand_in(way: Way) -> &'static str {
         }
         Way::Reply => {
             "When the plan is ready, give it as your reply and stop: nobody can approve it meanwhile."
+        }
+        Way::Lead => {
+            "When the plan is ready, hand it in: SendMessage, type plan_approval_request, all of it as content; then end your turn. Do not begin before your lead has approved it."
         }
         Way::Report => "Find out what you were asked for and report it; whoever sent you makes the plan.",
     }

@@ -185,10 +185,12 @@ impl Rights {
     pub fn mode(&self) -> PermissionMode {
         let mode = self.standing.borrow().mode;
         let mode = self.cap.map_or(mode, |cap| narrower(mode, cap));
-        match &self.pledge {
-            Some(pledge) if pledge.holds() => narrower(mode, PermissionMode::Plan),
-            _ => mode,
-        }
+        if self.owes_a_plan() { PermissionMode::Plan } else { mode }
+    }
+
+    /// Whether a plan is owed before anything may be changed.
+    pub fn owes_a_plan(&self) -> bool {
+        self.pledge.as_ref().is_some_and(Pledge::holds)
     }
 
     /// The mode for the tools of an MCP server: the session's, unless the host has said otherwise. Who only plans, only

@@ -16,7 +16,7 @@ pub(super) struct SendMessage;
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct Input {
-    /// message (default), broadcast, shutdown_request, shutdown_response, plan_approval_response
+    /// message (default), broadcast, shutdown_request, shutdown_response, plan_approval_request, plan_approval_response
     #[serde(rename = "type")]
     kind: Option<String>,
     /// A name, `team-lead`, or an agentId
@@ -53,6 +53,9 @@ impl Tool for SendMessage {
                 let letter = Letter::new(agents.name(), input.content, input.summary);
                 let receipts = agents.teams().broadcast(&letter).map_err(Trouble::Refused)?;
                 let names: Vec<&str> = receipts.iter().map(|receipt| receipt.to.as_str()).collect();
+                if names.is_empty() {
+                    return Err(Trouble::Refused("There is nobody else in the team.".into()));
+                }
                 let text = format!("Sent to {}.", names.join(", "));
                 Ok(Done::text(text.clone(), json!({"success": true, "message": text, "recipients": names})))
             }

@@ -63,7 +63,10 @@ impl Teams {
     pub fn hand_in_plan(&self, name: &str, plan: String) -> Result<Asked, String> {
         self.with_member(name, |teams, team, name| {
             if of(team, name)?.plan.is_none() {
-                return Err("You owe nobody a plan: go to work.".into());
+                return Err(
+                    "Your lead has not asked you for a plan. What you want to say goes into a message."
+                        .into(),
+                );
             }
             let request = named("plan", name);
             let form = Form::PlanRequest { request: request.clone(), plan };
