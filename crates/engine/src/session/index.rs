@@ -157,28 +157,31 @@ impl Index {
 
     /// Takes a line in, or several where the ends between them were lost.
     fn take(&mut self, mut offset: u64, mut bytes: &[u8]) {
-        while let Some(end) = Line::whole_before_another(bytes) {
-            self.take_one(offset, &bytes[..end]);
+        while let Some((line, end)) = Line::first(bytes) {
+            let rest = bytes[end..].trim_ascii_start();
+            if rest.is_empty() {
+                return self.take_line(&line, offset, bytes.len());
+            }
+            if !rest.starts_with(b"{") {
+                break;
+            }
+            self.take_line(&line, offset, end);
             (offset, bytes) = (offset + end as u64, &bytes[end..]);
         }
-        self.take_one(offset, bytes);
-    }
-
-    fn take_one(&mut self, offset: u64, bytes: &[u8]) {
         if bytes.trim_ascii().is_empty() {
             return;
         }
-        let Some((line, skipped)) = Line::read(bytes) else {
-            self.repairs.unreadable += 1;
-            return;
-        };
-        self.repairs.unreadable += usize::from(skipped > 0);
-        let length = bytes.len() - skipped;
-        let span =
-            Span { offset: offset + skipped as u64, length: u32::try_from(length).unwrap_or(u32::MAX) };
-        self.note_facts(&line);
+        self.repairs.unreadable += 1;
+        if let Some((line, skipped)) = Line::read(bytes) {
+            self.take_line(&line, offset + skipped as u64, bytes.len() - skipped);
+        }
+    }
+
+    fn take_line(&mut self, line: &Line<'_>, offset: u64, length: usize) {
+        let span = Span { offset, length: u32::try_from(length).unwrap_or(u32::MAX) };
+        self.note_facts(line);
         match (line.kind(), line.uuid()) {
-            (Some(kind), Some(uuid)) => self.add(&line, kind, Key::of(&uuid), span),
+            (Some(kind), Some(uuid)) => self.add(line, kind, Key::of(&uuid), span),
             _ if line.kind_is(TOOL_START) => self.started.extend(line.tool_use_id().map(|id| Key::of(&id))),
             _ if line.kind_is(REFUSED) => {
                 self.refused.extend(line.message_uuids().iter().map(|uuid| Key::of(uuid)));

@@ -139,12 +139,11 @@ impl<'a> Line<'a> {
         starts.iter().find_map(whole)
     }
 
-    /// Where a whole line ends that another one follows without an end between them; none if it is alone.
-    pub(super) fn whole_before_another(bytes: &[u8]) -> Option<usize> {
-        let mut lines = serde_json::Deserializer::from_slice(bytes).into_iter::<Line<'_>>();
-        lines.next()?.ok()?;
-        let end = lines.byte_offset();
-        bytes[end..].trim_ascii_start().starts_with(b"{").then_some(end)
+    /// Reads the line that bytes begin with, and where it ends: another one may follow without an end between them.
+    pub(super) fn first(bytes: &'a [u8]) -> Option<(Self, usize)> {
+        let mut lines = serde_json::Deserializer::from_slice(bytes).into_iter::<Self>();
+        let line = lines.next()?.ok()?;
+        Some((line, lines.byte_offset()))
     }
 
     /// Tells two lines of one name apart: a line that was written twice has the same one.
