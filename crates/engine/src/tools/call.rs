@@ -42,7 +42,7 @@ pub struct Call {
     pub todos: Todos,
     /// A small model to ask.
     pub consult: Consult,
-    /// Starts subagents; a subagent has none of its own.
+    /// Starts other agents, and reaches them; none if this one may do neither.
     pub agents: Option<Agents>,
     /// Turns the mode of the session.
     pub mode: ModeSwitch,

@@ -33,15 +33,21 @@ impl Teams {
         self.send(to, letter)
     }
 
-    /// Writes a letter to everybody but its writer.
+    /// Writes a letter to everybody but its writer, and gives whom it has reached. It fails only if it has reached nobody:
+    /// whoever writes it again after a failure must not write to some of them twice.
     pub fn broadcast(&self, letter: &Letter) -> Result<Vec<Receipt>, String> {
-        let mut names = self.names();
-        if names.is_empty() {
-            return Err(NO_TEAM.into());
-        }
+        let mut place = self.team();
+        let team = place.as_mut().ok_or(NO_TEAM)?;
+        let mut names = team.names();
         names.rotate_left(1);
         names.retain(|name| *name != letter.from);
-        names.iter().map(|name| self.send(name, letter.clone())).collect()
+        let most = self.shared.most_letters;
+        let sent = names.iter().map(|name| self.post(team, name, letter.clone(), most));
+        let (reached, missed): (Vec<_>, Vec<_>) = sent.partition(Result::is_ok);
+        match missed.into_iter().find_map(Result::err) {
+            Some(why) if reached.is_empty() => Err(why),
+            _ => Ok(reached.into_iter().flatten().collect()),
+        }
     }
 
     /// Waits for somebody of this name to join, as long as others do.

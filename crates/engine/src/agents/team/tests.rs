@@ -229,6 +229,18 @@ fn everybody_but_the_writer_gets_a_broadcast() {
     assert_eq!(woken(&mut posts), [true]);
 }
 
+#[test]
+fn a_broadcast_says_whom_it_has_reached_and_fails_only_if_nobody() {
+    let (teams, _posts) = team();
+    let _seats = ["a", "b"].map(|name| join(&teams, name));
+    for _ in 0..6 {
+        teams.send("a", Letter::new("b", "ping", None)).unwrap();
+    }
+    let reached = teams.broadcast(&Letter::new("a", "hear", None)).unwrap();
+    assert_eq!(reached.iter().map(|receipt| receipt.to.as_str()).collect::<Vec<_>>(), ["b"]);
+    assert!(teams.broadcast(&Letter::new("a", "hear", None)).unwrap_err().contains("limit"));
+}
+
 /// What a teammate has got, as pairs of writer and number.
 type Got = Vec<(String, usize)>;
 
