@@ -56,7 +56,7 @@ pub(crate) fn demo(env: Env, terminal: Terminal) -> io::Result<Ended> {
 
 /// What came of the question, in words; none if the run did not get that far.
 fn outcome(ended: &Ended) -> Option<&'static str> {
-    let result = ended.farewell.last_result.as_ref().filter(|result| !result.is_error)?;
+    let result = ended.result.as_ref().filter(|result| !result.is_error)?;
     Some(match result.permission_denials.is_empty() {
         true => "So there are two curlews: the curlew, and the whimbrel, which is one, too.",
         false => {

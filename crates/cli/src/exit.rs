@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
-use whimbrel_engine::Farewell;
-use whimbrel_wire::message::{Outcome, TerminalReason, TurnResult};
+use whimbrel_engine::{Farewell, LastTurn};
+use whimbrel_wire::message::{Outcome, TerminalReason};
 
 /// The code for whatever went wrong.
 pub(crate) const FAILED: i32 = 1;
@@ -84,10 +84,10 @@ pub(crate) fn code(why: Option<Why>, farewell: &Farewell, host: Host) -> i32 {
         Some(Why::HostGone | Why::BadInput) => return FAILED,
         None => {}
     }
-    match &farewell.last_result {
+    match &farewell.last_turn {
         _ if farewell.not_started.is_some() => FAILED,
-        Some(result) if result.is_error => match host {
-            Host::OldTypeScript if is_mild(result) => 0,
+        Some(turn) if turn.is_error => match host {
+            Host::OldTypeScript if is_mild(turn) => 0,
             Host::OldTypeScript | Host::Usual => FAILED,
         },
         _ => 0,
@@ -95,14 +95,11 @@ pub(crate) fn code(why: Option<Why>, farewell: &Farewell, host: Host) -> i32 {
 }
 
 /// Whether a turn ended by its limit or an interrupt rather than a failure.
-fn is_mild(result: &TurnResult) -> bool {
-    match result.subtype {
+fn is_mild(turn: &LastTurn) -> bool {
+    match turn.outcome {
         Outcome::ErrorMaxTurns | Outcome::ErrorMaxBudgetUsd => true,
         Outcome::ErrorDuringExecution => {
-            matches!(
-                result.terminal_reason,
-                Some(TerminalReason::AbortedStreaming | TerminalReason::AbortedTools)
-            )
+            matches!(turn.reason, Some(TerminalReason::AbortedStreaming | TerminalReason::AbortedTools))
         }
         Outcome::Success | Outcome::ErrorMaxStructuredOutputRetries => false,
     }
@@ -116,11 +113,9 @@ mod tests {
     use super::*;
 
     fn ended(subtype: &str, is_error: bool, reason: &str) -> Farewell {
-        let result = json!({
-            "subtype": subtype, "is_error": is_error, "terminal_reason": reason,
-            "duration_ms": 1, "duration_api_ms": 1, "num_turns": 1,
-        });
-        Farewell { last_result: Some(serde_json::from_value(result).unwrap()), not_started: None }
+        let outcome = serde_json::from_value(json!(subtype)).unwrap();
+        let reason = serde_json::from_value(json!(reason)).unwrap();
+        Farewell { last_turn: Some(LastTurn { outcome, is_error, reason: Some(reason) }), not_started: None }
     }
 
     #[test]

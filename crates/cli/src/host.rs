@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_engine::link::HostEnd;
 use whimbrel_wire::Frame;
 use whimbrel_wire::control::{ControlRequest, ControlResponse, Request};
-use whimbrel_wire::message::User;
+use whimbrel_wire::message::{TurnResult, User};
 use whimbrel_wire::system::{InformationLevel, Informational, SystemEvent};
 
 use crate::human::{BEAT, Judge, Story};
@@ -66,22 +66,22 @@ fn warn(frame: &Frame) {
     }
 }
 
-/// Says one prompt and listens until everything is said. An error means that the person no longer reads: then everything
-/// stops.
+/// Says one prompt, listens until everything is said, and gives the last result. An error means that the person no longer
+/// reads: then everything stops.
 pub(crate) async fn attend<T: Write, M: Write>(
     host: HostEnd,
     prompt: String,
     mut audience: Audience<T, M>,
     judge: Judge,
     over: CancellationToken,
-) -> io::Result<()> {
+) -> io::Result<Option<Box<TurnResult>>> {
     let HostEnd { sender, mut receiver, finished, stop } = host;
     // An engine that has refused the session does not listen.
     let _ = sender.send(Ok(User::prompt(prompt).into())).await;
     finished.cancel();
     let mut beat = interval(BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut stopped = false;
+    let (mut stopped, mut result) = (false, None);
     loop {
         let frame = tokio::select! {
             biased;
@@ -97,18 +97,24 @@ pub(crate) async fn attend<T: Write, M: Write>(
                 continue;
             }
         };
-        let Some(frame) = frame else { return audience.pause() };
+        let Some(frame) = frame else { return audience.pause().map(|()| result) };
         audience.hear(&frame).inspect_err(|_| stop.cancel())?;
-        if let Frame::ControlRequest(question) = frame {
-            let answer = tokio::select! {
-                answer = answer(*question, judge, &mut audience) => Some(answer?),
-                () = over.cancelled() => None,
-            };
-            match answer {
-                // An engine that has ended meanwhile does not listen.
-                Some(answer) => drop(sender.send(Ok(answer.into())).await),
-                None => audience.leave_question()?,
+        let question = match frame {
+            Frame::ControlRequest(question) => question,
+            Frame::Result(last) => {
+                result = Some(last);
+                continue;
             }
+            _ => continue,
+        };
+        let answer = tokio::select! {
+            answer = answer(*question, judge, &mut audience) => Some(answer?),
+            () = over.cancelled() => None,
+        };
+        match answer {
+            // An engine that has ended meanwhile does not listen.
+            Some(answer) => drop(sender.send(Ok(answer.into())).await),
+            None => audience.leave_question()?,
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::io::{self, IsTerminal};
 
 use whimbrel_engine::link::pair;
-use whimbrel_wire::encode;
 use whimbrel_wire::options::PermissionPromptTool;
+use whimbrel_wire::{Frame, encode};
 
 use crate::exit::{Cut, Why};
 use crate::host::{Audience, attend};
@@ -80,17 +80,17 @@ pub(crate) fn converse<T: io::Write, M: io::Write>(
     if told.is_err() {
         cut.fire(Why::HostGone);
     }
-    Ok(Ended { farewell, why: cut.why() })
+    Ok(Ended { farewell, result: told.unwrap_or_default(), why: cut.why() })
 }
 
 /// Prints what is printed at the end. A story has told it already.
 fn show_end(ended: &Ended, shown: Shown) -> io::Result<()> {
-    let Some(result) = &ended.farewell.last_result else { return Ok(()) };
+    let Some(result) = &ended.result else { return Ok(()) };
     match shown {
         Shown::Story => {}
         Shown::Json => {
             let mut line = Vec::new();
-            encode(&result.clone().into(), &mut line);
+            encode(&Frame::Result(result.clone()), &mut line);
             stdio::print(&String::from_utf8_lossy(&line))?;
         }
         // Why a session never began is said in any case, later.

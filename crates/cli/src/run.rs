@@ -6,7 +6,7 @@ use std::path::Path;
 use whimbrel_engine::link::{HostEnd, pair};
 use whimbrel_engine::settings::home_folder;
 use whimbrel_engine::{Farewell, Start};
-use whimbrel_wire::message::User;
+use whimbrel_wire::message::{TurnResult, User};
 
 use crate::exit::{self, Cut, Host, Why};
 use crate::flags::{self, Args, Caller, Command, InputFormat, OutputFormat, Parsed};
@@ -20,6 +20,8 @@ use crate::{demo, explain, home, mcp, prompt, sessions, signals, stdio, welcome}
 pub(crate) struct Ended {
     /// What the engine says.
     pub(crate) farewell: Farewell,
+    /// The last result, where it was not passed on.
+    pub(crate) result: Option<Box<TurnResult>>,
     /// What cut it short.
     pub(crate) why: Option<Why>,
 }
@@ -164,12 +166,12 @@ fn over_stdio(strict_input: bool, session: Session, input: Input) -> io::Result<
     let (farewell, ()) = session.serve(link, |_| std::future::ready(()))?;
     // Everything that was said is written before we leave.
     let _ = writer.join();
-    Ok(Ended { farewell, why: cut.why() })
+    Ok(Ended { farewell, result: None, why: cut.why() })
 }
 
 fn code(ended: io::Result<Ended>, host: Host) -> i32 {
     match ended {
-        Ok(Ended { farewell, why }) => {
+        Ok(Ended { farewell, why, .. }) => {
             if let Some(error) = &farewell.not_started {
                 note(&error.to_string());
             }

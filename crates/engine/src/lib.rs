@@ -81,5 +81,5 @@ pub mod workspace;
 pub mod worktree;
 
 pub use engine::Engine;
-pub use serve::{Farewell, serve};
+pub use serve::{Farewell, LastTurn, serve};
 pub use setup::Start;

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::ControlResponse;
 use whimbrel_wire::hook::HookEvent;
-use whimbrel_wire::message::TurnResult;
+use whimbrel_wire::message::{Outcome, TerminalReason, TurnResult};
 use whimbrel_wire::system::WireErrorNotice;
 use whimbrel_wire::{Frame, Role};
 
@@ -60,10 +60,27 @@ const HEAR_OUT: Duration = Duration::from_secs(1);
 /// How a session ended.
 #[derive(Debug, Clone, Default)]
 pub struct Farewell {
-    /// The last result, if there was one.
-    pub last_result: Option<TurnResult>,
+    /// How the last turn ended, if there was one.
+    pub last_turn: Option<LastTurn>,
     /// Why the session never began, if it did not.
     pub not_started: Option<SetupError>,
+}
+
+/// How a turn ended: what is kept of a result that the host has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LastTurn {
+    /// The kind of end.
+    pub outcome: Outcome,
+    /// Whether it failed.
+    pub is_error: bool,
+    /// A finer reason.
+    pub reason: Option<TerminalReason>,
+}
+
+impl From<&TurnResult> for LastTurn {
+    fn from(result: &TurnResult) -> Self {
+        Self { outcome: result.subtype, is_error: result.is_error, reason: result.terminal_reason.clone() }
+    }
 }
 
 /// Serves a session until it is over.
@@ -164,7 +181,7 @@ async fn attend(engine: Engine, mut link: Link, start: Box<Start>) -> Farewell {
         // What cannot be removed is the temporary folder's business.
         let _ = files::remove_folder(session.setup.workspace.spill());
     }
-    Farewell { last_result: session.last_result, not_started: None }
+    Farewell { last_turn: session.last_turn, not_started: None }
 }
 
 /// Tells the hooks that the session ends. Whoever wants everything to stop does not wait for them long.
@@ -232,7 +249,7 @@ pub(crate) struct Session {
     /// Whether the first turn has begun.
     opened: bool,
     results: u32,
-    last_result: Option<TurnResult>,
+    last_turn: Option<LastTurn>,
     /// Set when `initialize` asked for something that cannot be had: the session must not go on without it.
     pub(crate) refused: Option<SetupError>,
 }
@@ -241,8 +258,9 @@ pub(crate) struct Session {
 /// goes would see a broken pipe instead of the reason.
 async fn refuse(link: &mut Link, error: SetupError, session: String) -> Farewell {
     let result = report::not_started(error.to_string(), session, ids::uuid());
+    let last_turn = LastTurn::from(&result);
     // A host that is gone does not need the reason.
-    let _ = link.outgoing.send(result.clone().into()).await;
+    let _ = link.outgoing.send(result.into()).await;
     let hear_out = async {
         while let Some(line) = link.incoming.recv().await {
             if let Ok(Frame::ControlRequest(request)) = line {
@@ -256,7 +274,7 @@ async fn refuse(link: &mut Link, error: SetupError, session: String) -> Farewell
         () = link.stop.cancelled() => {}
         () = link.finished.cancelled() => {}
     }
-    Farewell { last_result: Some(result), not_started: Some(error) }
+    Farewell { last_turn: Some(last_turn), not_started: Some(error) }
 }
 
 impl Session {
@@ -286,7 +304,7 @@ impl Session {
             queue: Queue::default(),
             opened: false,
             results: 0,
-            last_result: None,
+            last_turn: None,
             refused: None,
             outbox,
             setup,

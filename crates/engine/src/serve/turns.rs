@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_wire::message::{Origin, User};
 
 use super::crew::{self, Arrival};
-use super::{Session, WIND_UP};
+use super::{LastTurn, Session, WIND_UP};
 use crate::agent::Agent;
 use crate::commands::{self, Job};
 use crate::context::changes;
@@ -196,7 +196,7 @@ impl Session {
         rewind::tell_losses(&self.setup.workspace, &self.outbox).await;
         self.teams.settle().await;
         self.agent = Some(agent);
-        self.last_result = Some(result.clone());
+        self.last_turn = Some(LastTurn::from(&result));
         // The result is sent even if everything is to stop meanwhile; `stop` limits how long that may take.
         self.outbox.send_last(result).await;
     }

@@ -174,6 +174,6 @@ impl Connection {
 /// The exit code of a process whose session ended like this: a session that never began, or whose last result is an
 /// error, has failed.
 fn code(farewell: &Farewell) -> i32 {
-    let failed = farewell.last_result.as_ref().is_some_and(|result| result.is_error);
+    let failed = farewell.last_turn.as_ref().is_some_and(|turn| turn.is_error);
     i32::from(failed || farewell.not_started.is_some())
 }
