@@ -5,10 +5,16 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use tikv_jemallocator::Jemalloc;
 use whimbrel::wire::permission::PermissionMode;
 use whimbrel::{Agent, Engine, Session};
 use whimbrel_models::http::Door;
 use whimbrel_models::providers::Providers;
+
+/// Sessions move between threads, so memory is often freed by another thread than the one that asked for it: the
+/// allocator of glibc makes them wait for each other then, this one does not.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> Result<()> {
