@@ -224,3 +224,47 @@ async fn settings_whose_denials_cannot_be_read_stop_the_start() {
         assert_eq!((host.asked().len(), host.finish().await.unwrap().code), (0, 1), "{name}");
     }
 }
+
+#[tokio::test]
+async fn hooks_speak_before_the_first_prompt_and_before_a_summary() {
+    let script = vec![Reply::text("One."), Reply::text("Never said.")];
+    let begun = json!({"hookEventName": "SessionStart", "additionalContext": "FROM THE START"});
+    let reply = move |event: &str| match event {
+        "SessionStart" => json!({ "hookSpecificOutput": begun }),
+        _ => json!({"decision": "block", "reason": "keep it all"}),
+    };
+    let (mut host, told) = with_hooks(script, &["SessionStart", "PreCompact"], reply).await;
+    host.run("Go.").await.unwrap();
+    let said = host.run("/compact the names").await.unwrap().result.unwrap_or_default();
+    assert!(said.contains("keep it all"), "{said}");
+    let asked = host.asked();
+    assert!(asked.len() == 1 && asked[0].says("FROM THE START"), "{:?}", asked[0].messages());
+    let told: Vec<Value> = told.try_iter().collect();
+    assert_eq!(told[0]["source"], "startup");
+    assert_eq!(
+        (&told[1]["trigger"], &told[1]["custom_instructions"]),
+        (&json!("manual"), &json!("the names"))
+    );
+}
+
+#[tokio::test]
+async fn settings_of_the_host_are_laid_over_shown_and_taken_away() {
+    let touch = || Reply::tool("Bash", json!({"command": "touch made"}));
+    let script = [touch(), Reply::text("One."), touch(), Reply::text("Two.")];
+    let settings = r#"{"permissions":{"allow":["Bash(touch *)"]},"theirs":{"kept":true}}"#;
+    let host = Host::with(script).options(project()).file(".claude/settings.json", settings);
+    let mut host = host.start().await.unwrap();
+    let lay_over = |permissions: Value| json!({"subtype": "apply_flag_settings", "settings": {"permissions": permissions}});
+    host.ask_raw(lay_over(json!({"deny": ["Bash(touch *)"]}))).await.unwrap();
+    let shown = serde_json::to_value(host.ask(GetSettings {}).await.unwrap()).unwrap();
+    let effective = &shown["effective"];
+    assert_eq!(effective["permissions"]["deny"], json!(["Bash(touch *)"]), "{shown}");
+    assert_eq!(effective["permissions"]["allow"], json!(["Bash(touch *)"]), "{shown}");
+    assert_eq!(effective["theirs"], json!({"kept": true}), "{shown}");
+    let refused = host.run("Go.").await.unwrap();
+    assert_eq!(refused.permission_denials.len(), 1);
+    assert!(!host.stage().workspace().join("made").exists());
+    host.ask_raw(lay_over(Value::Null)).await.unwrap();
+    assert!(host.run("Again.").await.unwrap().permission_denials.is_empty());
+    assert!(host.stage().workspace().join("made").exists());
+}
