@@ -8,7 +8,6 @@ mod settings;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::Thinking;
 use whimbrel_wire::PROTOCOL_VERSION;
@@ -23,7 +22,7 @@ use whimbrel_wire::system::Status;
 use crate::agents::{Definition, notices};
 use crate::hooks::HookSet;
 use crate::mcp::Switch;
-use crate::model_switch::{Asker, ModelSwitch};
+use crate::model_switch::{Asker, Wish};
 use crate::rewind;
 use crate::serve::Session;
 use crate::setup::SetupError;
@@ -63,11 +62,10 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         }
         Request::SetPermissionMode(set) => set_mode(session, id, set.mode).await,
         Request::SetModel(set) => {
-            let model = session.setup.model(&session.engine, set.model.as_deref());
-            match session.model_switch(Asker::Host, &model, set.model.as_deref()) {
-                Some(switch) => return switch_model(session, id, switch),
-                None => ControlResponse::success(id, &SetModelReply { model: Some(model) }),
-            }
+            let to = session.setup.model(&session.engine, set.model.as_deref());
+            let reply = SetModelReply { model: Some(to.clone()) };
+            let wish = Wish { asker: Asker::Host, to, requested: set.model };
+            return switch_model(session, wish, ControlResponse::success(id, &reply));
         }
         Request::SetMaxThinkingTokens(set) => {
             let thinking = set.max_thinking_tokens.map(|budget| match budget {
@@ -96,7 +94,7 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         }
         Request::RewindFiles(asked) => rewind::answer(&session.setup.workspace, id, asked).await,
         Request::GetSettings(_) => settings::show(session, id),
-        Request::ApplyFlagSettings(apply) => settings::lay_over(session, id, apply.settings).await,
+        Request::ApplyFlagSettings(apply) => return settings::lay_over(session, id, apply.settings).await,
         Request::UpdateSettings(update) => return settings::keep(session, id, update),
         Request::ReloadPlugins(asked) => extensions::plugins(session, id, asked).await,
         Request::ReloadSkills(_) => extensions::skills(session, id).await,
@@ -219,22 +217,15 @@ fn kind(kind: &Definition) -> AgentInfo {
     AgentInfo { name: kind.name.clone(), description: kind.description.clone(), model: kind.model.clone() }
 }
 
-/// Switches the model beside everything else: hooks have a say in it. One after the other.
-fn switch_model(session: &mut Session, id: String, switch: ModelSwitch) -> Option<ControlResponse> {
-    let (done, next) = oneshot::channel::<()>();
-    let before = session.switched.replace(next);
+/// Switches the model, beside everything else if hooks have a say in it or others come first. This is the answer if
+/// nobody objects.
+fn switch_model(session: &mut Session, wish: Wish, done: ControlResponse) -> Option<ControlResponse> {
+    let Some(switch) = session.model_switch(wish) else { return Some(done) };
     session.crew.later(async move {
-        if let Some(before) = before {
-            // However it ended, it is our turn.
-            let _ = before.await;
+        match switch.make(&CancellationToken::new()).await {
+            Ok(()) => done,
+            Err(why) => ControlResponse::error(done.response.request_id(), why),
         }
-        let model = Some(switch.to().to_owned());
-        let answer = match switch.make(&CancellationToken::new()).await {
-            Ok(()) => ControlResponse::success(id, &SetModelReply { model }),
-            Err(why) => ControlResponse::error(id, why),
-        };
-        drop(done);
-        answer
     });
     None
 }

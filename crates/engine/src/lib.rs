@@ -53,6 +53,7 @@ pub mod link;
 pub mod mcp;
 pub mod model_switch;
 pub mod on_demand;
+mod one_by_one;
 mod opening;
 pub mod outbox;
 pub mod output_styles;

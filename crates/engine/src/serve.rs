@@ -13,7 +13,7 @@ mod turns;
 
 use std::time::Duration;
 
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::ControlResponse;
@@ -34,6 +34,7 @@ use crate::key_helper::KeyHelper;
 use crate::knobs::KnobsWriter;
 use crate::life::{Course, Input, Moment};
 use crate::link::{Line, Link};
+use crate::one_by_one::OneByOne;
 use crate::outbox::Outbox;
 use crate::queue::{Due, Queue};
 use crate::report;
@@ -233,10 +234,10 @@ pub(crate) struct Session {
     /// What the model is told with whatever comes next.
     asides: Vec<News>,
     pub(crate) lookout: Lookout,
-    /// Resolves when the last change of a settings file is done.
-    pub(crate) kept: Option<oneshot::Receiver<()>>,
-    /// Resolves when the switch of the model under way is over.
-    pub(crate) switched: Option<oneshot::Receiver<()>>,
+    /// Changes of settings files that are under way.
+    pub(crate) keeping: OneByOne,
+    /// Switches of the model that are under way.
+    pub(crate) switches: OneByOne,
     state: StateSign,
     /// The agent, while no turn owns it. Made with the first turn, so that `initialize` can still shape it.
     agent: Option<Box<Agent>>,
@@ -294,8 +295,8 @@ impl Session {
             teams: Teams::new(inbox.clone(), config, setup.session.clone(), setup.team_letters),
             inbox,
             asides: Vec::new(),
-            kept: None,
-            switched: None,
+            keeping: OneByOne::default(),
+            switches: OneByOne::default(),
             state,
             agent: None,
             running: None,

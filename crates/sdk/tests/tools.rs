@@ -11,7 +11,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 use whimbrel::wire::control::McpConnection;
-use whimbrel::{Agent, Frame, Json, Scripted, Session, Tool, ToolServer, query, tool};
+use whimbrel::wire::hook::{HookEvent, HookOutput};
+use whimbrel::{Agent, Frame, Hook, Json, Scripted, Session, Tool, ToolServer, query, tool};
 
 #[derive(Deserialize, JsonSchema)]
 struct Sum {
@@ -88,6 +89,21 @@ async fn tools_that_only_read_run_side_by_side_and_values_are_shown_as_json() {
     let (agent, script) = agent(ToolServer::new("calc").tool(look.read_only()), json!([calls, "done"]));
     soon(query("go", &agent).result()).await.unwrap();
     assert_eq!(told(&script).matches(r#"{\"seen\":true}"#).count(), 2, "{}", told(&script));
+}
+
+#[tokio::test]
+async fn a_hook_replaces_what_a_function_has_said() {
+    let input = json!({"a": 2, "b": 3});
+    let server = ToolServer::new("calc").tool(add());
+    let (agent, script) = agent(server, json!([[call("mcp__calc__add", &input)], "done"]));
+    let other = json!({"content": [{"type": "text", "text": "NOT FIVE"}]});
+    let answer =
+        json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedMCPToolOutput": other}});
+    let answer: HookOutput = serde_json::from_value(answer).unwrap();
+    let hook = Hook::on(HookEvent::PostToolUse, move |_| std::future::ready(answer.clone()));
+    soon(query("go", &agent.hook(hook)).result()).await.unwrap();
+    let told = told(&script);
+    assert!(told.contains("NOT FIVE") && !told.contains(r#""text":"5""#), "{told}");
 }
 
 #[tokio::test]

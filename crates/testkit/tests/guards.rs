@@ -1,4 +1,4 @@
-//! Hooks that have a say in permissions, and who waits for them.
+//! What guards a session: hooks that have a say in permissions, who waits for them, and rules that cannot be read.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
@@ -6,8 +6,8 @@ use std::sync::mpsc;
 
 use serde_json::{Value, json};
 use whimbrel_testkit::{Answer, Host, Reply};
-use whimbrel_wire::control::{Initialize, SetModel};
-use whimbrel_wire::options::PermissionPromptTool;
+use whimbrel_wire::control::{GetSettings, Initialize, SetModel};
+use whimbrel_wire::options::{Options, PermissionPromptTool, SettingSource};
 
 /// A host that hears of these events and answers each by this.
 fn hooks(events: &[&str]) -> Initialize {
@@ -105,4 +105,166 @@ async fn a_model_that_a_hook_refuses_is_not_used() {
     let told: Vec<Value> = told.try_iter().collect();
     let sources: Vec<&str> = told.iter().filter_map(|input| input["source"].as_str()).collect();
     assert_eq!(sources, ["sdk", "command"], "nothing is told of a switch that was not made");
+}
+
+/// A session whose hooks about models answer when the test says so.
+async fn with_slow_hooks() -> Host {
+    let mut host = Host::with(Vec::new()).answer(|_| Answer::Silence).start().await.unwrap();
+    host.ask(hooks(&SWITCHES[..1])).await.unwrap();
+    host
+}
+
+/// Asks for something without waiting for the answer.
+async fn request(host: &mut Host, id: &str, request: Value) {
+    let line = json!({"type": "control_request", "request_id": id, "request": request});
+    host.send_line(&line.to_string()).await.unwrap();
+}
+
+/// Waits for the hook, gives which switch it is told of, and answers it.
+async fn answer_hook(host: &mut Host, decision: &str) -> (String, String) {
+    let asked = host.next_like(&json!({"type": "control_request"})).await.unwrap();
+    let input = &asked["request"]["input"];
+    let switch = ["from_model", "to_model"].map(|name| input[name].as_str().unwrap().to_owned());
+    let said = json!({"hookEventName": "PreModelSwitch", "permissionDecision": decision});
+    let answer = json!({"subtype": "success", "request_id": asked["request_id"], "response": {"hookSpecificOutput": said}});
+    let line = json!({"type": "control_response", "response": answer});
+    host.send_line(&line.to_string()).await.unwrap();
+    switch.into()
+}
+
+async fn model_now(host: &mut Host) -> String {
+    let settings = host.ask(GetSettings {}).await.unwrap();
+    serde_json::to_value(settings).unwrap()["applied"]["model"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn models_are_switched_in_the_order_in_which_they_were_asked_for() {
+    let mut host = with_slow_hooks().await;
+    let first = model_now(&mut host).await;
+    request(&mut host, "a", json!({"subtype": "set_model", "model": "sonnet"})).await;
+    // The model that still answers, one whose switch is refused, and one that no hook hears of.
+    request(&mut host, "b", json!({"subtype": "set_model", "model": first})).await;
+    request(&mut host, "c", json!({"subtype": "set_model", "model": "sonnet"})).await;
+    request(&mut host, "d", json!({"subtype": "apply_flag_settings", "settings": {"model": "haiku"}})).await;
+    host.say("/model sonnet").await.unwrap();
+    let (from, sonnet) = answer_hook(&mut host, "allow").await;
+    assert_eq!(from, first);
+    assert_eq!(answer_hook(&mut host, "allow").await, (sonnet.clone(), first.clone()));
+    assert_eq!(answer_hook(&mut host, "deny").await, (first.clone(), sonnet.clone()));
+    let (haiku, to) = answer_hook(&mut host, "allow").await;
+    assert!(haiku.contains("haiku") && to == sonnet, "{haiku} {to}");
+    let said = host.result().await.unwrap().result.unwrap_or_default();
+    assert!(said.contains(&sonnet), "{said}");
+    assert_eq!(model_now(&mut host).await, sonnet);
+    let answers: Vec<&Value> = host.heard().iter().map(|heard| &heard.json["response"]).collect();
+    let ids = answers.iter().filter_map(|answer| answer["request_id"].as_str());
+    let ids: Vec<&str> = ids.filter(|id| id.len() == 1).collect();
+    assert_eq!(ids, ["a", "b", "c", "d"]);
+    let refused = answers.iter().find(|answer| answer["request_id"] == "c").unwrap();
+    assert!(refused["error"].as_str().unwrap().contains(&format!("stays {first}")), "{refused}");
+}
+
+#[tokio::test]
+async fn whoever_waits_for_another_switch_can_be_interrupted() {
+    let mut host = with_slow_hooks().await;
+    let first = model_now(&mut host).await;
+    request(&mut host, "a", json!({"subtype": "set_model", "model": "sonnet"})).await;
+    host.next_like(&json!({"type": "control_request"})).await.unwrap();
+    host.say("/model haiku").await.unwrap();
+    host.next_like(&json!({"type": "system", "subtype": "init"})).await.unwrap();
+    request(&mut host, "b", json!({"subtype": "interrupt"})).await;
+    let said = host.result().await.unwrap().result.unwrap_or_default();
+    assert!(said.contains(&format!("stays {first}")), "{said}");
+    assert_eq!(model_now(&mut host).await, first);
+}
+
+fn project() -> Options {
+    Options { setting_sources: Some(vec![SettingSource::Project]), ..Options::default() }
+}
+
+#[tokio::test]
+async fn a_file_whose_denials_cannot_be_read_is_not_followed_and_says_so() {
+    let rule = "---\ndescription: Greets\ndisallowed-tools: Bash(ls\n---\nSay hello.";
+    let head = "---\ndescription: Greets\ndisallowed-tools: {a: b}\n---\nSay hello.";
+    let (command, skill) = (".claude/commands/greet.md", ".claude/skills/greet/SKILL.md");
+    let call = || Reply::tool("Skill", json!({"skill": "greet"}));
+    // By the person, and by the model; a rule that is none, and a head that is none.
+    for (path, text, told) in [
+        (command, rule, "/greet was not run. "),
+        (skill, rule, "/greet was not run. "),
+        (command, head, "greet.md cannot be read"),
+        (skill, head, "SKILL.md cannot be read"),
+    ] {
+        let script = [call(), Reply::text("Done."), Reply::text("Done.")];
+        let mut host = Host::with(script).options(project()).file(path, text).start().await.unwrap();
+        host.run("/greet").await.unwrap();
+        host.run("Greet.").await.unwrap();
+        let heard: Vec<String> = host.heard().iter().map(|heard| heard.json.to_string()).collect();
+        assert!(heard.iter().any(|line| line.contains(told)), "{path} {text}: {heard:#?}");
+        assert!(heard.iter().any(|line| line.contains("disallowed-tools")), "{path} {text}: {heard:#?}");
+        assert!(host.asked().iter().all(|asked| !asked.says("Say hello.")), "{path} {text}");
+    }
+}
+
+#[tokio::test]
+async fn settings_whose_denials_cannot_be_read_stop_the_start() {
+    let rows = [
+        ("a rule", r#"{"permissions":{"deny":["Bash(ls"]}}"#, "Bash(ls"),
+        ("a rule that asks", "{\"permissions\":{\"ask\":[\n\"Read(a) b\"]}}", "settings.json, line 2"),
+        ("a list", r#"{"permissions":{"deny":"Bash"}}"#, "permissions.deny"),
+        ("a file", r#"{"permissions":{"deny":["Bash"]},}"#, "settings.json"),
+    ];
+    for (name, text, told) in rows {
+        let host = Host::with([Reply::text("Never said.")]).options(project());
+        let mut host = host.file(".claude/settings.json", text).start().await.unwrap();
+        host.say("Go.").await.unwrap();
+        let result = host.result().await.unwrap();
+        let said = serde_json::to_value(&result).unwrap().to_string();
+        assert!(result.is_error && said.contains(told), "{name}: {said}");
+        assert_eq!((host.asked().len(), host.finish().await.unwrap().code), (0, 1), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn hooks_speak_before_the_first_prompt_and_before_a_summary() {
+    let script = vec![Reply::text("One."), Reply::text("Never said.")];
+    let begun = json!({"hookEventName": "SessionStart", "additionalContext": "FROM THE START"});
+    let reply = move |event: &str| match event {
+        "SessionStart" => json!({ "hookSpecificOutput": begun }),
+        _ => json!({"decision": "block", "reason": "keep it all"}),
+    };
+    let (mut host, told) = with_hooks(script, &["SessionStart", "PreCompact"], reply).await;
+    host.run("Go.").await.unwrap();
+    let said = host.run("/compact the names").await.unwrap().result.unwrap_or_default();
+    assert!(said.contains("keep it all"), "{said}");
+    let asked = host.asked();
+    assert!(asked.len() == 1 && asked[0].says("FROM THE START"), "{:?}", asked[0].messages());
+    let told: Vec<Value> = told.try_iter().collect();
+    assert_eq!(told[0]["source"], "startup");
+    assert_eq!(
+        (&told[1]["trigger"], &told[1]["custom_instructions"]),
+        (&json!("manual"), &json!("the names"))
+    );
+}
+
+#[tokio::test]
+async fn settings_of_the_host_are_laid_over_shown_and_taken_away() {
+    let touch = || Reply::tool("Bash", json!({"command": "touch made"}));
+    let script = [touch(), Reply::text("One."), touch(), Reply::text("Two.")];
+    let settings = r#"{"permissions":{"allow":["Bash(touch *)"]},"theirs":{"kept":true}}"#;
+    let host = Host::with(script).options(project()).file(".claude/settings.json", settings);
+    let mut host = host.start().await.unwrap();
+    let lay_over = |permissions: Value| json!({"subtype": "apply_flag_settings", "settings": {"permissions": permissions}});
+    host.ask_raw(lay_over(json!({"deny": ["Bash(touch *)"]}))).await.unwrap();
+    let shown = serde_json::to_value(host.ask(GetSettings {}).await.unwrap()).unwrap();
+    let effective = &shown["effective"];
+    assert_eq!(effective["permissions"]["deny"], json!(["Bash(touch *)"]), "{shown}");
+    assert_eq!(effective["permissions"]["allow"], json!(["Bash(touch *)"]), "{shown}");
+    assert_eq!(effective["theirs"], json!({"kept": true}), "{shown}");
+    let refused = host.run("Go.").await.unwrap();
+    assert_eq!(refused.permission_denials.len(), 1);
+    assert!(!host.stage().workspace().join("made").exists());
+    host.ask_raw(lay_over(Value::Null)).await.unwrap();
+    assert!(host.run("Again.").await.unwrap().permission_denials.is_empty());
+    assert!(host.stage().workspace().join("made").exists());
 }

@@ -162,11 +162,21 @@ pub struct Recipe {
 /// What people write as they would say it.
 const PLAIN: &[&str] = &["name", "description", "when_to_use", "when-to-use", "argument-hint"];
 
-/// Reads a command file. The error names it.
+/// What a head must not lose.
+const DENIES: &str = "disallowed-tools";
+
+/// Reads a command file. The error names it. A head that cannot be read does not count, unless it says what is denied: then
+/// nothing of the file does.
 pub(super) fn read(path: &Path) -> Result<Recipe, String> {
     let wrong = |why: String| format!("The command file {} cannot be read: {why}.", path.display());
     let text = front_matter::text_of(path).map_err(wrong)?;
     let Parted { head, body, flaw } = front_matter::part::<Head>(&text, PLAIN);
+    if let Some(flaw) = &flaw
+        && text[..text.len() - body.len()].contains(DENIES)
+    {
+        // What it must not do is unknown.
+        return Err(wrong(format!("line {}: {}, so its {DENIES} would not count", flaw.line, flaw.cause)));
+    }
     let flaw = flaw.map(|flaw| {
         format!(
             "{}, line {}: the head of the command does not count: {}.",
@@ -262,9 +272,12 @@ mod tests {
         let flaw = recipe.flaw.unwrap();
         assert!(flaw.contains("bad.md, line 2"), "{flaw}");
         assert_eq!((recipe.head, recipe.body.as_str()), (Head::default(), "body"));
+        std::fs::write(at("denies.md"), "---\ndisallowed-tools: {a: b}\n---\nbody").unwrap();
         std::fs::write(at("latin.md"), b"caf\xe9").unwrap();
         nix::unistd::mkfifo(&at("pipe.md"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-        for (name, why) in [("latin.md", "UTF-8"), ("pipe.md", "regular"), ("gone.md", "exist")] {
+        let rows =
+            [("denies.md", "line 2"), ("latin.md", "UTF-8"), ("pipe.md", "regular"), ("gone.md", "exist")];
+        for (name, why) in rows {
             let error = read(&at(name)).unwrap_err();
             assert!(error.contains(name) && error.contains(why), "{error}");
         }

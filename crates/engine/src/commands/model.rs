@@ -1,7 +1,7 @@
 //! `/model`: says which model answers, or has another one answer from now on.
 
 use crate::commands::{Action, Command};
-use crate::model_switch::{Asker, ModelSwitch};
+use crate::model_switch::{Asker, ModelSwitch, Wish};
 use crate::serve::Session;
 
 /// The command.
@@ -16,12 +16,12 @@ pub const COMMAND: Command = Command {
 pub(crate) enum Choice {
     /// This is all.
     Told(String),
-    /// Hooks have a say in it.
+    /// Hooks have a say in it, or others come first.
     Switch(Box<ModelSwitch>),
 }
 
 /// Does what the person wants and says so.
-pub(crate) fn choose(session: &Session, wanted: &str) -> Choice {
+pub(crate) fn choose(session: &mut Session, wanted: &str) -> Choice {
     let (engine, knobs) = (&session.engine, &session.knobs);
     if wanted.is_empty() {
         let names: Vec<&str> =
@@ -32,8 +32,9 @@ pub(crate) fn choose(session: &Session, wanted: &str) -> Choice {
     if let Err(fault) = engine.providers().resolve(&model) {
         return Choice::Told(format!("The model stays {}: {}", knobs.borrow().model, fault.message));
     }
-    match session.model_switch(Asker::Person, &model, Some(wanted)) {
-        None => Choice::Told(chosen(&model)),
+    let told = chosen(&model);
+    match session.model_switch(Wish { asker: Asker::Person, to: model, requested: Some(wanted.into()) }) {
+        None => Choice::Told(told),
         Some(switch) => Choice::Switch(Box::new(switch)),
     }
 }

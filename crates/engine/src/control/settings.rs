@@ -1,15 +1,16 @@
 //! Requests about settings: show them, lay others over them, keep one.
 
 use serde_json::{Map, Value, json};
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::control::{ControlResponse, UpdateSettings};
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::options::SettingSource;
 use whimbrel_wire::system::Status;
 
+use super::switch_model;
 use crate::files;
 use crate::hooks::{Lookout, Scene, joined};
+use crate::model_switch::{Asker, Wish};
 use crate::permission::Rights;
 use crate::serve::Session;
 use crate::settings::http_hooks::{ADDRESSES, VARIABLES};
@@ -35,7 +36,7 @@ pub(super) async fn lay_over(
     session: &mut Session,
     id: String,
     changes: Map<String, Value>,
-) -> ControlResponse {
+) -> Option<ControlResponse> {
     let before = session.setup.rights.mode();
     let laid = try_lay_over(session, changes);
     let mode = session.setup.rights.mode();
@@ -44,12 +45,14 @@ pub(super) async fn lay_over(
         session.outbox.notify(Status { permission_mode: Some(mode), ..Status::default() }).await;
     }
     match laid {
-        Ok(()) => ControlResponse::ok(id),
-        Err(error) => ControlResponse::error(id, error),
+        Ok(None) => Some(ControlResponse::ok(id)),
+        Ok(Some(wish)) => switch_model(session, wish, ControlResponse::ok(id)),
+        Err(error) => Some(ControlResponse::error(id, error)),
     }
 }
 
-fn try_lay_over(session: &mut Session, changes: Map<String, Value>) -> Result<(), String> {
+/// Gives the model that is to answer from now on, if the settings name one.
+fn try_lay_over(session: &mut Session, changes: Map<String, Value>) -> Result<Option<Wish>, String> {
     if ABOUT_HOOKS.iter().any(|key| changes.contains_key(*key)) {
         return Err("Hooks cannot be changed while a session runs. Give them at its start.".into());
     }
@@ -62,34 +65,26 @@ fn try_lay_over(session: &mut Session, changes: Map<String, Value>) -> Result<()
     session.setup.workspace.unset_variables(gone);
     session.setup.workspace.set_variables(effective.env.clone());
     let is_named = |key: &str| named.iter().any(|name| name == key);
-    if is_named("model") {
-        let model = session.setup.model(&session.engine, effective.known.model.as_deref());
-        session.knobs.send_modify(|knobs| knobs.model = model);
-    }
     if is_named("effortLevel") {
         let effort = effective.known.effort_level.as_deref().and_then(effort_named);
         session.knobs.send_modify(|knobs| knobs.effort = effort);
     }
-    Ok(())
+    let requested = effective.known.model;
+    let to = session.setup.model(&session.engine, requested.as_deref());
+    Ok(is_named("model").then_some(Wish { asker: Asker::Settings, to, requested }))
 }
 
 /// Writes values to a file of the person, beside everything else: another writer may hold the file. One request after the
 /// other.
 pub(super) fn keep(session: &mut Session, id: String, update: UpdateSettings) -> Option<ControlResponse> {
     let (rights, lookout) = (session.setup.rights.clone(), session.lookout.clone());
-    let (done, next) = oneshot::channel::<()>();
-    let before = session.kept.replace(next);
+    let mut place = session.keeping.join();
     session.crew.later(async move {
-        if let Some(before) = before {
-            // However it ended, it is our turn.
-            let _ = before.await;
-        }
-        let answer = match try_keep(rights, &lookout, update).await {
+        place.comes_first().await;
+        match try_keep(rights, &lookout, update).await {
             Ok(()) => ControlResponse::ok(id),
             Err(error) => ControlResponse::error(id, error),
-        };
-        drop(done);
-        answer
+        }
     });
     None
 }

@@ -4,7 +4,8 @@
 //! - `events`: what hooks are told;
 //! - `run`: raises an event; `callback` asks the host, `command` runs a command, `http` asks a web
 //!   address, `herald` tells the host of it;
-//! - `outcome`: what one hook said, `restraint`: what counts of it if it is wrong in part; `fold`: what all of them said
+//! - `outcome`: what one hook said, `restraint`: what counts of it if it is wrong in part, `twice`: if it says two things at
+//!   once; `fold`: what all of them said
 //!   together, `covered`: what an allow among it is for; `long`: when one says too much;
 //! - `late`: what hooks say that nobody waited for;
 //! - `lookout`: an agent's way to all of that; `brake`: ends its turn if a hook says so.
@@ -33,6 +34,7 @@ mod restraint;
 mod run;
 #[cfg(test)]
 mod tests;
+mod twice;
 
 pub use config::{CommandHook, HookSet};
 pub use error::HookError;

@@ -15,6 +15,7 @@ use std::time::Duration;
 use whimbrel_wire::hook::{AsyncOutput, HookEvent, HookOutput, HookSpecific, SyncOutput};
 
 use super::restraint::{readdress, restraint};
+use super::twice::by_first_keys;
 use crate::tasks::{Ending, Heard};
 
 /// A hook and what it said.
@@ -203,12 +204,28 @@ impl Answer {
         }
         Self::Text(heard.stdout.text().trim().to_owned())
     }
+
+    /// What of it holds something up.
+    fn restraint(self) -> Option<Box<SyncOutput>> {
+        match self {
+            Self::Given(output) => restraint(*output).map(Box::new),
+            Self::Flawed { legible, .. } => Some(legible),
+            Self::Later | Self::Wrong(_) | Self::Text(_) => None,
+        }
+    }
 }
 
 fn read_json(event: HookEvent, json: &str) -> Answer {
-    match serde_json::from_str(json) {
+    let last = match serde_json::from_str(json) {
         Ok(output) => check(event, output),
-        Err(error) => Answer::Wrong(format!("its answer cannot be read: {error}")),
+        Err(error) => return Answer::Wrong(format!("its answer cannot be read: {error}")),
+    };
+    let Some(first) = by_first_keys(json) else { return last };
+    let first = serde_json::from_value(first).map(|output| check(event, output));
+    let flaw = "its answer has a key twice, so nobody knows what it means".to_owned();
+    match first.ok().and_then(Answer::restraint).or_else(|| last.restraint()) {
+        Some(legible) => Answer::Flawed { legible, flaw },
+        None => Answer::Wrong(flaw),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::commands::{
 };
 use crate::context::memory::Memory;
 use crate::context::usage::{self, Facts};
-use crate::model_switch::{Asker, ModelSwitch};
+use crate::model_switch::{ModelSwitch, Wish, is_heard, use_model};
 use crate::opening::{Echo, Notices};
 use crate::toolbox::Offered;
 use crate::{ids, rewind};
@@ -48,14 +48,20 @@ impl Session {
         self.start_answer(agent, prompt, text + &unheard).await;
     }
 
-    /// Switches the model, or tells what the hooks must hear of first.
-    pub(crate) fn model_switch(
-        &self,
-        asker: Asker,
-        to: &str,
-        requested: Option<&str>,
-    ) -> Option<ModelSwitch> {
-        ModelSwitch::new((&self.knobs, &self.lookout), (&self.engine, &self.gauge), asker, to, requested)
+    /// Switches the model. If that has to wait for hooks, or for switches before it, gives what is still to be done.
+    pub(crate) fn model_switch(&mut self, wish: Wish) -> Option<ModelSwitch> {
+        if self.switches.is_empty() && !is_heard(&self.lookout, wish.asker) {
+            use_model(&self.knobs, &wish.to);
+            return None;
+        }
+        Some(ModelSwitch {
+            place: self.switches.join(),
+            knobs: self.knobs.clone(),
+            lookout: self.lookout.clone(),
+            gauge: self.gauge.clone(),
+            price: self.engine.catalog().lookup(&wish.to).map(|model| model.prices.cache_write_5m),
+            wish,
+        })
     }
 
     async fn start_compact(&mut self, agent: Box<Agent>, keep: String, prompt: User) {

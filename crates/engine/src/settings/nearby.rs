@@ -17,6 +17,15 @@ const PLACES: &[&[&str]] =
 /// What people write at the top although it belongs under `permissions`.
 const MISPLACED: &[&str] = &["allow", "ask", "deny", "additionaldirectories", "defaultmode"];
 
+/// Words of other tools, or of other places, for what we call otherwise.
+const OTHER_WORDS: &[(&str, &str)] = &[
+    ("allowedtools", "permissions.allow"),
+    ("block", "permissions.deny"),
+    ("disallow", "permissions.deny"),
+    ("disallowedtools", "permissions.deny"),
+    ("forbid", "permissions.deny"),
+];
+
 /// What is said about keys that are almost known ones.
 pub(super) fn misses(values: &Map<String, Value>) -> Vec<Flaw> {
     let mut flaws = Vec::new();
@@ -43,6 +52,11 @@ fn meant(place: &[&str], key: &str) -> Option<String> {
     if place.is_empty() && MISPLACED.contains(&plain.as_str()) {
         let known = schema::guards(&["permissions"]).find(|known| self::plain(known) == plain)?;
         return Some(format!("permissions.{known}"));
+    }
+    if matches!(place, [] | ["permissions"])
+        && let Some((_, known)) = OTHER_WORDS.iter().find(|(word, _)| *word == plain)
+    {
+        return Some((*known).to_owned());
     }
     let distance = |known: &str| strsim::osa_distance(&plain, &self::plain(known));
     let alike = schema::guards(place).filter(|known| is_like(&plain, &self::plain(known)));
@@ -89,6 +103,13 @@ mod tests {
             ),
             ("a singular", json!({"hook": {}}), "/hook", "hooks"),
             ("at the wrong place", json!({"deny": ["Bash"]}), "/deny", "permissions.deny"),
+            (
+                "an option's name",
+                json!({"disallowedTools": ["Bash"]}),
+                "/disallowedTools",
+                "permissions.deny",
+            ),
+            ("another word", json!({"permissions": {"block": []}}), "/permissions/block", "permissions.deny"),
             ("in another style", json!({"default_mode": "plan"}), "/default_mode", "permissions.defaultMode"),
             (
                 "deep in the sandbox",

@@ -21,7 +21,7 @@ pub enum Fault {
     NoCommit,
     /// What it would have git run cannot be switched off.
     #[error(
-        "the settings of the repository are too many or not readable, and nobody vouches for it; let the user trust the folder, or look at .git/config"
+        "the settings of the repository are too many, not readable or not the same everywhere (includeIf), and nobody vouches for it; let the user trust the folder, or look at .git/config"
     )]
     Settings,
     /// Not a work tree of this repository.

@@ -61,7 +61,7 @@ impl Git {
         &self.cancel
     }
 
-    /// Runs git in a folder and gives what it prints.
+    /// Runs git in a folder and gives what it prints. For what only looks at branches and commits.
     pub(super) async fn run(&self, folder: &Path, arguments: &[&str]) -> Result<String, Fault> {
         self.run_in(&Silence::default(), folder, arguments).await
     }
@@ -97,7 +97,7 @@ impl Git {
         }
     }
 
-    /// What must be switched off before git looks at the files of a folder. It is asked in that folder, because settings
+    /// What must be switched off before git looks at files or moves branches in a folder. It is asked in that folder, because settings
     /// may count for one work tree or branch only.
     async fn silence(&self, folder: &Path) -> Result<Silence, Fault> {
         if self.trust != Trust::Unknown {
@@ -130,7 +130,8 @@ impl Git {
 
     /// The work trees of the repository, each with its branch.
     pub(super) async fn trees(&self, root: &Path) -> Result<Vec<(PathBuf, Option<String>)>, Fault> {
-        Ok(parse_trees(&self.patiently(root, &["worktree", "list", "--porcelain", "-z"]).await?))
+        let arguments = ["worktree", "list", "--porcelain", "-z"];
+        Ok(parse_trees(&self.patiently(&Silence::default(), root, &arguments).await?))
     }
 
     /// Checks a new branch out; one of this name that is there already goes on.
@@ -141,31 +142,54 @@ impl Git {
         branch: &str,
         base: &str,
     ) -> Result<(), Fault> {
+        let silence = self.silence(root).await?;
+        if silence.varies() {
+            // Git works in the new tree at once, before anybody could ask what counts there.
+            return Err(Fault::Settings);
+        }
+        let is_new = !self.knows(root, branch).await;
+        self.try_to_add(&silence, root, path, branch, base).await?;
+        let filled = if self.trust == Trust::Unknown { self.fill(path).await } else { Ok(()) };
+        if filled.is_err() {
+            // Who was interrupted cleans up all the same, and what stays does no harm.
+            let unhurried = self.uninterrupted();
+            let _ = unhurried.take_away(&silence, root, path).await;
+            if is_new {
+                let _ = unhurried.patiently(&silence, root, &["branch", "-D", branch]).await;
+            }
+        }
+        filled
+    }
+
+    async fn try_to_add(
+        &self,
+        silence: &Silence,
+        root: &Path,
+        path: &Path,
+        branch: &str,
+        base: &str,
+    ) -> Result<(), Fault> {
         let place = path.to_string_lossy();
-        let reference = format!("refs/heads/{branch}");
         let files = if self.trust == Trust::Unknown { "--no-checkout" } else { "--checkout" };
         let mut patience = Patience::default();
         loop {
+            let mut arguments = vec!["worktree", "add", "--quiet", files];
             // A try that failed may have made the branch.
-            let known = self.run(root, &["rev-parse", "--verify", "--quiet", &reference]).await.is_ok();
-            let added = match known {
-                true => self.run(root, &["worktree", "add", "--quiet", files, &place, branch]).await,
-                false => {
-                    self.run(root, &["worktree", "add", "--quiet", files, "-b", branch, &place, base]).await
-                }
-            };
+            match self.knows(root, branch).await {
+                true => arguments.extend([&*place, branch]),
+                false => arguments.extend(["-b", branch, &*place, base]),
+            }
+            let added = self.run_in(silence, root, &arguments).await;
             if !patience.tries_again(&added, &self.cancel).await {
-                added?;
-                break;
+                return added.map(drop);
             }
         }
-        let filled = if self.trust == Trust::Unknown { self.fill(path).await } else { Ok(()) };
-        if filled.is_err() {
-            // Who was interrupted cleans up all the same.
-            let unhurried = self.uninterrupted();
-            let _ = unhurried.remove_tree(root, path).await;
-        }
-        filled
+    }
+
+    /// Whether there is a branch of this name.
+    async fn knows(&self, root: &Path, branch: &str) -> bool {
+        let reference = format!("refs/heads/{branch}");
+        self.run(root, &["rev-parse", "--verify", "--quiet", &reference]).await.is_ok()
     }
 
     /// Checks the files of a new work tree out.
@@ -183,24 +207,29 @@ impl Git {
 
     /// Removes a work tree with everything in it.
     pub(super) async fn remove_tree(&self, root: &Path, path: &Path) -> Result<(), Fault> {
+        self.take_away(&self.silence(root).await?, root, path).await
+    }
+
+    async fn take_away(&self, silence: &Silence, root: &Path, path: &Path) -> Result<(), Fault> {
         let place = path.to_string_lossy();
         let removed = match path.exists() {
-            true => self.patiently(root, &["worktree", "remove", "--force", &place]).await,
-            false => self.patiently(root, &["worktree", "prune"]).await,
+            true => self.patiently(silence, root, &["worktree", "remove", "--force", &place]).await,
+            false => self.patiently(silence, root, &["worktree", "prune"]).await,
         };
         removed.map(drop)
     }
 
     /// Removes a branch, whatever is on it.
     pub(super) async fn remove_branch(&self, root: &Path, branch: &str) -> Result<(), Fault> {
-        self.patiently(root, &["branch", "-D", branch]).await.map(drop)
+        let silence = self.silence(root).await?;
+        self.patiently(&silence, root, &["branch", "-D", branch]).await.map(drop)
     }
 
     /// Does something that another git may be in the way of, again if need be.
-    async fn patiently(&self, root: &Path, arguments: &[&str]) -> Result<String, Fault> {
+    async fn patiently(&self, silence: &Silence, root: &Path, arguments: &[&str]) -> Result<String, Fault> {
         let mut patience = Patience::default();
         loop {
-            let done = self.run(root, arguments).await;
+            let done = self.run_in(silence, root, arguments).await;
             if !patience.tries_again(&done, &self.cancel).await {
                 return done;
             }

@@ -10,6 +10,8 @@ const OUTSIDE: [&str; 3] = ["system", "global", "command"];
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Silence {
     over: Vec<(String, String)>,
+    /// Whether the repository has more settings for some folders or branches than for others.
+    varies: bool,
 }
 
 /// One setting, as `git config --list --show-scope -z` tells it.
@@ -58,7 +60,14 @@ impl Silence {
                 }
             }
         }
-        Some(Self { over })
+        let varies =
+            told.iter().any(|setting| !setting.is_outside() && setting.key.starts_with("includeif."));
+        Some(Self { over, varies })
+    }
+
+    /// Whether another folder or branch of the repository may need more than this.
+    pub(super) fn varies(&self) -> bool {
+        self.varies
     }
 
     /// The options for git, and the variables that hold the values: a name may have any character in it. A git that is too
@@ -161,6 +170,15 @@ mod tests {
             ("credential.https://a.b.helper", "cache"),
         ];
         assert_eq!(over(&told), pairs(&expected));
+    }
+
+    #[test]
+    fn only_conditions_of_the_repository_make_other_folders_differ() {
+        let varies = |scope: &str| {
+            let listing = format!("{scope}\0includeif.onbranch:x.path\nmore\0");
+            Silence::of(&listing).unwrap().varies()
+        };
+        assert!(varies("local") && varies("worktree") && !varies("global"));
     }
 
     #[test]

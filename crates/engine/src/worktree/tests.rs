@@ -32,8 +32,7 @@ impl Repository {
         env.insert("GIT_CONFIG_GLOBAL".into(), root.join(".git/person").display().to_string());
         let workspace = Arc::new(Workspace::new(root.clone(), root.join("spill"), env));
         let call = Call::alone(workspace);
-        let git = Git::new(call.tasks.clone(), call.workspace.environment(), call.cancel.clone(), trust);
-        let here = Self { trees: Worktrees { git, ..Worktrees::of(&call) }, call, folder };
+        let here = Self { trees: trees(&call, trust), call, folder };
         here.git(&root, &["init", "-q", "-b", "main"]).await;
         fs::write(root.join("a.txt"), "one").unwrap();
         here.git(&root, &["add", "a.txt"]).await;
@@ -62,9 +61,41 @@ impl Repository {
         ran
     }
 
+    /// Has a program stand in for git that notes what it is asked, in this file, and then does it.
+    fn listen_to_git(&mut self) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let (programs, heard) = (self.root().join(".git/programs"), self.root().join(".git/heard"));
+        let paths = std::env::var_os("PATH").unwrap();
+        let real = std::env::split_paths(&paths).map(|folder| folder.join("git")).find(|git| git.exists());
+        let script = format!(
+            "#!/bin/sh\necho \"$*\" >> {}\nexec {} \"$@\"\n",
+            heard.display(),
+            real.unwrap().display()
+        );
+        fs::create_dir(&programs).unwrap();
+        fs::write(programs.join("git"), script).unwrap();
+        fs::set_permissions(programs.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+        let paths = format!("{}:{}", programs.display(), paths.display());
+        self.call.workspace.set_variables([("PATH".to_owned(), paths)].into());
+        self.trees = trees(&self.call, Trust::Unknown);
+        heard
+    }
+
+    async fn has_only_the_first_tree(&self) {
+        let root = self.root();
+        assert!(!root.join(".claude/worktrees/try").exists());
+        assert_eq!(self.trees.git.trees(&root).await.unwrap().len(), 1);
+        assert_eq!(self.git(&root, &["branch", "--list", "worktree-*"]).await, "");
+    }
+
     fn root(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap()
     }
+}
+
+fn trees(call: &Call, trust: Trust) -> Worktrees {
+    let git = Git::new(call.tasks.clone(), call.workspace.environment(), call.cancel.clone(), trust);
+    Worktrees { git, ..Worktrees::of(call) }
 }
 
 #[tokio::test]
@@ -138,13 +169,7 @@ const SMUDGE: &str = "[filter \"a=b\"]\n\tsmudge = RUN\n\tclean = RUN\n\trequire
 #[tokio::test]
 async fn no_filter_of_a_repository_runs_that_nobody_vouches_for() {
     let process = "[filter \"a=b\"]\n\tprocess = RUN\n";
-    let by_branch = "[includeIf \"onbranch:worktree-*\"]\n\tpath = more\n";
-    for settings in [
-        &[("config", SMUDGE)][..],
-        &[("config", process)],
-        &[("config", by_branch), ("more", SMUDGE)],
-        &[("config.worktree", SMUDGE)],
-    ] {
+    for settings in [&[("config", SMUDGE)][..], &[("config", process)], &[("config.worktree", SMUDGE)]] {
         let here = Repository::new().await;
         let ran = here.filter(settings).await;
         let tree = here.trees.create(Some("try")).await.unwrap();
@@ -184,16 +209,52 @@ async fn a_repository_inside_is_not_looked_into_and_not_lost() {
 }
 
 #[tokio::test]
+async fn nothing_is_made_where_the_settings_cannot_be_switched_off() {
+    let by_branch = b"[includeIf \"onbranch:worktree-*\"]\n\tpath = more\n";
+    for settings in [&b"[filter \"\xff\"]\n\tsmudge = x\n"[..], by_branch] {
+        let here = Repository::new().await;
+        let root = here.root();
+        let before = fs::read(root.join(".git/config")).unwrap();
+        fs::write(root.join(".git/config"), [&before, settings].concat()).unwrap();
+        let fault = here.trees.create(Some("try")).await.unwrap_err();
+        assert!(matches!(fault, Fault::Settings), "{fault}");
+        here.has_only_the_first_tree().await;
+    }
+}
+
+#[tokio::test]
 async fn a_work_tree_that_cannot_be_filled_is_gone_again() {
     let here = Repository::new().await;
-    let (root, name) = (here.root(), b"[filter \"\xff\"]\n\tsmudge = x\n");
-    let mut settings = fs::read(root.join(".git/config")).unwrap();
-    settings.extend(name);
-    fs::write(root.join(".git/config"), settings).unwrap();
+    let root = here.root();
+    let blob = here.git(&root, &["rev-parse", "HEAD:a.txt"]).await;
+    let (folder, name) = blob.trim().split_at(2);
+    fs::remove_file(root.join(".git/objects").join(folder).join(name)).unwrap();
     let fault = here.trees.create(Some("try")).await.unwrap_err();
-    assert!(matches!(fault, Fault::Settings), "{fault}");
-    assert!(!root.join(".claude/worktrees/try").exists());
-    assert_eq!(here.trees.git.trees(&root).await.unwrap().len(), 1);
+    assert!(matches!(fault, Fault::Git { .. }), "{fault}");
+    here.has_only_the_first_tree().await;
+    // What was there before stays.
+    here.git(&root, &["branch", "worktree-old"]).await;
+    here.trees.create(Some("old")).await.unwrap_err();
+    assert_eq!(here.git(&root, &["branch", "--list", "worktree-*"]).await.trim(), "worktree-old");
+}
+
+#[tokio::test]
+async fn whatever_moves_a_branch_is_told_to_run_no_hook_of_the_settings() {
+    let mut here = Repository::new().await;
+    let root = here.root();
+    let heard = here.listen_to_git();
+    here.git(&root, &["config", "hook.mine.command", "true"]).await;
+    let tree = here.trees.create(Some("try")).await.unwrap();
+    here.trees.remove(&tree).await.unwrap();
+    let tree = here.trees.create(Some("gone")).await.unwrap();
+    fs::remove_dir_all(&tree.path).unwrap();
+    here.trees.remove(&tree).await.unwrap();
+    let heard = fs::read_to_string(heard).unwrap();
+    for words in ["worktree add", "worktree remove", "worktree prune", "branch -D", "reset --hard"] {
+        let mut lines = heard.lines().filter(|line| line.contains(words)).peekable();
+        assert!(lines.peek().is_some(), "{words}");
+        assert!(lines.all(|line| line.contains("--config-env=hook.mine.enabled=")), "{words}: {heard}");
+    }
 }
 
 #[tokio::test]

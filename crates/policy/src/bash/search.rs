@@ -37,8 +37,8 @@ enum Use {
     /// Read to be put elsewhere, which an edit rule refuses too.
     Copy,
     Write,
-    /// Removed or moved, with all that lies below.
-    Remove,
+    /// Changed, removed or moved with all that lies below.
+    WriteBelow,
 }
 
 /// How far a part goes from the path that it names.
@@ -121,9 +121,9 @@ impl Command<'_> {
                 let edits = match usage {
                     Use::Read => false,
                     Use::Copy => behavior == PermissionBehavior::Deny,
-                    Use::Write | Use::Remove => true,
+                    Use::Write | Use::WriteBelow => true,
                 };
-                let depth = match (part.recursive || usage == Use::Remove, follows(part)) {
+                let depth = match (part.recursive || usage == Use::WriteBelow, follows(part)) {
                     (false, _) => Depth::Itself,
                     (true, false) => Depth::Below,
                     (true, true) => Depth::ThroughLinks,
@@ -214,7 +214,7 @@ fn answer(behavior: PermissionBehavior, reason: Reason) -> Decision {
 fn touched(part: &Part) -> impl Iterator<Item = (&Value, Use)> {
     let program = part.program.as_deref();
     let read = if matches!(program, Some("cp" | "mv")) { Use::Copy } else { Use::Read };
-    let write = if matches!(program, Some("rm" | "mv" | "rmdir")) { Use::Remove } else { Use::Write };
+    let write = if writes_below(part) { Use::WriteBelow } else { Use::Write };
     let redirects = part.redirects.iter().filter(|redirect| redirect.place != Place::Null);
     let redirects = redirects.map(|redirect| match redirect.way {
         Way::Read => (&redirect.target, Use::Read),
@@ -222,4 +222,19 @@ fn touched(part: &Part) -> impl Iterator<Item = (&Value, Use)> {
     });
     let operands = reads(part).map(move |value| (value, read));
     operands.chain(part.writes.iter().map(move |value| (value, write))).chain(redirects)
+}
+
+/// Whether a part changes all that lies below what it names.
+fn writes_below(part: &Part) -> bool {
+    let program = part.program.as_deref().and_then(|program| program.rsplit('/').next());
+    let recursive = |text: &str| {
+        text == "--recursive" || text.starts_with('-') && !text.starts_with("--") && text.contains('R')
+    };
+    match program {
+        Some("rm" | "mv" | "rmdir" | "git") => true,
+        Some("chmod" | "chown" | "chgrp") => {
+            part.words.iter().any(|word| word.value.literal().is_none_or(recursive))
+        }
+        _ => false,
+    }
 }

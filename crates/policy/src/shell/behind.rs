@@ -6,7 +6,7 @@ use super::facts::plain_name;
 use super::inspect::Inspector;
 use super::spelling::written;
 use super::word::text_of;
-use super::{Kind, Value, Word, builtins, find, interpreters, part, unknown, wrappers};
+use super::{Kind, Value, Word, builtins, carriers, find, interpreters, part, unknown, wrappers};
 
 /// How many wrappers may stand before one another until the rest is searched as text.
 const DEEPEST: usize = 8;
@@ -106,6 +106,9 @@ impl Inspector<'_> {
         }
         if name == "hash" {
             self.remembered(arguments);
+        }
+        for text in carriers::texts(&name, arguments) {
+            self.nested(&text);
         }
     }
 

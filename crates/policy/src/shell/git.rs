@@ -150,10 +150,11 @@ const SUBCOMMANDS: &[(&str, Options, Operands)] = &[
 ];
 
 /// Subcommands whose operands are files that are read, for refusing.
-const READING: &[&str] = &["add", "show", "log", "blame", "diff", "grep", "cat-file", "stash", "archive"];
+const READING: &[&str] =
+    &["add", "show", "log", "blame", "diff", "grep", "cat-file", "stash", "archive", "hash-object"];
 
 /// Subcommands whose operands are files that are changed.
-const WRITING: &[&str] = &["checkout", "restore", "rm", "mv"];
+const WRITING: &[&str] = &["checkout", "restore", "rm", "mv", "clean"];
 
 /// Options of the others, for refusing.
 const WIDE: Known = Known {

@@ -14,6 +14,7 @@ mod assignment;
 mod behind;
 mod braces;
 mod builtins;
+mod carriers;
 mod checked;
 mod compound;
 mod conditions;

@@ -47,6 +47,12 @@ fn sort_operands(row: &Row, given: &Given<'_>, facts: &mut Facts) {
         Files::WrittenAfterFirst => {
             facts.writes.extend(operands.into_iter().skip(usize::from(!given.has(&["--reference"]))));
         }
+        Files::Changed(unless) => {
+            if !given.has(unless) {
+                facts.writes.extend(operands.iter().cloned());
+            }
+            facts.reads.extend(operands);
+        }
         Files::Copied | Files::Moved => copy(row, given, operands, facts),
         Files::ByOptions => {}
     }
@@ -130,8 +136,27 @@ fn special(name: &str, arguments: &[Word], given: &Given<'_>, facts: &mut Facts)
                 facts.writes.extend(named.map(|(_, word)| word.value.clone()));
             }
         }
+        // The first is read; the next is written, or what the names of what is written begin with.
+        "split" | "uniq" | "xxd" => facts.writes.extend(files(given).skip(1).cloned()),
+        "zip" => facts.writes.extend(files(given).take(1).cloned()),
+        "awk" | "gawk" | "perl" | "ruby" if works_in_place(name, arguments) => {
+            facts.writes.extend(files(given).cloned());
+        }
         _ => {}
     }
+}
+
+/// Whether a program writes what it makes of its files into them.
+fn works_in_place(name: &str, arguments: &[Word]) -> bool {
+    let mut texts = arguments.iter().filter_map(|word| word.value.literal());
+    if name.ends_with("awk") {
+        return texts.any(|text| text.trim_start_matches("--include=").trim_start_matches("-i") == "inplace");
+    }
+    // The other letters take the rest of the word.
+    texts.any(|text| {
+        let bundle = text.strip_prefix('-').unwrap_or_default();
+        bundle.chars().take_while(|letter| !"-eEmMIxCDFrK".contains(*letter)).any(|letter| letter == 'i')
+    })
 }
 
 /// `dd if=FILE of=FILE`.

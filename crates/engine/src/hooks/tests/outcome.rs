@@ -106,6 +106,29 @@ fn an_answer_in_a_wrong_shape_names_the_field() {
     assert!(said.fault().unwrap().contains("permissionDecision"), "{said:?}");
 }
 
+#[test]
+fn of_two_equal_keys_the_one_that_holds_something_up_counts() {
+    let said = |json: &str| Said::by_command(HookEvent::PreToolUse, Ending::Exited(0), &Heard::of(json, ""));
+    let specific = |decisions: &str| {
+        format!("{{\"hookSpecificOutput\": {{\"hookEventName\": \"PreToolUse\", {decisions}}}}}")
+    };
+    let (deny, allow) = (r#""permissionDecision": "deny""#, r#""permissionDecision": "allow""#);
+    for json in [
+        r#"{"decision": "block", "reason": "x", "decision": "approve", "reason": "y"}"#,
+        r#"{"decision": "approve", "decision": "block"}"#,
+        r#"{"continue": false, "continue": true}"#,
+        &specific(&format!("{deny}, {allow}")),
+        &specific(&format!("{allow}, {deny}")),
+    ] {
+        let Said::Flawed { legible, flaw } = said(json) else { panic!("{json}") };
+        assert!(flaw.contains("a key twice"), "{flaw}");
+        let holds = legible.decision == Some(HookDecision::Block) || legible.specific.is_some();
+        assert!(holds || legible.go_on == Some(false), "{json}: {legible:?}");
+    }
+    let unclear = said(&specific(&format!("{allow}, {allow}")));
+    assert!(matches!(&unclear, Said::Fault(text) if text.contains("a key twice")), "{unclear:?}");
+}
+
 /// The answer to one event, and what else is in it.
 fn for_event(event: HookEvent, mut fields: serde_json::Value) -> serde_json::Value {
     fields["hookEventName"] = event.as_str().into();

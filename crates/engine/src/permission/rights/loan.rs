@@ -1,7 +1,7 @@
 //! Rules for one turn of one agent: those of the command or the skill that it has called.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::{Layer, RuleSet, Source, Standing};
@@ -14,17 +14,49 @@ use super::Rights;
 pub(super) struct Lent {
     /// What was denied to whoever sent the agent, when it was sent. It is never taken back.
     above: RuleSet,
-    own: Mutex<RuleSet>,
+    own: Mutex<Own>,
+}
+
+/// What is lent to an agent for a turn.
+#[derive(Debug, Default)]
+struct Own {
+    rules: RuleSet,
+    /// How things stood when they were last looked at, and how they stand with all that is lent.
+    joined: Option<(Arc<Standing>, Arc<Standing>)>,
 }
 
 impl Lent {
     /// For an agent that this one sends: what it must not do, they must not do for it.
     pub(super) fn below(&self) -> Arc<Self> {
-        Arc::new(Self { above: self.rules().only(PermissionBehavior::Deny), own: Mutex::default() })
+        let above = self.above.with(&self.own().rules).only(PermissionBehavior::Deny);
+        Arc::new(Self { above, own: Mutex::default() })
     }
 
-    fn rules(&self) -> RuleSet {
-        self.above.with(&self.own.lock().unwrap_or_else(PoisonError::into_inner))
+    /// How things stand with what is lent. Joined once, for as long as nothing changes.
+    fn over(&self, standing: Arc<Standing>) -> Arc<Standing> {
+        let mut own = self.own();
+        if self.above.is_empty() && own.rules.is_empty() {
+            return standing;
+        }
+        if let Some((before, joined)) = &own.joined
+            && Arc::ptr_eq(before, &standing)
+        {
+            return Arc::clone(joined);
+        }
+        let rules = standing.rules.with(&self.above).with(&own.rules);
+        let joined = Arc::new(Standing { rules, dirs: standing.dirs.clone(), mode: standing.mode });
+        own.joined = Some((standing, Arc::clone(&joined)));
+        joined
+    }
+
+    /// Has these rules count from now on.
+    fn set(&self, change: impl FnOnce(&RuleSet) -> RuleSet) {
+        let mut own = self.own();
+        *own = Own { rules: change(&own.rules), joined: None };
+    }
+
+    fn own(&self) -> MutexGuard<'_, Own> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -32,11 +64,7 @@ impl Rights {
     /// How things stand for this agent.
     pub(super) fn in_force(&self) -> Arc<Standing> {
         let standing = Arc::clone(&self.standing.borrow());
-        let lent = self.lent.rules();
-        if lent.is_empty() {
-            return standing;
-        }
-        Arc::new(Standing { rules: standing.rules.with(&lent), ..Standing::clone(&standing) })
+        self.lent.over(standing)
     }
 
     /// Puts rules that stand in a file in force for this agent, until [`Rights::take_back`]. Gives what they do not do
@@ -49,14 +77,13 @@ impl Rights {
         if let Some(error) = loaded.errors.first() {
             return Err(error.to_string());
         }
-        let mut own = self.lent.own.lock().unwrap_or_else(PoisonError::into_inner);
-        *own = own.with(&rules);
+        self.lent.set(|own| own.with(&rules));
         Ok(loaded.warnings.iter().map(ToString::to_string).collect())
     }
 
     /// Takes back all rules that were lent to this agent.
     pub fn take_back(&self) {
-        *self.lent.own.lock().unwrap_or_else(PoisonError::into_inner) = RuleSet::default();
+        self.lent.set(|_| RuleSet::default());
     }
 }
 
@@ -64,6 +91,7 @@ impl Rights {
 mod tests {
     use serde_json::json;
     use whimbrel_policy::{Decision, ToolFacts};
+    use whimbrel_wire::permission::PermissionMode;
 
     use super::super::{Bypass, Grants};
     use super::*;
@@ -100,6 +128,21 @@ mod tests {
         assert!(allowed("touch a") && !allowed("touch b") && !allowed("rm a") && !allowed("ls"));
         rights.take_back();
         assert!(!allowed("touch a") && allowed("ls"));
+    }
+
+    #[test]
+    fn rules_are_joined_once_for_as_long_as_nothing_changes() {
+        let (_folder, rights) = rights();
+        assert!(Arc::ptr_eq(&rights.in_force(), &rights.standing.borrow()), "nothing is lent");
+        lend(&rights, &["Bash(touch *)"], &[]).unwrap();
+        let joined = rights.in_force();
+        assert!(Arc::ptr_eq(&joined, &rights.in_force()));
+        lend(&rights, &[], &["Bash(touch c)"]).unwrap();
+        assert!(allows(&rights, "touch a") && !allows(&rights, "touch c"), "more is lent");
+        rights.set_mode(PermissionMode::Plan);
+        assert_eq!(rights.in_force().mode, PermissionMode::Plan, "things have changed beneath");
+        rights.set_mode(PermissionMode::Default);
+        assert!(allows(&rights, "touch a") && !allows(&rights, "touch c"));
     }
 
     #[test]

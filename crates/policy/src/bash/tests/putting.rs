@@ -77,6 +77,37 @@ fn a_denied_file_is_not_replaced_through_its_directory() {
 }
 
 #[test]
+fn whoever_changes_all_below_a_folder_is_asked_if_something_there_is_denied() {
+    let mut room = Room::new().rules(&["Bash"], &[], &["Edit(./cfg/app.json)"]);
+    room.fs = FakeFs::with_files(["/fx/proj/cfg/app.json", "/fx/proj/new/b"]);
+    for mode in [Default, BypassPermissions] {
+        check(
+            &room,
+            mode,
+            &[
+                ("rm -rf cfg", '?'),
+                ("chmod -R 700 cfg", '?'),
+                ("chown --recursive a .", '?'),
+                ("git checkout .", '?'),
+                ("git checkout -- cfg", '?'),
+                ("git restore .", '?'),
+                ("git rm -r cfg", '?'),
+                ("git mv cfg x", '?'),
+                ("git clean -fd cfg", '?'),
+                ("git checkout -- cfg/app.json", 'D'),
+                ("gzip cfg/app.json", 'D'),
+                ("gzip -c cfg/app.json", 'A'),
+                ("chmod 700 cfg", 'A'),
+                ("chmod -R 700 new", 'A'),
+                ("git checkout main", 'A'),
+                ("git restore new", 'A'),
+                ("git commit -m x", 'A'),
+            ],
+        );
+    }
+}
+
+#[test]
 fn a_link_that_is_moved_may_lead_elsewhere() {
     let mut room = Room::new();
     room.fs = FakeFs::with_files([

@@ -15,6 +15,8 @@ pub(super) enum Files {
     Copied,
     /// As copied, and what is moved away is changed too.
     Moved,
+    /// Read and changed, unless one of the options leaves them as they are.
+    Changed(&'static [&'static str]),
     /// Only what options name.
     ByOptions,
 }
@@ -272,6 +274,43 @@ pub(super) const ROWS: &[Row] = &[
         known: Known { reads: &["-in", "-inkey", "-CAfile"], writes: &["-out", "-keyout"], ..NOTHING },
         ..ROW
     },
+    Row {
+        names: &[
+            "bunzip2",
+            "bzip2",
+            "compress",
+            "gunzip",
+            "gzip",
+            "lzma",
+            "uncompress",
+            "unlzma",
+            "unxz",
+            "unzstd",
+            "xz",
+            "zstd",
+        ],
+        files: Files::Changed(&["-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test"]),
+        known: Known { writes: &["-o"], ..NOTHING },
+        ..ROW
+    },
+    Row {
+        names: &["ed", "emacs", "ex", "fallocate", "mknod", "nano", "nvim", "sponge", "vi", "vim"],
+        files: Files::Changed(&[]),
+        ..ROW
+    },
+    Row {
+        names: &["mktemp"],
+        files: Files::Written,
+        known: Known { writes: &["-p", "--tmpdir"], ..NOTHING },
+        ..ROW
+    },
+    Row {
+        names: &["iconv", "gpg", "gpg2"],
+        known: Known { values: "ftru", writes: &["-o", "--output"], ..NOTHING },
+        ..ROW
+    },
+    Row { names: &["csplit"], known: Known { writes: &["-f", "--prefix"], ..NOTHING }, ..ROW },
+    Row { names: &["unzip"], known: Known { writes: &["-d"], ..NOTHING }, ..ROW },
     Row { names: READERS, ..ROW },
 ];
 
@@ -688,20 +727,12 @@ const READERS: &[&str] = &[
     "bash",
     "bat",
     "bzcat",
-    "bzip2",
     "cksum",
-    "csplit",
     "dash",
     "date",
     "dd",
-    "ed",
-    "emacs",
-    "ex",
     "file",
-    "gpg",
-    "gzip",
     "hostname",
-    "iconv",
     "join",
     "ksh",
     "less",
@@ -710,9 +741,7 @@ const READERS: &[&str] = &[
     "md5sum",
     "more",
     "mount",
-    "nano",
     "node",
-    "nvim",
     "perl",
     "php",
     "ps",
@@ -733,11 +762,8 @@ const READERS: &[&str] = &[
     "sum",
     "tree",
     "uniq",
-    "vi",
     "view",
-    "vim",
     "xxd",
-    "xz",
     "xzcat",
     "zcat",
     "zgrep",

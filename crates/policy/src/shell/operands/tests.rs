@@ -74,6 +74,25 @@ fn shortened_and_strange_options_hide_no_file() {
         "tar czf V a",
         "tar --file=V -c a",
         "rsync --log-file=V a b",
+        "gzip -9 V",
+        "xz V",
+        "zstd -o V a",
+        "vim V",
+        "ed V",
+        "split a V",
+        "uniq -f 1 a V",
+        "xxd -r a V",
+        "zip V a",
+        "unzip a -d V",
+        "iconv -f x -t y -o V a",
+        "gpg -o V a",
+        "csplit -f V a 1",
+        "mktemp -p V",
+        "perl -pi -e s/a/b/ V",
+        "perl -i.bak -pe s/a/b/ V",
+        "ruby -i -pe x V",
+        "gawk -i inplace 1 V",
+        "git clean -fd V",
     ];
     for text in rows {
         let part = &script(text).parts[0];
@@ -83,7 +102,7 @@ fn shortened_and_strange_options_hide_no_file() {
 
 #[test]
 fn plain_commands_name_no_more_files_than_they_have() {
-    let rows: [(&str, &[&str], &[&str]); 8] = [
+    let rows: [(&str, &[&str], &[&str]); 13] = [
         ("cp -r --reflink=auto a b", &["a"], &["b"]),
         ("mv -f a b", &["a"], &["b", "a"]),
         ("rm -rf --one-file-system a", &[], &["a"]),
@@ -92,6 +111,11 @@ fn plain_commands_name_no_more_files_than_they_have() {
         ("wget -q --tries 3 -O a https://x.invalid/b", &[], &["a"]),
         ("mkdir -p -m 700 a", &[], &["a"]),
         ("chmod -R 755 a", &[], &["a"]),
+        ("gzip -dc a", &["a"], &[]),
+        ("uniq -c a", &["a"], &[]),
+        ("perl -Ilib -MList::Util -ne 1 a", &["1", "a"], &[]),
+        ("xxd a", &["a"], &[]),
+        ("gawk -i strings 1 a", &["1", "a"], &[]),
     ];
     for (text, reads, writes) in rows {
         let part = &script(text).parts[0];

@@ -27,6 +27,11 @@ const fn never(name: &'static str, flags: &'static str, values: &'static str) ->
     Wrapper { name, flags, values, never_by_star: true, ..ROW }
 }
 
+/// A wrapper with options of all kinds: every later word may be the command.
+const fn odd(name: &'static str) -> Wrapper {
+    Wrapper { name, anywhere: true, ..ROW }
+}
+
 pub(super) const WRAPPERS: &[Wrapper] = &[
     Wrapper {
         name: "timeout",
@@ -325,4 +330,35 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     never("nocorrect", "", ""),
     never("exec", "cl", "a"),
     never("coproc", "", ""),
+    odd("abduco"),
+    odd("bwrap"),
+    odd("catchsegv"),
+    odd("cgexec"),
+    odd("chpst"),
+    odd("chronic"),
+    odd("daemonize"),
+    odd("dbus-launch"),
+    odd("dtach"),
+    odd("dumb-init"),
+    odd("eatmydata"),
+    odd("entr"),
+    odd("envdir"),
+    odd("fakechroot"),
+    odd("faketime"),
+    odd("firejail"),
+    odd("gosu"),
+    odd("ifne"),
+    odd("numactl"),
+    odd("proot"),
+    odd("rlwrap"),
+    odd("s6-setuidgid"),
+    odd("screen"),
+    odd("softlimit"),
+    odd("start-stop-daemon"),
+    odd("su-exec"),
+    odd("tini"),
+    odd("tmux"),
+    odd("toybox"),
+    odd("ts"),
+    odd("xvfb-run"),
 ];

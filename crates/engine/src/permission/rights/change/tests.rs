@@ -276,3 +276,74 @@ fn a_directory_that_two_files_name_goes_only_with_both() {
     rights.change(&[remove("userSettings")]);
     assert_eq!(judged(&rights, &read), "ask");
 }
+
+/// Whether a change counts now, and what its file says then under `permissions`.
+fn changed(bench: &Bench, rights: &Rights, file: Option<&str>, change: Value) -> Value {
+    let told = rights.change(&[update(change.clone())]);
+    assert_eq!(told, [""; 0], "{change}");
+    let Some(file) = file else { return Value::Null };
+    let mut kept: Value = serde_json::from_str(&fs::read_to_string(bench.path(file)).unwrap()).unwrap();
+    assert_eq!(kept["unknown"], json!({"b": 1, "a": [2]}), "{change}: what we do not know stays");
+    assert_eq!(kept["permissions"]["other"], 1, "{change}");
+    let permissions = kept["permissions"].as_object_mut().unwrap();
+    permissions.remove("other");
+    permissions.retain(|_, list| *list != json!([]));
+    kept["permissions"].take()
+}
+
+#[test]
+fn every_kind_of_change_is_made_wherever_it_is_to_be_kept() {
+    let files = [
+        ("session", None),
+        ("cliArg", None),
+        ("localSettings", Some(LOCAL)),
+        ("projectSettings", Some(PROJECT)),
+        ("userSettings", Some(USER)),
+    ];
+    for (destination, file) in files {
+        let bench = Bench::new();
+        if let Some(file) = file {
+            bench.put(file, &json!({"unknown": {"b": 1, "a": [2]}, "permissions": {"other": 1}}));
+        }
+        let more = bench.path("more");
+        fs::create_dir(&more).unwrap();
+        let trusted =
+            || bench.rights(Request { trust: Trust::Full, ..Request::default() }, Grants::default());
+        let rights = trusted();
+        let kept = |json: Value| if file.is_some() { json } else { Value::Null };
+        let rules = |kind: &str, behavior: &str, commands: &[&str]| {
+            let rules: Vec<Value> =
+                commands.iter().map(|command| json!({"toolName": "Bash", "ruleContent": command})).collect();
+            json!({"type": kind, "behavior": behavior, "destination": destination, "rules": rules})
+        };
+        let directories =
+            |kind: &str| json!({"type": kind, "destination": destination, "directories": [more]});
+        let change = |json: Value| changed(&bench, &rights, file, json);
+        let now = |command: &str| judged(&rights, command);
+
+        for (behavior, verdict) in [("allow", "allow"), ("ask", "ask"), ("deny", "deny")] {
+            let said = change(rules("addRules", behavior, &["zap a", "zap b"]));
+            assert_eq!(said, kept(json!({ behavior: ["Bash(zap a)", "Bash(zap b)"] })), "{destination}");
+            assert_eq!((now("zap a"), now("zap b")), (verdict, verdict), "{destination}");
+            let said = change(rules("replaceRules", behavior, &["zap c"]));
+            assert_eq!(said, kept(json!({ behavior: ["Bash(zap c)"] })), "{destination}");
+            assert_eq!((now("zap a"), now("zap c")), ("ask", verdict), "{destination}");
+            if file.is_some() {
+                assert_eq!(judged(&trusted(), "zap c"), verdict, "{destination}: the next time");
+            }
+            let said = change(rules("removeRules", behavior, &["zap c"]));
+            assert_eq!((said, now("zap c")), (kept(json!({})), "ask"), "{destination}");
+        }
+
+        let read = format!("cat {}/x", more.display());
+        let said = change(directories("addDirectories"));
+        assert_eq!(said, kept(json!({"additionalDirectories": [more]})), "{destination}");
+        assert_eq!(now(&read), "allow", "{destination}");
+        let said = change(directories("removeDirectories"));
+        assert_eq!((said, now(&read)), (kept(json!({})), "ask"), "{destination}");
+
+        let said = change(json!({"type": "setMode", "mode": "acceptEdits", "destination": destination}));
+        assert_eq!(said, kept(json!({"defaultMode": "acceptEdits"})), "{destination}");
+        assert_eq!((rights.mode(), now("touch a")), (PermissionMode::AcceptEdits, "allow"), "{destination}");
+    }
+}
