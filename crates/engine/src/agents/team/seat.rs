@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::letter::{Form, Letter};
 use super::mail::NO_TEAM;
-use super::{LEAD, MemberFacts, Teams, checked};
+use super::{MemberFacts, Teams, checked};
 use crate::inbox::Post;
 use crate::permission::Pledge;
 
@@ -108,7 +108,7 @@ impl Drop for Seat {
     fn drop(&mut self) {
         if self.inhabited {
             self.report(format!(
-                "{} broke down and is gone. Start another one for its work, or do it yourself; {LEAD} is told only once.",
+                "{} broke down and is gone. Start another one for its work, or do it yourself.",
                 self.name
             ));
         }

@@ -1,7 +1,7 @@
 //! Rules for one turn of one agent: those of the command or the skill that it has called.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use whimbrel_policy::fs::RealFs;
 use whimbrel_policy::{Layer, RuleSet, Source, Standing};
@@ -14,7 +14,16 @@ use super::Rights;
 pub(super) struct Lent {
     /// What was denied to whoever sent the agent, when it was sent. It is never taken back.
     above: RuleSet,
-    own: Mutex<RuleSet>,
+    own: Mutex<Own>,
+}
+
+/// What is lent to an agent itself.
+#[derive(Debug, Default)]
+struct Own {
+    /// For its turn.
+    turn: RuleSet,
+    /// For as long as it lives: denials only.
+    life: RuleSet,
 }
 
 impl Lent {
@@ -24,7 +33,13 @@ impl Lent {
     }
 
     fn rules(&self) -> RuleSet {
-        self.above.with(&self.own.lock().unwrap_or_else(PoisonError::into_inner))
+        let own = self.own();
+        self.above.with(&own.life).with(&own.turn)
+    }
+
+    /// Whole values are put in at once; a panic elsewhere cannot leave them half changed.
+    fn own(&self) -> MutexGuard<'_, Own> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -49,14 +64,20 @@ impl Rights {
         if let Some(error) = loaded.errors.first() {
             return Err(error.to_string());
         }
-        let mut own = self.lent.own.lock().unwrap_or_else(PoisonError::into_inner);
-        *own = own.with(&rules);
+        let mut own = self.lent.own();
+        own.turn = own.turn.with(&rules);
         Ok(loaded.warnings.iter().map(ToString::to_string).collect())
     }
 
-    /// Takes back all rules that were lent to this agent.
+    /// Takes back the rules that were lent to this agent.
     pub fn take_back(&self) {
-        *self.lent.own.lock().unwrap_or_else(PoisonError::into_inner) = RuleSet::default();
+        self.lent.own().turn = RuleSet::default();
+    }
+
+    /// What is denied to this agent by rules that are lent to it is denied for as long as it lives.
+    pub fn keep_denials(&self) {
+        let mut own = self.lent.own();
+        own.life = own.life.with(&own.turn.only(PermissionBehavior::Deny));
     }
 }
 
@@ -115,6 +136,18 @@ mod tests {
         assert!(allows(&child, "touch a") && !allows(&child, "ls"), "the end of another turn is not its end");
         child.take_back();
         assert!(!allows(&child, "touch a") && allows(&child, "ls"));
+    }
+
+    #[test]
+    fn denials_that_are_kept_outlive_the_turn_and_nothing_else_does() {
+        let (_folder, main) = rights();
+        let child = main.within(None);
+        lend(&child, &["Bash(touch *)"], &["Bash(ls *)"]).unwrap();
+        child.keep_denials();
+        assert!(allows(&child, "touch a") && !allows(&child, "ls"));
+        child.take_back();
+        assert!(!allows(&child, "touch a") && !allows(&child, "ls") && allows(&main, "ls"));
+        assert!(!allows(&child.within(None), "ls"), "nor for those that it sends");
     }
 
     #[test]
