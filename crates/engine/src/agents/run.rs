@@ -65,6 +65,7 @@ impl Run {
         if let Some(tree) = &tree {
             call.workspace = Arc::new(call.workspace.apart(tree.clone()));
         }
+        let goes_on = !matches!(who, Who::New(_));
         let place = entry.stop.run_until_cancelled(ticket.take()).await.flatten();
         let Ended { mut report, mut rested } = match &place {
             Some(_) => {
@@ -79,7 +80,8 @@ impl Run {
             report.kept = apart::leave(tree, &call).await;
         }
         report.background = entry.seal();
-        if report.background {
+        // What was reported there by one that goes on is not its word any more.
+        if report.background || goes_on {
             write_output(&entry, &report.text());
         }
         notices::ended(&home.outbox, &call.tasks, &entry.facts, &report).await;

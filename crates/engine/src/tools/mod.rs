@@ -53,7 +53,7 @@ mod write;
 
 use std::sync::Arc;
 
-pub(crate) use agent::{came_to_nothing, works_beside};
+pub(crate) use agent::{LAUNCHED, came_to_nothing, works_beside};
 pub use call::{Call, Done, Output, Trouble};
 pub use example::Example;
 pub(crate) use read::picture;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::letter::{Form, Letter};
 use super::mail::NO_TEAM;
 use super::{MemberFacts, Teams, checked};
-use crate::inbox::Post;
+use crate::inbox::{News, Post};
 use crate::permission::Pledge;
 
 /// A place in a team. Given back when it is dropped.
@@ -96,6 +96,13 @@ impl Seat {
             member.wrote_to_lead = true;
             team.tell_lead(&Letter::new(&self.name, text, None), true, &self.teams.shared.inbox);
         }
+    }
+
+    /// Whoever lives here was stopped: the lead hears of it with its next turn. It may have done it itself.
+    pub(super) fn was_stopped(&self) {
+        let letter = Letter::new(&self.name, format!("{} was stopped and is gone.", self.name), None);
+        let news = News { wakes: false, ..News::of_mail(letter.shown()) };
+        let _ = self.teams.shared.inbox.send(Post::News(Box::new(news)));
     }
 
     /// The session may have nothing left to wait for.
