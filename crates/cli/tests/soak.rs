@@ -1,12 +1,13 @@
-//! A long session in one process holds no more at its end than at its beginning. `cargo xtask bench soak` does the same for
-//! longer, and measures.
+//! What a process holds: a long session no more at its end than at its beginning (`cargo xtask bench soak` does the same
+//! for longer, and measures), and many agents at once not much.
 
 #![expect(clippy::unwrap_used, reason = "this is all tests")]
 
 use std::fs;
+use std::time::Duration;
 
 use serde_json::json;
-use whimbrel_testkit::{Host, Reply};
+use whimbrel_testkit::{Host, Reply, Script};
 use whimbrel_wire::control::Initialize;
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;
@@ -66,4 +67,46 @@ async fn a_long_session_holds_no_more_at_its_end_than_at_its_beginning() {
     let growth = late.anonymous_kb.saturating_sub(early.anonymous_kb);
     assert!(growth < 2_000, "{growth} kB more: {looks:?}");
     assert_eq!(host.finish().await.unwrap().code, 0);
+}
+
+/// How many agents one reply sends.
+const CROWD: usize = 200;
+
+/// The most that a process has held.
+fn peak_kb(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn two_hundred_agents_of_one_reply_take_little_room() {
+    for at_once in ["10", "200"] {
+        let script = Script::by(|asked| {
+            let text = asked.last_text();
+            match text.lines().any(|line| line.starts_with("You are number ")) {
+                true => Reply::text("I was here.").after(Duration::from_millis(20)),
+                false if asked.messages().len() > 1 => Reply::text("All are back."),
+                false => (0..CROWD).fold(Reply::nothing(), |reply, number| {
+                    let prompt = format!("You are number {number}");
+                    reply.and_tool("Agent", json!({"description": "be there", "prompt": prompt}))
+                }),
+            }
+        });
+        let mut host = Host::with(script)
+            .program(env!("CARGO_BIN_EXE_whimbrel"))
+            .env("WHIMBREL_AGENTS_AT_ONCE", at_once)
+            .deadline(Duration::from_secs(120))
+            .start()
+            .await
+            .unwrap();
+        let pid = host.ask(Initialize::default()).await.unwrap().pid.unwrap();
+        assert_eq!(host.run("Send everybody.").await.unwrap().result.as_deref(), Some("All are back."));
+        let back = host.asked().last().unwrap().last_text().matches("I was here.").count();
+        assert_eq!(back, CROWD, "at once: {at_once}");
+        let peak = peak_kb(pid);
+        println!("at once: {at_once}, peak: {peak} kB");
+        assert!(peak < 60_000, "at once: {at_once}, peak: {peak} kB");
+        assert_eq!(host.finish().await.unwrap().code, 0);
+    }
 }

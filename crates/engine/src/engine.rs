@@ -30,14 +30,12 @@ struct Shared {
 impl Engine {
     /// An engine that asks these providers.
     pub fn new(providers: Providers) -> Self {
-        let offered = |tools: Vec<Arc<dyn AnyTool>>| {
-            tools.into_iter().map(|tool| Arc::new(Offered::new(tool))).collect()
-        };
+        let tools = with(&[], tools::all());
         let shared = Shared {
             providers,
             catalog: Catalog::default(),
-            tools: offered(tools::all()),
-            team_tools: offered(tools::for_teams()),
+            team_tools: with(&tools, tools::for_teams()),
+            tools,
             preambles: Mutex::default(),
         };
         Self { shared: Arc::new(shared), key: None }
@@ -77,7 +75,7 @@ impl Engine {
         &self.shared.tools
     }
 
-    /// The tools of a session that may have a team.
+    /// The same of a session that may have a team.
     pub fn team_tools(&self) -> &[Arc<Offered>] {
         &self.shared.team_tools
     }
@@ -94,4 +92,18 @@ impl Engine {
             fresh
         })
     }
+}
+
+/// A list with more tools: each in the place of the one with its name, or at the end.
+fn with(tools: &[Arc<Offered>], more: Vec<Arc<dyn AnyTool>>) -> Vec<Arc<Offered>> {
+    let mut tools = tools.to_vec();
+    for tool in more {
+        let known = tools.iter().position(|other| other.tool().name() == tool.name());
+        let tool = Arc::new(Offered::new(tool));
+        match known {
+            Some(index) => tools[index] = tool,
+            None => tools.push(tool),
+        }
+    }
+    tools
 }

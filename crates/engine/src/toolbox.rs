@@ -9,7 +9,7 @@ use whimbrel_policy::ToolFacts;
 use whimbrel_wire::options::ToolSet;
 use whimbrel_wire::permission::McpServerProvenance;
 
-use crate::mcp::Supply;
+use crate::mcp::{Roster, Supply};
 use crate::permission::Rights;
 use crate::tools::{AGENT, AnyTool, DealsWith};
 
@@ -90,9 +90,14 @@ impl Offered {
         self.tool.deals_with() == DealsWith::Machines
     }
 
-    /// Whether a list of tools for a subagent names it, by its own name or by its server's.
+    /// Whether a list of tools for a subagent names it, by its own name or by its server's: as that is called, or as it
+    /// stands in the names of its tools.
     fn is_meant_by(&self, name: &str) -> bool {
-        let server = |rest: &str| self.tool.server() == Some(rest.strip_suffix("__*").unwrap_or(rest));
+        let server = |rest: &str| {
+            let meant = rest.strip_suffix("__*").unwrap_or(rest);
+            let called = self.provenance().and_then(|server| server.name.as_deref());
+            called == Some(meant) || self.tool.server() == Some(meant)
+        };
         name == "*"
             || self.answers_to(name)
             || name.strip_prefix("mcp__").is_some_and(|rest| rest == "*" || server(rest))
@@ -150,6 +155,11 @@ impl Toolbox {
     #[must_use]
     pub fn with_own_servers(self, own: Option<Supply>) -> Self {
         Self { own, ..self }
+    }
+
+    /// The servers of the session, if it has some.
+    pub fn servers(&self) -> Option<&Roster> {
+        self.supply.as_ref().and_then(Supply::roster)
     }
 
     /// The servers that are the agent's own, if it has some.
@@ -214,8 +224,8 @@ impl Toolbox {
 
     /// The same tools, but of the MCP servers only those with these names.
     #[must_use]
-    pub fn with_only_servers(&self, servers: &[&str]) -> Self {
-        let list: Vec<String> = servers.iter().map(|server| format!("mcp__{server}")).collect();
+    pub fn with_only_servers<'a>(&self, servers: impl IntoIterator<Item = &'a String>) -> Self {
+        let list: Vec<String> = servers.into_iter().map(|server| format!("mcp__{server}")).collect();
         let only = self.only.iter().cloned().chain([Arc::from(list)]).collect();
         Self { only, ..self.clone() }
     }

@@ -5,8 +5,9 @@ use whimbrel_models::Effort;
 use whimbrel_wire::options::AgentDefinition;
 use whimbrel_wire::permission::PermissionMode;
 
+use super::hired::Wanted;
+use super::hooked;
 use super::notes::Keeper;
-use super::{hired, hooked};
 use crate::setup::model::effort_of;
 
 /// A kind of subagent.
@@ -46,8 +47,8 @@ pub struct Definition {
     pub isolation: Option<String>,
     /// Skills that it begins with: it has read them when it hears of its errand.
     pub skills: Vec<String>,
-    /// Its own MCP servers: names, or names with configurations.
-    pub mcp_servers: Vec<Value>,
+    /// The MCP servers that it asks for.
+    pub servers: Wanted,
     /// Hooks that run while an agent of this kind works, as settings write them.
     pub hooks: Option<Value>,
     /// Who wrote it.
@@ -91,7 +92,7 @@ impl Definition {
             memory: given.memory,
             isolation: None,
             skills: given.skills.unwrap_or_default(),
-            mcp_servers: given.mcp_servers.unwrap_or_default(),
+            servers: Wanted::read(given.mcp_servers.unwrap_or_default()),
             hooks: None,
             origin: Origin::Host,
         };
@@ -118,17 +119,12 @@ impl Definition {
 
     /// What this version cannot give it, in words. It runs without.
     pub fn lacks(&self) -> Vec<String> {
-        let mut lacks = hired::own(self).1;
+        let mut lacks = self.servers.flaws.clone();
         if self.memory.as_deref().is_some_and(|name| Keeper::named(name).is_none()) {
             lacks.push("its memory must be \"user\", \"project\" or \"local\"; it runs without".into());
         }
         let lacks = lacks.into_iter().map(|what| format!("The agent {}: {what}.", self.name));
         lacks.chain(hooked::hooks(self).1).collect()
-    }
-
-    /// The servers of the session whose tools it has, by name; none means all.
-    pub fn servers(&self) -> Vec<&str> {
-        self.mcp_servers.iter().filter_map(Value::as_str).collect()
     }
 
     /// The kinds that an agent of this kind may start: all, some, or none.

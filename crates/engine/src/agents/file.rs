@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::definition::{Definition, Origin, own_model};
+use super::hired::Wanted;
 use crate::commands::head::Rules;
 use crate::front_matter::{self, Parted};
 use crate::setup::model::effort_named;
@@ -90,11 +91,11 @@ fn written(head: Head, body: &str, origin: Origin) -> Result<Written, String> {
         memory: head.memory,
         isolation: head.isolation,
         skills: head.skills.each(),
-        mcp_servers: match head.mcp_servers {
+        servers: Wanted::read(match head.mcp_servers {
             None => Vec::new(),
             Some(Value::Array(servers)) => servers,
             Some(other) => vec![other],
-        },
+        }),
         hooks: head.hooks,
         origin,
     };

@@ -123,12 +123,9 @@ impl Search<'_> {
         self.warnings.extend(warnings);
         let untrusted = definition.origin == Origin::Project && self.ground.trust != Trust::Full;
         let foreign = definition.origin == Origin::Plugin || untrusted;
-        let own_servers = definition.mcp_servers.iter().any(|server| !server.is_string());
-        if foreign {
-            definition.mcp_servers.retain(serde_json::Value::is_string);
-        }
+        let own_servers = foreign && definition.servers.give_up_own();
         let taken = [
-            (foreign && own_servers).then(|| "mcpServers with a configuration do".to_owned()),
+            own_servers.then(|| "mcpServers with a configuration do".to_owned()),
             definition.permission_mode.take_if(|_| foreign).map(|mode| format!("permissionMode {mode} does")),
             definition.hooks.take_if(|_| foreign).map(|_| "hooks do".to_owned()),
         ];
@@ -192,7 +189,8 @@ mod tests {
         let mode = Some(whimbrel_wire::permission::PermissionMode::AcceptEdits);
         assert_eq!(names, [("both", Origin::Project, None), ("mine", Origin::Person, mode)]);
         assert!(warnings.len() == 2 && warnings.iter().all(|text| text.contains("d.md")), "{warnings:?}");
-        assert_eq!(found[0].mcp_servers, ["docs"], "a stranger starts no programs");
+        assert_eq!(found[0].servers.named, ["docs"]);
+        assert!(found[0].servers.own.is_empty(), "a stranger starts no programs");
         site.ground.sources = [SettingSource::User].into();
         assert_eq!(find(&site.ground, &[]).0[0].model.as_deref(), Some("haiku"));
         site.ground.sources.clear();

@@ -35,7 +35,7 @@ impl Hiring {
 
     /// A place for the servers of an agent of this kind, if the kind has some. Nothing is started yet.
     pub(super) fn place(&self, definition: &Definition, rights: &Rights) -> Option<Supply> {
-        if own(definition).0.is_empty() {
+        if definition.servers.own.is_empty() {
             return None;
         }
         let supply = Supply::new(rights.clone(), None);
@@ -45,13 +45,16 @@ impl Hiring {
 }
 
 impl Agents {
-    /// Starts the servers of an agent that begins, and waits for them for a while. What does not start is told to the
-    /// host; the agent begins without it.
+    /// Starts the servers of an agent that begins, and waits for them for a while. What does not start, and what the
+    /// session has not, is told to the host; the agent begins without it.
     pub(super) async fn hire(&self, agent: &mut Agent, definition: &Definition, stop: &CancellationToken) {
-        let wanted = own(definition).0;
+        for told in definition.misses(self.home.toolbox.servers()) {
+            self.home.outbox.warn(told).await;
+        }
+        let wanted = &definition.servers.own;
         let roster = agent.bench.toolbox.own_servers().and_then(Supply::roster).cloned();
         let Some(roster) = roster.filter(|_| !wanted.is_empty()) else { return };
-        roster.add(servers(&wanted, |name| self.home.workspace.variable(name)));
+        roster.add(servers(wanted, |name| self.home.workspace.variable(name)));
         stop.run_until_cancelled(roster.ready(PATIENCE)).await;
         let lost = roster.status().into_iter().filter(|server| wanted.contains_key(&server.name));
         for (name, why) in lost.filter_map(|server| Some((server.name, server.error?))) {
@@ -59,6 +62,23 @@ impl Agents {
             self.home.outbox.warn(told).await;
         }
         agent.refit();
+    }
+}
+
+impl Definition {
+    /// What is to be told of the servers that it names and the session has not.
+    pub(crate) fn misses(&self, session: Option<&Roster>) -> Vec<String> {
+        let known =
+            session.filter(|_| !self.servers.named.is_empty()).map(Roster::for_init).unwrap_or_default();
+        let missing =
+            self.servers.named.iter().filter(|name| known.iter().all(|server| server.name != **name));
+        let told = missing.map(|name| {
+            format!(
+                "The agent {} begins without the MCP server {name}: the session has none of that name.",
+                self.name
+            )
+        });
+        told.collect()
     }
 }
 
@@ -81,24 +101,43 @@ pub(crate) fn servers(
     servers
 }
 
-/// The servers of a kind's own, and what is wrong with those that cannot be read.
-pub(crate) fn own(definition: &Definition) -> (BTreeMap<String, McpServerConfig>, Vec<String>) {
-    let (mut servers, mut flaws) = (BTreeMap::new(), Vec::new());
-    for given in &definition.mcp_servers {
-        match given {
-            Value::String(_) => {}
-            Value::Object(entries) => {
-                for (name, config) in entries {
-                    match serde_json::from_value(config.clone()) {
-                        Ok(config) => drop(servers.insert(name.clone(), config)),
-                        Err(why) => flaws.push(format!("its MCP server {name} cannot be read: {why}")),
-                    }
+/// The MCP servers that a kind asks for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Wanted {
+    /// Those of the session whose tools it has, by name; none means all.
+    pub named: Vec<String>,
+    /// Those of its own.
+    pub own: BTreeMap<String, McpServerConfig>,
+    /// What is wrong with those that cannot be read.
+    pub flaws: Vec<String>,
+}
+
+impl Wanted {
+    /// Reads what a definition says: names, or names with configurations.
+    pub fn read(given: Vec<Value>) -> Self {
+        let mut wanted = Self::default();
+        for given in given {
+            match given {
+                Value::String(name) => wanted.named.push(name),
+                Value::Object(entries) => {
+                    entries.into_iter().for_each(|(name, config)| match serde_json::from_value(config) {
+                        Ok(config) => drop(wanted.own.insert(name, config)),
+                        Err(why) => wanted.flaws.push(format!("its MCP server {name} cannot be read: {why}")),
+                    })
                 }
+                other => wanted.flaws.push(format!("{other} in mcpServers is neither a name nor a server")),
             }
-            other => flaws.push(format!("{other} in mcpServers is neither a name nor a server")),
         }
+        wanted
     }
-    (servers, flaws)
+
+    /// Leaves only those of the session. Whether there were others.
+    pub(super) fn give_up_own(&mut self) -> bool {
+        let had = !self.own.is_empty() || !self.flaws.is_empty();
+        self.own.clear();
+        self.flaws.clear();
+        had
+    }
 }
 
 #[cfg(test)]
@@ -111,10 +150,11 @@ mod tests {
     fn names_are_the_sessions_and_the_rest_is_its_own() {
         let given =
             [json!("docs"), json!({"db": {"command": "db-server"}, "bad": {"type": "pigeon"}}), json!(5)];
-        let definition = Definition { mcp_servers: given.to_vec(), ..Definition::default() };
-        let (servers, flaws) = own(&definition);
-        assert_eq!(servers.keys().collect::<Vec<_>>(), ["db"]);
+        let mut wanted = Wanted::read(given.to_vec());
+        assert_eq!((wanted.named.as_slice(), wanted.own.keys().count()), (["docs".to_owned()].as_slice(), 1));
+        let flaws = &wanted.flaws;
         assert!(flaws.len() == 2 && flaws[0].contains("bad") && flaws[1].contains('5'), "{flaws:?}");
-        assert_eq!(definition.servers(), ["docs"]);
+        assert!(wanted.give_up_own() && !wanted.give_up_own());
+        assert_eq!(wanted, Wanted { named: vec!["docs".into()], ..Wanted::default() });
     }
 }

@@ -6,13 +6,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agenda::{Agenda, Todos};
 use crate::agent::{Agent, Limits};
-use crate::agents::Kinds;
 use crate::agents::definition::Starts;
 use crate::agents::desk::Desk;
 use crate::agents::hired::Hiring;
 use crate::agents::places::Places;
 use crate::agents::progress::Progress;
 use crate::agents::team::{LEAD, Teams};
+use crate::agents::{Kinds, adrift};
 use crate::consult::Consult;
 use crate::context::Planning;
 use crate::context::memory::Memory;
@@ -207,6 +207,7 @@ impl Agents {
         let log = Log::new(home.identity.clone(), path, &home.keeping, lock);
         let journal = log.journal().clone();
         let goes_on = past.is_some();
+        let adrift = past.as_ref().and_then(|past| adrift::told(&past.loaded.history));
         let mut agent = home.agent(Own {
             log,
             past,
@@ -242,6 +243,9 @@ impl Agents {
             progress: Progress::default(),
         });
         if goes_on && let Some(told) = home.teams.left_behind() {
+            agent.conversation.brief(&told);
+        }
+        if let Some(told) = adrift {
             agent.conversation.brief(&told);
         }
         agent

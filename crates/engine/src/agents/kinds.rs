@@ -42,6 +42,21 @@ impl Kinds {
         (kinds, warnings)
     }
 
+    /// Takes servers of their own away from kinds that are not the host's: it wants no servers but those that it names
+    /// itself. Gives what the host should know.
+    pub fn without_own_servers(&mut self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for kind in self.list.iter_mut().filter(|kind| kind.origin != Origin::Host) {
+            if !kind.servers.own.is_empty() && Arc::make_mut(kind).servers.give_up_own() {
+                warnings.push(format!(
+                    "The agent {}: its own MCP servers are not started, because only those of --mcp-config are to be used.",
+                    kind.name
+                ));
+            }
+        }
+        warnings
+    }
+
     /// Takes in what the host brings. Those that cannot be used are told by name; the rest counts.
     pub fn add_host(&mut self, given: BTreeMap<String, AgentDefinition>) -> Vec<String> {
         let mut warnings = Vec::new();
@@ -108,6 +123,7 @@ impl Kinds {
 
 #[cfg(test)]
 mod tests {
+    use super::super::hired::Wanted;
     use super::*;
 
     fn given(description: &str) -> AgentDefinition {
@@ -124,5 +140,20 @@ mod tests {
         let told = kinds.for_model().unwrap();
         assert!(told.contains("- Explore: mine\n- rev: reviews code\n") && !told.contains("Plan"), "{told}");
         assert_eq!(Kinds::built_in().for_model(), None);
+    }
+
+    #[test]
+    fn a_strict_host_has_no_servers_started_but_its_own() {
+        let own = |name: &str, origin| {
+            let servers = Wanted::read(vec![json!("docs"), json!({"db": {"command": "x"}})]);
+            Arc::new(Definition { name: name.into(), servers, origin, ..Definition::default() })
+        };
+        let mut kinds = Kinds { list: vec![own("file", Origin::Person), own("host", Origin::Host)] };
+        let warnings = kinds.without_own_servers();
+        assert!(warnings.len() == 1 && warnings[0].contains("The agent file"), "{warnings:?}");
+        let left: Vec<_> =
+            kinds.iter().map(|kind| (kind.servers.named.len(), kind.servers.own.len())).collect();
+        assert_eq!(left, [(1, 0), (1, 1)]);
+        assert!(kinds.without_own_servers().is_empty());
     }
 }

@@ -8,9 +8,10 @@
 //!   before), `notes` (what it has written down for itself), `hooked` (its own hooks), `hired` (its own MCP servers), `apart`
 //!   (a work tree of its own), `run` (its errand);
 //! - [`progress`], [`report`] and `notices` (what is told of it), [`desk`] (who can be reached), `sidecar` (what stands
-//!   beside its transcript) and `recover` (going on with it in a later run);
+//!   beside its transcript), `recover` (going on with it in a later run) and `adrift` (who was at work when a run ended);
 //! - [`team`] (agents that live on between errands).
 
+mod adrift;
 mod apart;
 pub mod definition;
 pub mod desk;

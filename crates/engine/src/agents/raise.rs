@@ -7,7 +7,7 @@ use whimbrel_models::Thinking;
 use super::definition::{Starts, tool_and_content};
 use super::home::{Own, Position};
 use super::progress::Progress;
-use super::{Agents, Definition, Errand, hired, hooked, notes};
+use super::{Agents, Definition, Errand, hooked, notes};
 use crate::agenda::Todos;
 use crate::agent::{Agent, Limits};
 use crate::context::memory::Memory;
@@ -173,28 +173,25 @@ fn tools(parent: &Toolbox, definition: &Definition, role: &Role) -> Toolbox {
         }
     }
     let narrowed = parent.narrowed(only.as_deref(), &without.iter().map(String::as_str).collect::<Vec<_>>());
-    match definition.servers() {
-        servers if servers.is_empty() => narrowed,
-        servers => narrowed.with_only_servers(&servers),
+    match &definition.servers.named {
+        named if named.is_empty() => narrowed,
+        named => narrowed.with_only_servers(named),
     }
 }
 
 /// The tools of a session that is of a kind itself.
 pub(crate) fn session_tools(all: &Toolbox, definition: &Definition) -> Toolbox {
     let mut only = definition.tools.as_deref().map(|tools| named(all, tools));
-    let own = hired::own(definition).0;
+    let own = &definition.servers.own;
     if let Some(only) = &mut only {
         only.extend(own.keys().map(|server| format!("mcp__{server}")));
         only.extend(definition.memory.iter().flat_map(|_| notes::TOOLS.map(String::from)));
     }
     let without = named(all, &definition.disallowed_tools);
     let limited = all.limited(only.as_deref(), &without.iter().map(String::as_str).collect::<Vec<_>>());
-    match definition.servers() {
-        servers if servers.is_empty() => limited,
-        mut servers => {
-            servers.extend(own.keys().map(String::as_str));
-            limited.with_only_servers(&servers)
-        }
+    match &definition.servers.named {
+        named if named.is_empty() => limited,
+        named => limited.with_only_servers(named.iter().chain(own.keys())),
     }
 }
 

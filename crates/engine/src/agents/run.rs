@@ -19,7 +19,7 @@ use crate::agent::Agent;
 use crate::clock;
 use crate::hooks::Scene;
 use crate::inbox::{News, Post};
-use crate::skills::desk;
+use crate::skills::{brought, desk};
 use crate::tasks::{Capture, Entry};
 use crate::tools::Call;
 use crate::turn::{self, Ending};
@@ -65,6 +65,7 @@ impl Run {
         if let Some(tree) = &tree {
             call.workspace = Arc::new(call.workspace.apart(tree.clone()));
         }
+        let goes_on = !matches!(who, Who::New(_));
         let place = entry.stop.run_until_cancelled(ticket.take()).await.flatten();
         let Ended { mut report, mut rested } = match &place {
             Some(_) => {
@@ -79,7 +80,8 @@ impl Run {
             report.kept = apart::leave(tree, &call).await;
         }
         report.background = entry.seal();
-        if report.background {
+        // What was reported there by one that goes on is not its word any more.
+        if report.background || goes_on {
             write_output(&entry, &report.text());
         }
         notices::ended(&home.outbox, &call.tasks, &entry.facts, &report).await;
@@ -120,7 +122,10 @@ async fn begin(
             let words = match &errand.skill {
                 Some(skill) => {
                     let tools = &agents.position.toolbox;
-                    desk::read_out(&mut agent, skill, tools, &entry.stop).await
+                    let words = desk::read_out(&mut agent, skill, tools, &entry.stop).await;
+                    // Its errand is the skill for as long as it lives.
+                    agent.bench.gate.rights.keep_denials();
+                    words
                 }
                 None => errand.prompt.clone(),
             };
@@ -153,7 +158,11 @@ async fn begin(
             let agents = agents.no_higher_than(about.spawn_depth);
             let mut agent = agents.raise(&definition, errand, call, entry, &Role::Subagent, Some(past));
             agents.hire(&mut agent, &definition, &entry.stop).await;
-            agent.conversation.hear_errand(&Content::from(errand.prompt.as_str())).await;
+            let words = match about.deny_again(&agent.bench.gate.rights) {
+                Ok(()) => errand.prompt.clone(),
+                Err(why) => format!("You cannot go on, and should say so: {why}"),
+            };
+            agent.conversation.hear_errand(&Content::from(words.as_str())).await;
             (agent, definition)
         }
     }
@@ -215,8 +224,9 @@ pub(super) async fn one_turn(agent: &mut Agent, entry: &Entry) -> Ending {
         ending = turn::run(agent, &entry.stop) => ending,
         () = too_late => Ending::new(End::AbortedStreaming),
     };
-    // What a skill has allowed counts for its turn.
+    // What a skill has lent counts for its turn, also for one that was cut off.
     agent.bench.gate.rights.take_back();
+    brought::give_back(agent);
     ending
 }
 

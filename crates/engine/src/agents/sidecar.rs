@@ -10,8 +10,10 @@ use whimbrel_wire::permission::PermissionMode;
 use super::Errand;
 use super::home::Home;
 use crate::files::{self, Kind};
+use crate::permission::Rights;
 use crate::session::journal::Journal;
 use crate::setup::model::effort_named;
+use crate::skills::desk::Loaded;
 use crate::tasks::TaskFacts;
 
 /// How large such a file may be.
@@ -66,6 +68,24 @@ struct Terms {
     isolation: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mode: Option<PermissionMode>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skill: Option<SkillTerms>,
+}
+
+/// What the skill denies that the errand is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SkillTerms {
+    file: PathBuf,
+    disallowed_tools: Vec<String>,
+}
+
+impl SkillTerms {
+    /// What a skill denies, if anything.
+    fn of(skill: &Loaded) -> Option<Self> {
+        let disallowed_tools = skill.recipe.head.terms().deny;
+        (!disallowed_tools.is_empty()).then(|| Self { file: skill.file.path.clone(), disallowed_tools })
+    }
 }
 
 impl Sidecar {
@@ -85,8 +105,17 @@ impl Sidecar {
                 max_turns: errand.max_turns,
                 isolation: errand.isolation.clone(),
                 mode: errand.mode,
+                skill: errand.skill.as_deref().and_then(SkillTerms::of),
             },
         }
+    }
+
+    /// Denies an agent that is back what the skill denied that its errand was. The error says why it is not to go on.
+    pub(super) fn deny_again(&self, rights: &Rights) -> Result<(), String> {
+        let Some(SkillTerms { file, disallowed_tools }) = &self.terms.skill else { return Ok(()) };
+        rights.lend(file, Vec::new(), disallowed_tools.clone())?;
+        rights.keep_denials();
+        Ok(())
     }
 
     /// Writes the file, if transcripts are kept. The agent does its errand without it, so it is no matter if it cannot be

@@ -11,6 +11,7 @@ use whimbrel_wire::permission::PermissionMode;
 use super::desk::{Delivery, Known, Rested};
 use super::notices::{self, Standing};
 use super::run::{Run, Who};
+use super::team::MemberInfo;
 use super::{Agents, Definition, Report, apart};
 use crate::ids;
 use crate::skills::desk::Loaded;
@@ -108,13 +109,24 @@ impl Agents {
 
     /// The agents on errands that can be reached from here: those at work, and those that can go on.
     pub fn known(&self) -> Vec<Known> {
+        if self.is_mate() {
+            return Vec::new();
+        }
         let tasks = self.home.tasks.list();
-        let known = self.home.desk.known(|id| {
+        self.home.desk.known(self.position.agent_id.as_deref(), |id| {
             let task = tasks.iter().find(|task| task.facts.task_id == id)?;
             Some((task.facts.agent_type.clone().unwrap_or_default(), task.facts.description.clone()))
-        });
-        let me = self.position.agent_id.as_deref();
-        known.into_iter().filter(|known| Some(known.id.as_str()) != me).collect()
+        })
+    }
+
+    /// The teammates that can be written to from here.
+    pub fn mates(&self) -> Vec<MemberInfo> {
+        match self.position.agent_id.is_none() || self.is_mate() {
+            true => {
+                self.home.teams.members().into_iter().filter(|mate| mate.facts.name != self.name()).collect()
+            }
+            false => Vec::new(),
+        }
     }
 
     /// Sends an agent on an errand that a call gives. If nobody waits for the answer any more, the agent stops, unless the
@@ -128,9 +140,10 @@ impl Agents {
 
     /// Sends a message to an agent: one at work takes it up next, one that has ended goes on with it beside the turn.
     pub async fn tell(&self, to: &str, message: &str, call: &Call) -> Result<Sent, Trouble> {
-        match self.home.desk.deliver(to, message) {
+        match self.deliver(to, message) {
             Delivery::Waits(agent_id) => Ok(waits(agent_id, call)),
             Delivery::Rested(id, rested) => self.wake(id, *rested, message, true, call).await?.wait().await,
+            Delivery::Foreign(id) => Err(foreign(&id)),
             Delivery::Unknown(_) => match self.bring_back(to, message, true, call).await? {
                 Met::Back(underway) => underway.wait().await,
                 Met::AtWork(agent_id) => Ok(waits(agent_id, call)),
@@ -146,8 +159,9 @@ impl Agents {
             ))
         };
         let background = errand.background.unwrap_or(false);
-        match self.home.desk.deliver(id, &errand.prompt) {
+        match self.deliver(id, &errand.prompt) {
             Delivery::Waits(id) => Err(busy(id)),
+            Delivery::Foreign(id) => Err(foreign(&id)),
             Delivery::Rested(id, rested) => {
                 self.wake(id, *rested, &errand.prompt, background, call).await?.wait().await
             }
@@ -158,6 +172,10 @@ impl Agents {
         }
     }
 
+    fn deliver(&self, to: &str, message: &str) -> Delivery {
+        self.home.desk.deliver(self.position.agent_id.as_deref(), to, message)
+    }
+
     async fn wake(
         &self,
         id: String,
@@ -166,13 +184,6 @@ impl Agents {
         background: bool,
         call: &Call,
     ) -> Result<Underway, Trouble> {
-        // It has the rights of whoever sent it, which need not be ours.
-        if self.position.agent_id.is_some() && rested.parent != self.position.agent_id {
-            self.home.desk.keep(&id, rested);
-            return Err(Trouble::Refused(format!(
-                "The agent {id} was sent by somebody else, and only they can go on with it. Start one of your own."
-            )));
-        }
         let errand = Errand {
             kind: rested.definition.name.clone(),
             description: rested.description.clone(),
@@ -191,17 +202,21 @@ impl Agents {
         call: &Call,
     ) -> Result<Met, Trouble> {
         let _one_at_a_time = self.home.desk.return_door.lock().await;
-        let known = match self.home.desk.deliver(to, message) {
+        let known = match self.deliver(to, message) {
             Delivery::Waits(id) => return Ok(Met::AtWork(id)),
+            Delivery::Foreign(id) => return Err(foreign(&id)),
             Delivery::Rested(id, rested) => {
                 return self.wake(id, *rested, message, background, call).await.map(Met::Back);
             }
             Delivery::Unknown(known) => known,
         };
         let back = self.recover(to).await?.ok_or_else(|| {
-            let others = self.home.teams.names().into_iter().filter(|name| name != self.name());
-            unknown(to, &others.chain(known).collect::<Vec<_>>())
+            let mates = self.mates().into_iter().map(|mate| mate.facts.name);
+            unknown(to, &mates.chain(known).collect::<Vec<_>>())
         })?;
+        if self.position.agent_id.is_some() && back.about.parent_agent_id != self.position.agent_id {
+            return Err(foreign(&back.id));
+        }
         let errand = back.about.errand(message);
         let id = back.id.clone();
         self.launch(id, Who::Back(Box::new(back)), errand, background, call).await.map(Met::Back)
@@ -236,7 +251,7 @@ impl Agents {
         let parent = self.position.agent_id.as_deref();
         let standing = Standing { depth, parent, background, prompt: &errand.prompt };
         notices::begun(&self.home.outbox, &call.tasks, &entry.facts, standing).await;
-        let mailbox = self.home.desk.open(&entry.facts.task_id, errand.name.as_deref());
+        let mailbox = self.home.desk.open(&entry.facts.task_id, errand.name.as_deref(), parent);
         let leash = Leash(Some(entry.stop.clone()));
         let beside = entry.background();
         let (done, report) = oneshot::channel();
@@ -271,6 +286,13 @@ impl Underway {
 fn waits(agent_id: String, call: &Call) -> Sent {
     let output_file = call.tasks.output_file(&agent_id).unwrap_or_default();
     Sent::Away(Launched { agent_id, output_file })
+}
+
+/// An agent has the rights of whoever sent it, so nobody else sends it on.
+fn foreign(id: &str) -> Trouble {
+    Trouble::Refused(format!(
+        "The agent {id} was sent by somebody else, and only they can go on with it. Start one of your own."
+    ))
 }
 
 fn unknown(name: &str, known: &[String]) -> Trouble {

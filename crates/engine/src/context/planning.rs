@@ -44,6 +44,16 @@ enum Way {
     Lead,
 }
 
+impl Way {
+    /// Who is in plan mode, and who wants a plan.
+    fn parties(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Approval | Self::Reply | Self::Report => ("The session is", "the user"),
+            Self::Lead => ("You are", "your lead"),
+        }
+    }
+}
+
 impl Moment {
     /// The moment before a model call, by the number of those that were made in the turn.
     pub fn before_call(made: u32) -> Self {
@@ -55,9 +65,13 @@ impl Planning {
     /// What the model knows of plan mode that has heard this: a conversation that goes on need not be in the mode in
     /// which it was left.
     pub fn of(history: &History) -> Self {
-        let beginnings = [BEGUN, LASTING, OVER].map(|text| format!("{OPENING}{text}"));
+        let [session, mate] = [Way::Reply, Way::Lead].map(|way| way.parties().0);
+        let [begun, lasting] =
+            [BEGUN, LASTING].map(|text| [session, mate].map(|who| format!("{who} {text}")));
+        let [[a, b], [c, d]] = [begun, lasting];
+        let beginnings = [a, b, c, d, OVER.to_owned()].map(|text| format!("{OPENING}{text}"));
         let last = history.said_last(&beginnings.each_ref().map(String::as_str));
-        Self { told: matches!(last, Some(0 | 1)) }
+        Self { told: matches!(last, Some(0..=3)) }
     }
 
     /// What there is to tell, if anything. Long plan modes are recalled once per turn.
@@ -89,7 +103,7 @@ pub fn remind(agent: &mut Agent, moment: Moment) {
             let own = agent.knobs.borrow().plan_mode_instructions.clone();
             begins(way, own.as_deref(), toolbox)
         }
-        News::Lasts => format!("{LASTING}: change nothing yet. {}", hand_in(way)),
+        News::Lasts => lasts(way),
         News::Ends => format!("{OVER}: you may change things again, as far as permissions go."),
     };
     agent.conversation.brief(&format!("{OPENING}{text}\n</system-reminder>"));
@@ -99,11 +113,11 @@ pub fn remind(agent: &mut Agent, moment: Moment) {
 const OPENING: &str = "<system-reminder>\n";
 
 /// How each of our reminders goes on.
-const BEGUN: &str = "The session is in plan mode";
-const LASTING: &str = "The session is still in plan mode";
+const BEGUN: &str = "in plan mode";
+const LASTING: &str = "still in plan mode";
 const OVER: &str = "Plan mode is over";
 
-const RULE: &str = "the user wants to agree on a plan before anything is changed. Whatever else you were told, do not edit files, do not run commands that change \
+const RULE: &str = "wants to agree on a plan before anything is changed. Whatever else you were told, do not edit files, do not run commands that change \
 something, and do not act on the world in any other way. Reading and searching are free.";
 
 /// The rule, how to go about it, and how to end.
@@ -113,8 +127,14 @@ fn begins(way: Way, own: Option<&str>, toolbox: &Toolbox) -> String {
         (Way::Approval | Way::Reply, Some(own)) if !own.is_empty() => Some(own.to_owned()),
         (Way::Approval | Way::Reply, _) => Some(steps(toolbox)),
     };
-    let parts = [Some(format!("{BEGUN}: {RULE}")), how, Some(hand_in(way).to_owned())];
+    let (who, wants) = way.parties();
+    let parts = [Some(format!("{who} {BEGUN}: {wants} {RULE}")), how, Some(hand_in(way).to_owned())];
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+}
+
+/// The rule once more, in short.
+fn lasts(way: Way) -> String {
+    format!("{} {LASTING}: change nothing yet. {}", way.parties().0, hand_in(way))
 }
 
 /// Our own way to a plan.
@@ -176,12 +196,60 @@ mod tests {
         let tools = Toolbox::empty();
         for own in [None, Some(" \n")] {
             let usual = begins(Way::Approval, own, &tools);
-            assert_eq!(usual, format!("{BEGUN}: {RULE}\n\n{}\n\n{}", steps(&tools), hand_in(Way::Approval)));
+            assert_eq!(
+                usual,
+                format!(
+                    "The session is in plan mode: the user {RULE}\n\n{}\n\n{}",
+                    steps(&tools),
+                    hand_in(Way::Approval)
+                )
+            );
         }
         let theirs = begins(Way::Approval, Some("Think of the users.\n"), &tools);
-        assert_eq!(theirs, format!("{BEGUN}: {RULE}\n\nThink of the users.\n\n{}", hand_in(Way::Approval)));
+        assert_eq!(
+            theirs,
+            format!(
+                "The session is in plan mode: the user {RULE}\n\nThink of the users.\n\n{}",
+                hand_in(Way::Approval)
+            )
+        );
         let below = begins(Way::Report, Some("Think of the users."), &tools);
-        assert_eq!(below, format!("{BEGUN}: {RULE}\n\n{}", hand_in(Way::Report)));
+        assert_eq!(
+            below,
+            format!("The session is in plan mode: the user {RULE}\n\n{}", hand_in(Way::Report))
+        );
+    }
+
+    #[test]
+    fn who_owes_its_lead_a_plan_hears_of_its_lead_and_nobody_else() {
+        let tools = Toolbox::empty();
+        for text in [begins(Way::Lead, Some("Think of the users."), &tools), lasts(Way::Lead)] {
+            assert!(text.starts_with("You are") && text.contains("plan_approval_request"), "{text}");
+            for foreign in ["the user", "report it", "ExitPlanMode", "session"] {
+                assert!(!text.contains(foreign), "{foreign}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_said_last_is_what_the_model_knows() {
+        let tools = Toolbox::empty();
+        let rows = [
+            ("nothing", vec![], false),
+            ("it began", vec![begins(Way::Reply, None, &tools)], true),
+            ("it lasts", vec![lasts(Way::Report)], true),
+            ("a teammate's began", vec![begins(Way::Lead, None, &tools)], true),
+            ("and lasts", vec![lasts(Way::Lead)], true),
+            ("it is over", vec![lasts(Way::Lead), format!("{OVER}: go.")], false),
+        ];
+        for (name, said, told) in rows {
+            let mut history = History::new();
+            for text in said {
+                let block = whimbrel_wire::Block::text(format!("{OPENING}{text}"));
+                history.push(whimbrel_wire::Role::User, &block);
+            }
+            assert_eq!(Planning::of(&history), Planning { told }, "{name}");
+        }
     }
 
     #[test]

@@ -52,10 +52,11 @@ impl Session {
         if kind.hooks.is_some() && self.setup.extensions.run_hooks() {
             self.add_hooks(hooked::of_session(kind));
         }
-        let own = hired::own(kind).0;
+        self.add_warnings(kind.misses(self.crew.hired()));
+        let own = &kind.servers.own;
         if !own.is_empty() {
             let workspace = Arc::clone(&self.setup.workspace);
-            self.crew.roster().add(hired::servers(&own, |name| workspace.variable(name)));
+            self.crew.roster().add(hired::servers(own, |name| workspace.variable(name)));
             self.crew.expect_some();
         }
     }

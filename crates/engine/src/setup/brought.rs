@@ -40,6 +40,9 @@ pub(super) fn brought(
     warnings.extend(servers.problems.iter().cloned());
     let (mut kinds, about_kinds) = Kinds::find(ground, &plugins.agent_folders());
     warnings.extend(about_kinds);
+    if options.strict_mcp_config {
+        warnings.extend(kinds.without_own_servers());
+    }
     warnings.extend(kinds.add_host(options.agents.clone()));
     Ok(Brought { hooks, servers, commands: found.commands, extensions: found.extensions, kinds })
 }

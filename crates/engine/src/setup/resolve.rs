@@ -254,8 +254,8 @@ fn toolbox(engine: &Engine, options: &Options, env: &BTreeMap<String, String>, r
 
 /// The tools that there are: those for teams only where the host asks for teams.
 fn offered(engine: &Engine, env: &BTreeMap<String, String>) -> Vec<Arc<Offered>> {
-    let teams = if is_set(env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS") { engine.team_tools() } else { &[] };
-    engine.tools().iter().chain(teams).cloned().collect()
+    let teams = is_set(env, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS");
+    if teams { engine.team_tools() } else { engine.tools() }.to_vec()
 }
 
 /// Whether a variable says yes.

@@ -73,8 +73,10 @@ impl Tool for Agent {
             mode: input.mode,
             skill: None,
         };
-        if let Some(name) =
-            errand.name.as_deref().or(input.team_name.as_deref().map(|_| errand.kind.as_str()))
+        // Who goes on is what it was.
+        if input.resume.is_none()
+            && let Some(name) =
+                errand.name.as_deref().or(input.team_name.as_deref().map(|_| errand.kind.as_str()))
             && agents.team_of(input.team_name.as_deref())?.is_some()
         {
             return agents.enlist(&errand, name, &call).await.map(|joined| enlisted(&joined, &errand));
@@ -154,11 +156,14 @@ fn answer(report: &Report, errand: &Errand) -> Output {
     Ok(Done { content: ResultContent::Blocks(vec![Block::text(text), Block::text(whom)]), meta })
 }
 
+/// How the model is told that an agent works beside the turn; its id follows.
+pub(crate) const LAUNCHED: &str = "The agent works in the background. agentId: ";
+
 /// The result of an agent that works beside the turn.
 pub(crate) fn works_beside(launched: &Launched, errand: &Errand) -> Done {
     let Launched { agent_id, output_file } = launched;
     let text = format!(
-        "The agent works in the background. agentId: {agent_id}. You will be told when it is done; do not wait for it or do its work. Its report will be in {}.",
+        "{LAUNCHED}{agent_id}. You will be told when it is done; do not wait for it or do its work. Its report will be in {}.",
         output_file.display()
     );
     let meta = json!({

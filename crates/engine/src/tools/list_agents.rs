@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::{Call, Done, Example, Output, Tool, Touches, Trouble};
 use crate::agents::desk::Known;
-use crate::agents::team::MemberInfo;
+use crate::agents::team::letter::counted;
+use crate::agents::team::{LEAD, MemberInfo};
 use crate::on_demand::Offer;
 
 /// The tool.
@@ -33,14 +34,10 @@ impl Tool for ListAgents {
 
     async fn run(&self, _: Input, call: Call) -> Output {
         let agents = call.agents.ok_or_else(|| Trouble::Refused("This agent knows of no others.".into()))?;
-        let rows: Vec<Row> = agents
-            .teams()
-            .members()
-            .iter()
-            .filter(|member| member.facts.name != agents.name())
-            .map(Row::of_mate)
-            .chain(agents.known().iter().map(Row::of_agent))
-            .collect();
+        let lead = agents.is_mate().then(Row::of_lead);
+        let (mates, errands) = (agents.mates(), agents.known());
+        let others = mates.iter().map(Row::of_mate).chain(errands.iter().map(Row::of_agent));
+        let rows: Vec<Row> = lead.into_iter().chain(others).collect();
         let lines: Vec<String> = rows.iter().map(Row::told).collect();
         let text = if lines.is_empty() { "There are no other agents.".to_owned() } else { lines.join("\n") };
         let listed: Vec<Value> = rows.iter().map(Row::json).collect();
@@ -62,6 +59,16 @@ struct Row {
 }
 
 impl Row {
+    fn of_lead() -> Self {
+        Self {
+            id: LEAD.into(),
+            name: None,
+            kind: "main".into(),
+            about: "the lead of the team".into(),
+            state: "there",
+        }
+    }
+
     fn of_mate(member: &MemberInfo) -> Self {
         Self {
             id: member.facts.task_id.clone(),
@@ -69,7 +76,7 @@ impl Row {
             kind: member.facts.kind.clone(),
             about: match member.unread {
                 0 => "teammate".into(),
-                unread => format!("teammate, {unread} letters to read"),
+                unread => format!("teammate, {} to read", counted(unread)),
             },
             state: if member.active { "working" } else { "idle" },
         }

@@ -4,6 +4,7 @@
 //! examples that are documentation and test at once. To add a tool: write the leaf, add it to [`all`].
 
 mod agent;
+mod agent_in_team;
 mod ask_user_question;
 mod bash;
 mod call;
@@ -52,7 +53,7 @@ mod write;
 
 use std::sync::Arc;
 
-pub(crate) use agent::{came_to_nothing, works_beside};
+pub(crate) use agent::{LAUNCHED, came_to_nothing, works_beside};
 pub use call::{Call, Done, Output, Trouble};
 pub use example::Example;
 pub(crate) use read::picture;
@@ -132,9 +133,10 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
     ]
 }
 
-/// The tools of a session that may have a team.
+/// The tools of a session that may have a team, in the place of those with their names or beside them.
 pub fn for_teams() -> Vec<Arc<dyn AnyTool>> {
     vec![
+        Arc::new(agent_in_team::AgentInTeam),
         Arc::new(team_create::TeamCreate),
         Arc::new(team_delete::TeamDelete),
         Arc::new(send_message::SendMessage),

@@ -48,8 +48,9 @@ impl Tool for SendMessage {
             ));
         };
         match input.kind.as_deref().unwrap_or("message") {
-            "message" => message(&agents, input, &call).await,
+            "message" => message(&agents, said(input)?, &call).await,
             "broadcast" => {
+                let input = said(input)?;
                 let letter = Letter::new(agents.name(), input.content, input.summary);
                 let receipts = agents.teams().broadcast(&letter).map_err(Trouble::Refused)?;
                 let names: Vec<&str> = receipts.iter().map(|receipt| receipt.to.as_str()).collect();
@@ -71,7 +72,7 @@ impl Tool for SendMessage {
             }
             "plan_approval_request" => {
                 follows(&agents)?;
-                formal(agents.teams().hand_in_plan(agents.name(), input.content))
+                formal(agents.teams().hand_in_plan(agents.name(), said(input)?.content))
             }
             "plan_approval_response" => {
                 leads(&agents)?;
@@ -96,6 +97,14 @@ impl Tool for SendMessage {
 fn recipient(input: &Input) -> Result<String, Trouble> {
     let named = input.recipient.clone().filter(|name| !name.is_empty());
     named.ok_or_else(|| Trouble::Refused("InputValidationError: `recipient` is missing.".into()))
+}
+
+/// What has words in it.
+fn said(input: Input) -> Result<Input, Trouble> {
+    match input.content.trim().is_empty() {
+        false => Ok(input),
+        true => Err(Trouble::Refused("InputValidationError: `content` is missing.".into())),
+    }
 }
 
 async fn message(agents: &Agents, input: Input, call: &Call) -> Output {

@@ -22,7 +22,7 @@ impl Tool for TeamCreate {
 
     const NAME: &'static str = super::TEAM_CREATE;
 
-    const DESCRIPTION: &'static str = "Founds a team with you as its lead. Agent calls with a `name` then start teammates: they live on between errands, and mail (SendMessage) wakes them and you. One that is started with `mode: \"plan\"` asks you to approve its plan before it changes anything.";
+    const DESCRIPTION: &'static str = "Founds a team with you as its lead. Agent calls with a `name` then start teammates: they live on between errands, and mail (SendMessage) wakes them and you. One that is started with `mode: \"plan\"` asks you to approve its plan (plan_approval_response) before it changes anything.";
 
     fn touches(_: &Input) -> Touches {
         Touches::Session

@@ -41,6 +41,15 @@ impl Home {
     }
 
     async fn start(&self, script: impl Into<Script>, resume: Option<&str>) -> Host {
+        self.start_with(script, resume, |_| {}).await
+    }
+
+    async fn start_with(
+        &self,
+        script: impl Into<Script>,
+        resume: Option<&str>,
+        change: impl FnOnce(&mut Options),
+    ) -> Host {
         let work = self.root.path().join("work").canonicalize().unwrap();
         let options = Options {
             cwd: Some(work.to_string_lossy().into_owned()),
@@ -49,6 +58,7 @@ impl Home {
         };
         Host::with(script)
             .options(options)
+            .change(change)
             .env("CLAUDE_CONFIG_DIR", self.root.path().join("config").to_string_lossy())
             .env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
             .start()
@@ -168,6 +178,29 @@ async fn what_cannot_go_on_says_why() {
         let said = home.answer(&left, again(&left)).await;
         assert!(said.contains(part), "{name}: {said}");
     }
+}
+
+#[tokio::test]
+async fn an_agent_of_a_later_run_cannot_go_on_with_one_that_somebody_else_has_sent() {
+    let (home, left) = Home::with_an_agent().await;
+    let call = errand("MINE NOW", json!({"resume": left.agent, "subagent_type": "relay"}));
+    let script = Script::by(move |asked| match asked.last_text() {
+        text if text.contains("Take it over.") => Reply::tool("Agent", call.clone()),
+        text if text.contains("Go on.") => {
+            Reply::tool("Agent", errand("Take it over.", json!({"subagent_type": "relay"})))
+        }
+        text => Reply::text(text),
+    });
+    let relay = whimbrel_wire::options::AgentDefinition {
+        description: "d".into(),
+        prompt: "p".into(),
+        tools: Some(vec!["Agent".into()]),
+        ..Default::default()
+    };
+    let change = |options: &mut Options| drop(options.agents.insert("relay".into(), relay));
+    let mut host = home.start_with(script, Some(&left.session), change).await;
+    let told = host.run("Go on.").await.unwrap().result.unwrap();
+    assert!(told.contains("was sent by somebody else"), "{told}");
 }
 
 #[tokio::test]

@@ -186,6 +186,79 @@ async fn who_was_never_there_cannot_go_on() {
     assert!(host.asked()[1].last_text().contains("No agent a0"), "{}", host.asked()[1].last_text());
 }
 
+/// A kind that starts others and goes on with them.
+fn relay() -> AgentDefinition {
+    AgentDefinition {
+        description: "Passes it on".into(),
+        prompt: "PASS ON".into(),
+        tools: Some(vec!["Agent(relay)".into(), "Read".into()]),
+        ..AgentDefinition::default()
+    }
+}
+
+#[tokio::test]
+async fn an_agent_cannot_go_on_with_one_that_somebody_else_has_sent() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        let id = |text: &str| {
+            let rest = text.split("agentId: ").nth(1)?;
+            Some(rest.chars().take_while(char::is_ascii_alphanumeric).collect::<String>())
+        };
+        match () {
+            () if text.contains("Stay.") => Reply::text("Stayed.").hold("others"),
+            () if text.contains("Look.") => Reply::text("Seen."),
+            // The relay is told of both, and tries.
+            () if text.contains("Take over ") => {
+                let ids = text.split("Take over ").nth(1).unwrap().lines().next().unwrap().to_owned();
+                ids.split(' ').fold(Reply::nothing(), |reply, id| {
+                    reply.and_tool(
+                        "Agent",
+                        super::errand("MINE NOW", json!({"resume": id, "subagent_type": "relay"})),
+                    )
+                })
+            }
+            () if asked.system() == "PASS ON" => Reply::text(text),
+            () if text.contains("task-notification") => Reply::text("Noticed."),
+            () if text.contains("Go.") => send("Look.", json!({})),
+            () if text.contains("Seen.") => {
+                let ended = id(&text).unwrap();
+                send("Stay.", json!({"run_in_background": true, "description": ended}))
+            }
+            () if text.contains("in the background") => {
+                let calls = asked.messages().iter().map(|message| message.to_string()).collect::<String>();
+                let ended =
+                    calls.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
+                let both = format!("Take over {} {}", ended.unwrap(), id(&text).unwrap());
+                send(&both, json!({"subagent_type": "relay"}))
+            }
+            () => Reply::text(text),
+        }
+    });
+    let options = Options { agents: [("relay".to_owned(), relay())].into(), ..Options::default() };
+    let mut host = Host::with(script).options(options).start().await.unwrap();
+    let told = host.run("Go.").await.unwrap().result.unwrap();
+    assert_eq!(told.matches("was sent by somebody else").count(), 2, "{told}");
+    host.api().unwrap().release("others");
+    assert_eq!(host.finish().await.unwrap().code, 0);
+    let heard = host.asked().iter().any(|asked| asked.last_text().starts_with("MINE NOW"));
+    assert!(!heard, "nobody has heard what was not for them");
+}
+
+#[tokio::test]
+async fn a_budget_that_a_subagent_uses_up_ends_the_turn_with_a_last_result() {
+    let dear = whimbrel_wire::Usage { output_tokens: 80_000, ..whimbrel_wire::Usage::default() };
+    let script = Script::by(move |asked| match asked.says("Look.") && !asked.says("Go.") {
+        true => Reply::tool("Read", json!({"file_path": "x"})).usage(dear.clone()),
+        false => send("Look.", json!({})),
+    });
+    let options = Options { max_budget_usd: Some(1.0), ..Options::default() };
+    let mut host = Host::with(script).options(options).start().await.unwrap();
+    let result = host.run("Go.").await.unwrap();
+    assert_eq!(result.subtype, whimbrel_wire::message::Outcome::ErrorMaxBudgetUsd);
+    assert!(result.total_cost_usd > 1.0 && host.asked().len() == 2, "{} calls", host.asked().len());
+    assert_eq!(notices(&host, "task_notification").len(), 1, "the host hears of its end");
+}
+
 #[tokio::test]
 async fn who_wants_partial_messages_gets_those_of_agents_as_far_as_it_hears_them() {
     for forward in [false, true] {

@@ -5,6 +5,7 @@ mod apart;
 mod background;
 mod crowd;
 mod errands;
+mod forks;
 mod kinds;
 mod letters;
 mod life;

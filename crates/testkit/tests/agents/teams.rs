@@ -255,6 +255,69 @@ async fn a_teammate_that_plans_first_changes_nothing_until_the_lead_approves() {
     assert!(!of_mate[1].contains("plan_approval_response"), "the first attempt was refused: {}", of_mate[1]);
     let told = asked.iter().filter(|asked| who(asked).is_none()).map(Asked::last_text).collect::<String>();
     assert!(told.contains("plan-1@m1 does not count any more"), "{told}");
+    let heard = json!(asked.iter().rfind(|asked| who(asked).is_some()).unwrap().messages()).to_string();
+    assert!(heard.contains("You are in plan mode: your lead wants"), "{heard}");
+    assert!(heard.contains("Plan mode is over"), "{heard}");
+    assert!(!heard.contains("whoever sent you makes the plan"), "it owes the plan itself: {heard}");
+}
+
+#[tokio::test]
+async fn in_a_session_that_plans_a_teammate_owes_nobody_a_plan_and_is_told_so() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        match who(asked) {
+            Some(_) if text.contains("Build it.") => {
+                Reply::tool("SendMessage", json!({"type": "plan_approval_request", "content": "THE PLAN"}))
+            }
+            Some(_) => Reply::text("I see."),
+            None if text.contains("is founded") => Reply::tool("Agent", mate("m1", "Build it.")),
+            None if text.contains("Go.") => found(),
+            None => Reply::text("Fine."),
+        }
+    });
+    let mode = whimbrel_wire::permission::PermissionMode::Plan;
+    let mut host = host(script).change(|options| options.permission_mode = Some(mode)).start().await.unwrap();
+    host.say("Go.").await.unwrap();
+    assert_eq!(host.finish().await.unwrap().code, 0);
+    let asked = host.asked();
+    let of_mate: Vec<&Asked> = asked.iter().filter(|asked| who(asked).is_some()).collect();
+    assert!(
+        of_mate[0].says("The session is in plan mode") && of_mate[0].says("whoever sent you makes the plan")
+    );
+    assert!(of_mate[1].last_text().contains("You owe your lead no plan"), "{}", of_mate[1].last_text());
+}
+
+#[tokio::test]
+async fn a_lead_reads_how_teammates_are_started_and_nobody_else_pays_for_it() {
+    let fields = |asked: &Asked| -> Vec<String> {
+        let tools = asked.body["tools"].as_array().unwrap();
+        let agent = tools.iter().find(|tool| tool["name"] == "Agent").unwrap();
+        agent["input_schema"]["properties"].as_object().unwrap().keys().cloned().collect()
+    };
+    let mut lead = host([Reply::text("Hello.")]).start().await.unwrap();
+    lead.run("Hello?").await.unwrap();
+    let mut alone = Host::with([Reply::text("Hello.")]).start().await.unwrap();
+    alone.run("Hello?").await.unwrap();
+    let (lead, alone) = (fields(&lead.asked()[0]), fields(&alone.asked()[0]));
+    for field in ["name", "team_name", "mode", "resume"] {
+        assert!(lead.iter().any(|known| known == field), "{field}: {lead:?}");
+        assert!(!alone.iter().any(|known| known == field), "{field}: {alone:?}");
+    }
+    assert!(alone.iter().all(|field| lead.contains(field)), "{alone:?}");
+}
+
+#[tokio::test]
+async fn a_lead_without_teammates_has_nobody_to_write_to() {
+    let script = Script::by(|asked| match asked.last_text() {
+        text if text.contains("is founded") => {
+            Reply::tool("SendMessage", json!({"type": "broadcast", "content": "Hello?"}))
+        }
+        text if text.contains("Go.") => found(),
+        text => Reply::text(text),
+    });
+    let mut host = host(script).start().await.unwrap();
+    let said = host.run("Go.").await.unwrap().result.unwrap();
+    assert!(said.contains("nobody else in the team"), "{said}");
 }
 
 #[tokio::test]
@@ -286,8 +349,8 @@ async fn the_others_can_be_listed() {
     let script = Script::by(|asked| {
         let text = asked.last_text();
         match who(asked) {
-            Some(_) if text.contains("no other agents") => Reply::text("Alone."),
-            Some(_) => Reply::tool("ListAgents", json!({})),
+            Some(_) if text.contains("the lead of the team") => Reply::text("Not alone."),
+            Some(_) => Reply::tool("ListAgents", json!({})).hold("mate"),
             None if text.contains("Look.") => Reply::text("Seen."),
             None if text.contains("is founded") => Reply::tool("Agent", mate("m1", "Rest.")),
             None if text.contains("has joined") => Reply::tool("Agent", errand("Look.", json!({}))),
@@ -301,4 +364,10 @@ async fn the_others_can_be_listed() {
     let told = host.result().await.unwrap().result.unwrap();
     assert!(told.contains("- m1, t") && told.contains("teammate"), "{told}");
     assert!(told.contains("(general-purpose): ended, look"), "{told}");
+    host.api().unwrap().release("mate");
+    assert_eq!(host.finish().await.unwrap().code, 0);
+    let asked = host.asked();
+    let told = asked.iter().filter(|asked| who(asked).is_some()).map(Asked::last_text).next_back().unwrap();
+    assert!(told.contains("- team-lead (main): there, the lead of the team"), "{told}");
+    assert!(!told.contains("ended, look") && !told.contains("m1"), "whom it cannot reach: {told}");
 }

@@ -4,6 +4,7 @@
 
 mod asking;
 mod hosted;
+mod kinds;
 mod lives;
 mod logins;
 mod rig;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::letter::Letter;
+use super::letter::{Letter, counted};
 use super::{LEAD, Teams};
 use crate::files;
 
@@ -39,7 +39,7 @@ fn story(folder: &Path, session: &str) -> Option<String> {
     let unread = |name: &str| {
         let letters: Vec<Letter> = read(&folder.join("inboxes").join(format!("{name}.json")))?;
         let unread = letters.iter().filter(|letter| !letter.read).count();
-        (unread > 0).then(|| format!("{name} ({unread} letters not read)"))
+        (unread > 0).then(|| format!("{name} ({} not read)", counted(unread)))
     };
     let who = match names.is_empty() {
         true => "Nobody was left in it.".to_owned(),
@@ -89,7 +89,7 @@ mod tests {
         std::fs::create_dir(home.path().join("teams/other")).unwrap();
         std::fs::write(home.path().join("teams/other/config.json"), "{torn").unwrap();
         let told = teams(home.path(), "s1").left_behind().unwrap();
-        for part in ["The team crew", "ann, bob (1 letters not read)", "teams/crew"] {
+        for part in ["The team crew", "ann, bob (1 letter not read)", "teams/crew"] {
             assert!(told.contains(part), "{part}: {told}");
         }
         assert_eq!(teams(home.path(), "s2").left_behind(), None, "another session's team");

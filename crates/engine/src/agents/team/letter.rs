@@ -128,6 +128,14 @@ fn plain(text: &str) -> String {
     text.replace(['"', '<', '>', '\n'], " ")
 }
 
+/// So many letters, in words.
+pub fn counted(letters: usize) -> String {
+    match letters {
+        1 => "1 letter".into(),
+        _ => format!("{letters} letters"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::letter::Letter;
+use super::letter::{Letter, counted};
 use super::roll::Team;
 use super::{LEAD, Receipt, Teams, bare};
 
@@ -73,7 +73,8 @@ impl Teams {
         if team.written >= most {
             let most = self.shared.most_letters;
             return Err(format!(
-                "The team has written {most} letters, and that is the limit. Finish with what you have."
+                "The team has written {}, and that is the limit. Finish with what you have.",
+                counted(most)
             ));
         }
         let receipt = team.deliver(to, letter, &self.shared.inbox)?;

@@ -202,6 +202,9 @@ impl Mate {
         let report = self.report(ending);
         let Self { agents, agent, entry, seat, .. } = self;
         hired::dismiss(&agent, &entry.stop).await;
+        if stopped {
+            seat.was_stopped();
+        }
         seat.move_out();
         entry.seal();
         notices::ended(&agents.home.outbox, &agent.bench.call.tasks, &entry.facts, &report).await;

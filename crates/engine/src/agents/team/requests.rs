@@ -63,10 +63,7 @@ impl Teams {
     pub fn hand_in_plan(&self, name: &str, plan: String) -> Result<Asked, String> {
         self.with_member(name, |teams, team, name| {
             if of(team, name)?.plan.is_none() {
-                return Err(
-                    "Your lead has not asked you for a plan. What you want to say goes into a message."
-                        .into(),
-                );
+                return Err("You owe your lead no plan. What you want to say goes into a message.".into());
             }
             let request = named("plan", name);
             let form = Form::PlanRequest { request: request.clone(), plan };

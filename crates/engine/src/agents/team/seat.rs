@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::letter::{Form, Letter};
 use super::mail::NO_TEAM;
-use super::{LEAD, MemberFacts, Teams, checked};
-use crate::inbox::Post;
+use super::{MemberFacts, Teams, checked};
+use crate::inbox::{News, Post};
 use crate::permission::Pledge;
 
 /// A place in a team. Given back when it is dropped.
@@ -98,6 +98,13 @@ impl Seat {
         }
     }
 
+    /// Whoever lives here was stopped: the lead hears of it with its next turn. It may have done it itself.
+    pub(super) fn was_stopped(&self) {
+        let letter = Letter::new(&self.name, format!("{} was stopped and is gone.", self.name), None);
+        let news = News { wakes: false, ..News::of_mail(letter.shown()) };
+        let _ = self.teams.shared.inbox.send(Post::News(Box::new(news)));
+    }
+
     /// The session may have nothing left to wait for.
     fn nudge(&self) {
         let _ = self.teams.shared.inbox.send(Post::Quiet);
@@ -108,7 +115,7 @@ impl Drop for Seat {
     fn drop(&mut self) {
         if self.inhabited {
             self.report(format!(
-                "{} broke down and is gone. Start another one for its work, or do it yourself; {LEAD} is told only once.",
+                "{} broke down and is gone. Start another one for its work, or do it yourself.",
                 self.name
             ));
         }

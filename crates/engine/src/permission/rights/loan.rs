@@ -17,10 +17,13 @@ pub(super) struct Lent {
     own: Mutex<Own>,
 }
 
-/// What is lent to an agent for a turn.
+/// What is lent to an agent itself.
 #[derive(Debug, Default)]
 struct Own {
-    rules: RuleSet,
+    /// For its turn.
+    turn: RuleSet,
+    /// For as long as it lives: denials only.
+    life: RuleSet,
     /// How things stood when they were last looked at, and how they stand with all that is lent.
     joined: Option<(Arc<Standing>, Arc<Standing>)>,
 }
@@ -28,14 +31,15 @@ struct Own {
 impl Lent {
     /// For an agent that this one sends: what it must not do, they must not do for it.
     pub(super) fn below(&self) -> Arc<Self> {
-        let above = self.above.with(&self.own().rules).only(PermissionBehavior::Deny);
+        let own = self.own();
+        let above = self.above.with(&own.life).with(&own.turn).only(PermissionBehavior::Deny);
         Arc::new(Self { above, own: Mutex::default() })
     }
 
     /// How things stand with what is lent. Joined once, for as long as nothing changes.
     fn over(&self, standing: Arc<Standing>) -> Arc<Standing> {
         let mut own = self.own();
-        if self.above.is_empty() && own.rules.is_empty() {
+        if self.above.is_empty() && own.life.is_empty() && own.turn.is_empty() {
             return standing;
         }
         if let Some((before, joined)) = &own.joined
@@ -43,18 +47,20 @@ impl Lent {
         {
             return Arc::clone(joined);
         }
-        let rules = standing.rules.with(&self.above).with(&own.rules);
+        let rules = standing.rules.with(&self.above).with(&own.life).with(&own.turn);
         let joined = Arc::new(Standing { rules, dirs: standing.dirs.clone(), mode: standing.mode });
         own.joined = Some((standing, Arc::clone(&joined)));
         joined
     }
 
-    /// Has these rules count from now on.
-    fn set(&self, change: impl FnOnce(&RuleSet) -> RuleSet) {
+    /// Changes what is lent.
+    fn change(&self, change: impl FnOnce(&mut Own)) {
         let mut own = self.own();
-        *own = Own { rules: change(&own.rules), joined: None };
+        own.joined = None;
+        change(&mut own);
     }
 
+    /// Whole values are put in at once; a panic elsewhere cannot leave them half changed.
     fn own(&self) -> MutexGuard<'_, Own> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -77,13 +83,18 @@ impl Rights {
         if let Some(error) = loaded.errors.first() {
             return Err(error.to_string());
         }
-        self.lent.set(|own| own.with(&rules));
+        self.lent.change(|own| own.turn = own.turn.with(&rules));
         Ok(loaded.warnings.iter().map(ToString::to_string).collect())
     }
 
-    /// Takes back all rules that were lent to this agent.
+    /// Takes back the rules that were lent to this agent.
     pub fn take_back(&self) {
-        self.lent.set(|_| RuleSet::default());
+        self.lent.change(|own| own.turn = RuleSet::default());
+    }
+
+    /// What is denied to this agent by rules that are lent to it is denied for as long as it lives.
+    pub fn keep_denials(&self) {
+        self.lent.change(|own| own.life = own.life.with(&own.turn.only(PermissionBehavior::Deny)));
     }
 }
 
@@ -158,6 +169,18 @@ mod tests {
         assert!(allows(&child, "touch a") && !allows(&child, "ls"), "the end of another turn is not its end");
         child.take_back();
         assert!(!allows(&child, "touch a") && allows(&child, "ls"));
+    }
+
+    #[test]
+    fn denials_that_are_kept_outlive_the_turn_and_nothing_else_does() {
+        let (_folder, main) = rights();
+        let child = main.within(None);
+        lend(&child, &["Bash(touch *)"], &["Bash(ls *)"]).unwrap();
+        child.keep_denials();
+        assert!(allows(&child, "touch a") && !allows(&child, "ls"));
+        child.take_back();
+        assert!(!allows(&child, "touch a") && !allows(&child, "ls") && allows(&main, "ls"));
+        assert!(!allows(&child.within(None), "ls"), "nor for those that it sends");
     }
 
     #[test]

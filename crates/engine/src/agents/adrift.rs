@@ -1,0 +1,104 @@
+//! Agents that worked beside the turn when an earlier run ended: whoever was promised news of them learns that none will
+//! come.
+
+use std::collections::BTreeSet;
+
+use whimbrel_models::History;
+use whimbrel_wire::Block;
+use whimbrel_wire::content::ResultContent;
+
+use crate::tools::LAUNCHED;
+
+/// How the message begins, by which it is known again.
+const BEGINNING: &str = "<system-reminder>\nAgents that worked in the background ended with the earlier run";
+
+/// What the main agent should know that goes on with this conversation, if it waits for somebody.
+pub(super) fn told(history: &History) -> Option<String> {
+    // Reading it all is worth the time only if there was somebody.
+    history.said_last(&[LAUNCHED])?;
+    let mut awaited = BTreeSet::new();
+    for block in history.messages().iter().flat_map(|message| &message.content) {
+        hear(block, &mut awaited);
+    }
+    (!awaited.is_empty()).then(|| {
+        let names = awaited.into_iter().collect::<Vec<_>>().join(", ");
+        format!(
+            "{BEGINNING}, and you have not heard what became of them: {names}. No news of them will come. Go on with one (Agent with `resume`), or do its work yourself.\n</system-reminder>"
+        )
+    })
+}
+
+/// Takes from what was said who is awaited, and who is not any more.
+fn hear(block: &Block, awaited: &mut BTreeSet<String>) {
+    match block {
+        Block::ToolResult { content: Some(ResultContent::Blocks(blocks)), .. } => {
+            for id in blocks.iter().filter_map(text).filter_map(|text| id_after(text, LAUNCHED)) {
+                awaited.insert(id.to_owned());
+            }
+        }
+        Block::Text { text, .. } if text.starts_with(BEGINNING) => awaited.clear(),
+        Block::Text { text, .. } => {
+            for news in text.split("<task-notification>").skip(1) {
+                if let Some((_, rest)) = news.split_once("<task-id>") {
+                    awaited.retain(|id| !rest.starts_with(&format!("{id}<")));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn text(block: &Block) -> Option<&str> {
+    match block {
+        Block::Text { text, .. } => Some(text),
+        _ => None,
+    }
+}
+
+/// The id that follows these words at the beginning of a text.
+fn id_after<'a>(text: &'a str, words: &str) -> Option<&'a str> {
+    let rest = text.strip_prefix(words)?;
+    rest.split(|c: char| !c.is_ascii_alphanumeric()).next().filter(|id| !id.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use whimbrel_wire::Role;
+
+    use super::*;
+
+    fn launched(id: &str) -> Block {
+        let text = Block::text(format!("{LAUNCHED}{id}. You will be told when it is done."));
+        Block::ToolResult {
+            tool_use_id: "call".into(),
+            content: Some(ResultContent::Blocks(vec![text])),
+            is_error: None,
+        }
+    }
+
+    fn news(id: &str) -> Block {
+        Block::text(format!("<task-notification>\n<task-id>{id}</task-id>\n</task-notification>"))
+    }
+
+    #[test]
+    fn who_is_awaited_is_told_of_once() {
+        let rows: [(&str, Vec<Block>, &[&str]); 6] = [
+            ("nobody", vec![Block::text("hello")], &[]),
+            ("one", vec![launched("a1")], &["a1"]),
+            ("whose end was told", vec![launched("a1"), news("a1")], &[]),
+            ("one of two", vec![launched("a1"), launched("a11"), news("a1")], &["a11"]),
+            ("one that went on", vec![launched("a1"), news("a1"), launched("a1")], &["a1"]),
+            ("words about it", vec![Block::text(format!("{LAUNCHED}a1"))], &[]),
+        ];
+        for (name, said, expected) in rows {
+            let mut history = History::new();
+            said.iter().for_each(|block| history.push(Role::User, block));
+            let told = super::told(&history);
+            assert_eq!(told.is_some(), !expected.is_empty(), "{name}: {told:?}");
+            let Some(text) = told else { continue };
+            assert!(text.contains(&format!("of them: {}. No news", expected.join(", "))), "{name}: {text}");
+            history.push(Role::User, &Block::text(text));
+            assert_eq!(super::told(&history), None, "{name}: not again");
+        }
+    }
+}
