@@ -27,10 +27,7 @@ use crate::workspace::Workspace;
 #[derive(Debug, Clone)]
 pub struct Rights {
     standing: watch::Sender<Arc<Standing>>,
-    /// The mode to go back to when plan mode ends.
-    before_plan: watch::Sender<PermissionMode>,
-    /// Modes of single MCP servers, by how they stand in the names of their tools.
-    of_servers: watch::Sender<BTreeMap<String, PermissionMode>>,
+    modes: Arc<Mutex<Modes>>,
     /// The settings that they were made of. Never held while a file is written.
     settings: Arc<Mutex<Settings>>,
     /// Changes for files that do not count by themselves, in order: they count for the session.
@@ -49,6 +46,15 @@ pub struct Rights {
     lent: Arc<Lent>,
     /// What keeps an agent in plan mode until its plan is approved.
     pledge: Option<Pledge>,
+}
+
+/// Modes beside the one that counts.
+#[derive(Debug, Default)]
+struct Modes {
+    /// The one to go back to when plan mode ends.
+    before_plan: PermissionMode,
+    /// Those of single MCP servers, by how they stand in the names of their tools.
+    of_servers: BTreeMap<String, PermissionMode>,
 }
 
 /// Whether a session may be switched to `bypassPermissions`.
@@ -101,8 +107,7 @@ impl Rights {
         let protected = settings.places().into();
         let rights = Self {
             standing: watch::Sender::new(Arc::new(standing)),
-            before_plan: watch::Sender::new(PermissionMode::Default),
-            of_servers: watch::Sender::default(),
+            modes: Arc::default(),
             settings: Arc::new(Mutex::new(settings)),
             unkept: Arc::default(),
             writer: Arc::default(),
@@ -196,7 +201,7 @@ impl Rights {
     /// The mode for the tools of an MCP server: the session's, unless the host has said otherwise. Who only plans, only
     /// plans.
     pub fn mode_for(&self, server: Option<&str>) -> PermissionMode {
-        let own = server.and_then(|server| self.of_servers.borrow().get(server).copied());
+        let own = server.and_then(|server| self.modes().of_servers.get(server).copied());
         match (self.mode(), own) {
             (PermissionMode::Plan, _) | (_, None) => self.mode(),
             (_, Some(own)) => self.cap.map_or(own, |cap| narrower(own, cap)),
@@ -205,10 +210,11 @@ impl Rights {
 
     /// Gives an MCP server a mode of its own, or takes it away again.
     pub fn set_mode_for(&self, server: &str, mode: Option<PermissionMode>) {
-        self.of_servers.send_modify(|modes| match mode {
-            Some(mode) => drop(modes.insert(server.to_owned(), mode)),
-            None => drop(modes.remove(server)),
-        });
+        let of_servers = &mut self.modes().of_servers;
+        match mode {
+            Some(mode) => drop(of_servers.insert(server.to_owned(), mode)),
+            None => drop(of_servers.remove(server)),
+        }
     }
 
     /// The same rights for an agent that this one sends, in this mode wherever that is narrower. What is lent to either
@@ -252,7 +258,7 @@ impl Rights {
     /// Ends plan mode: the mode is what it was before. Another mode stays.
     pub fn leave_plan(&self) {
         if self.mode() == PermissionMode::Plan {
-            let before = *self.before_plan.borrow();
+            let before = self.modes().before_plan;
             // It may have been switched off meanwhile.
             if !self.set_mode(before) {
                 self.set_mode(PermissionMode::Default);
@@ -263,8 +269,13 @@ impl Rights {
     /// Remembers the mode that plan mode began in.
     fn moved(&self, from: PermissionMode) {
         if from != PermissionMode::Plan && self.mode() == PermissionMode::Plan {
-            self.before_plan.send_replace(from);
+            self.modes().before_plan = from;
         }
+    }
+
+    /// A single value is put in at once; a panic elsewhere cannot leave it half changed.
+    fn modes(&self) -> MutexGuard<'_, Modes> {
+        self.modes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a rule takes a tool away altogether.
