@@ -93,12 +93,12 @@ mod tests {
         for (name, said, expected) in rows {
             let mut history = History::new();
             said.iter().for_each(|block| history.push(Role::User, block));
-            let told = super::told(&history);
-            assert_eq!(told.is_some(), !expected.is_empty(), "{name}: {told:?}");
-            let Some(text) = told else { continue };
+            let said = told(&history);
+            assert_eq!(said.is_some(), !expected.is_empty(), "{name}: {said:?}");
+            let Some(text) = said else { continue };
             assert!(text.contains(&format!("of them: {}. No news", expected.join(", "))), "{name}: {text}");
             history.push(Role::User, &Block::text(text));
-            assert_eq!(super::told(&history), None, "{name}: not again");
+            assert_eq!(told(&history), None, "{name}: not again");
         }
     }
 }

@@ -120,10 +120,14 @@ impl Wanted {
             match given {
                 Value::String(name) => wanted.named.push(name),
                 Value::Object(entries) => {
-                    entries.into_iter().for_each(|(name, config)| match serde_json::from_value(config) {
-                        Ok(config) => drop(wanted.own.insert(name, config)),
-                        Err(why) => wanted.flaws.push(format!("its MCP server {name} cannot be read: {why}")),
-                    })
+                    for (name, config) in entries {
+                        match serde_json::from_value(config) {
+                            Ok(config) => drop(wanted.own.insert(name, config)),
+                            Err(why) => {
+                                wanted.flaws.push(format!("its MCP server {name} cannot be read: {why}"));
+                            }
+                        }
+                    }
                 }
                 other => wanted.flaws.push(format!("{other} in mcpServers is neither a name nor a server")),
             }

@@ -28,6 +28,8 @@ pub(super) struct Input {
     model: Option<String>,
     #[serde(default, deserialize_with = "lenient::maybe_flag")]
     run_in_background: Option<bool>,
+    #[schemars(extend("enum" = ["worktree"]))]
+    isolation: Option<String>,
     #[schemars(skip)]
     name: Option<String>,
     #[schemars(skip)]
@@ -36,8 +38,6 @@ pub(super) struct Input {
     effort: Option<String>,
     #[schemars(skip)]
     max_turns: Option<u32>,
-    #[schemars(skip)]
-    isolation: Option<String>,
     #[schemars(skip)]
     team_name: Option<String>,
     #[schemars(skip)]

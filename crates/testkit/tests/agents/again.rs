@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use whimbrel_testkit::{Asked, Host, Reply, Script};
+use whimbrel_testkit::{Asked, Host, HostBuilder, Reply, Script};
 use whimbrel_wire::options::Options;
 
 use super::{errand, meta};
@@ -41,15 +41,10 @@ impl Home {
     }
 
     async fn start(&self, script: impl Into<Script>, resume: Option<&str>) -> Host {
-        self.start_with(script, resume, |_| {}).await
+        self.host(script, resume).start().await.unwrap()
     }
 
-    async fn start_with(
-        &self,
-        script: impl Into<Script>,
-        resume: Option<&str>,
-        change: impl FnOnce(&mut Options),
-    ) -> Host {
+    fn host(&self, script: impl Into<Script>, resume: Option<&str>) -> HostBuilder {
         let work = self.root.path().join("work").canonicalize().unwrap();
         let options = Options {
             cwd: Some(work.to_string_lossy().into_owned()),
@@ -58,12 +53,8 @@ impl Home {
         };
         Host::with(script)
             .options(options)
-            .change(change)
             .env("CLAUDE_CONFIG_DIR", self.root.path().join("config").to_string_lossy())
             .env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
-            .start()
-            .await
-            .unwrap()
     }
 
     /// A file of the agent.
@@ -197,10 +188,36 @@ async fn an_agent_of_a_later_run_cannot_go_on_with_one_that_somebody_else_has_se
         tools: Some(vec!["Agent".into()]),
         ..Default::default()
     };
-    let change = |options: &mut Options| drop(options.agents.insert("relay".into(), relay));
-    let mut host = home.start_with(script, Some(&left.session), change).await;
+    let host = home.host(script, Some(&left.session));
+    let mut host =
+        host.change(|options| drop(options.agents.insert("relay".into(), relay))).start().await.unwrap();
     let told = host.run("Go on.").await.unwrap().result.unwrap();
     assert!(told.contains("was sent by somebody else"), "{told}");
+}
+
+#[tokio::test]
+async fn a_later_run_is_told_once_of_agents_that_were_at_work_when_the_earlier_one_ended() {
+    let (home, left) = Home::with_an_agent().await;
+    let script = Script::by(|asked| match asked.last_text() {
+        text if text.contains("Stay.") => Reply::text("never").hold("for ever"),
+        text if text.contains("Go on.") => {
+            Reply::tool("Agent", errand("Stay.", json!({"run_in_background": true})))
+        }
+        _ => Reply::text("Launched."),
+    });
+    let host = home.host(script, Some(&left.session)).env("WHIMBREL_BACKGROUND_AT_END", "stop");
+    let mut host = host.start().await.unwrap();
+    host.run("Go on.").await.unwrap();
+    let agent = meta(&host, 0)["agentId"].as_str().unwrap().to_owned();
+    host.finish().await.unwrap();
+    let said = format!("you have not heard what became of them: {agent}. No news");
+    for run in ["the next one", "the one after"] {
+        let mut host = home.start([Reply::text("I see.")], Some(&left.session)).await;
+        host.run("Where is it?").await.unwrap();
+        let heard = json!(host.asked()[0].messages()).to_string();
+        assert_eq!(heard.matches(&said).count(), 1, "{run}: {heard}");
+        host.finish().await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -178,6 +178,9 @@ async fn a_teammate_that_fails_is_told_of_and_one_that_hangs_is_stopped() {
     host.ask(StopTask { task_id: hanging.clone() }).await.unwrap();
     let end = host.next_like(&json!({"subtype": "task_notification", "task_id": hanging})).await.unwrap();
     assert_eq!(end["status"], "stopped");
+    host.run("And now?").await.unwrap();
+    let heard = host.asked().last().unwrap().last_text();
+    assert!(heard.contains("m2 was stopped and is gone.") && heard.contains("And now?"), "{heard}");
     assert_eq!(host.finish().await.unwrap().code, 0);
 }
 
@@ -311,6 +314,8 @@ async fn a_lead_without_teammates_has_nobody_to_write_to() {
     let script = Script::by(|asked| match asked.last_text() {
         text if text.contains("is founded") => {
             Reply::tool("SendMessage", json!({"type": "broadcast", "content": "Hello?"}))
+                .and_tool("SendMessage", json!({"type": "broadcast", "content": " "}))
+                .and_tool("SendMessage", json!({"recipient": "m1"}))
         }
         text if text.contains("Go.") => found(),
         text => Reply::text(text),
@@ -318,6 +323,32 @@ async fn a_lead_without_teammates_has_nobody_to_write_to() {
     let mut host = host(script).start().await.unwrap();
     let said = host.run("Go.").await.unwrap().result.unwrap();
     assert!(said.contains("nobody else in the team"), "{said}");
+    assert_eq!(said.matches("`content` is missing").count(), 2, "{said}");
+}
+
+#[tokio::test]
+async fn who_goes_on_does_not_join_the_team_though_it_is_given_a_name() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        let id = text.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
+        match id {
+            _ if text.contains("Which flower?") => Reply::text("TULIP"),
+            _ if text.contains("Look.") => Reply::text("Seen."),
+            Some(id) if text.contains("Seen.") => {
+                Reply::tool("Agent", errand("Which flower?", json!({"name": "m1", "resume": id})))
+            }
+            _ if text.contains("is founded") => Reply::tool("Agent", errand("Look.", json!({}))),
+            _ if text.contains("Go.") => found(),
+            _ => Reply::text(text),
+        }
+    });
+    let mut host = host(script).start().await.unwrap();
+    let said = host.run("Go.").await.unwrap().result.unwrap();
+    assert!(said.contains("TULIP"), "{said}");
+    assert_eq!(
+        (&meta(&host, 2)["status"], &meta(&host, 1)["agentId"]),
+        (&json!("completed"), &meta(&host, 2)["agentId"])
+    );
 }
 
 #[tokio::test]
@@ -370,4 +401,33 @@ async fn the_others_can_be_listed() {
     let told = asked.iter().filter(|asked| who(asked).is_some()).map(Asked::last_text).next_back().unwrap();
     assert!(told.contains("- team-lead (main): there, the lead of the team"), "{told}");
     assert!(!told.contains("ended, look") && !told.contains("m1"), "whom it cannot reach: {told}");
+}
+
+#[tokio::test]
+async fn a_hook_keeps_a_teammate_from_resting_and_is_told_who_it_is() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        match who(asked) {
+            Some(_) => Reply::text("Rested."),
+            None if text.contains("is founded") => Reply::tool("Agent", mate("m1", "Look.")),
+            None if text.contains("Go.") => found(),
+            None => Reply::text("Fine."),
+        }
+    });
+    let command = "test -e idle.json || { cat > idle.json; echo 'Look again.' >&2; exit 2; }";
+    let hooks = json!({"hooks": {"TeammateIdle": [{"hooks": [{"type": "command", "command": command}]}]}});
+    let host = host(script).change(|options| options.settings = Some(hooks.to_string()));
+    let mut host = host.start().await.unwrap();
+    host.say("Go.").await.unwrap();
+    assert_eq!(host.finish().await.unwrap().code, 0);
+    let asked = host.asked();
+    let heard: Vec<String> =
+        asked.iter().filter(|asked| who(asked).is_some()).map(Asked::last_text).collect();
+    assert!(heard.len() == 2 && heard[1].contains("Look again."), "{heard:?}");
+    let told = std::fs::read(host.stage().workspace().join("idle.json")).unwrap();
+    let told: Value = serde_json::from_slice(&told).unwrap();
+    assert_eq!(
+        (&told["hook_event_name"], &told["teammate_name"], &told["team_name"]),
+        (&json!("TeammateIdle"), &json!("m1"), &json!("crew"))
+    );
 }
