@@ -65,13 +65,13 @@ pub struct Agent {
 impl Agent {
     /// The model that is asked now.
     pub fn model(&self) -> String {
-        self.understudies.model(&self.knobs.borrow().model)
+        self.understudies.model(&self.knobs.now().model)
     }
 
     /// When a failed model call is repeated. An overloaded model that has an understudy is not waited for.
     pub fn policy(&self) -> Policy {
         let policy = self.limits.policy();
-        match self.understudies.are_left(&self.knobs.borrow().model) {
+        match self.understudies.are_left(&self.knobs.now().model) {
             true => Policy { max_overloads: understudy::ATTEMPTS - 1, ..policy },
             false => policy,
         }
@@ -91,7 +91,7 @@ impl Agent {
     pub fn orient(&mut self) {
         let folder = self.bench.call.workspace.base();
         let branch = surroundings::git_branch(&folder);
-        let text = surroundings::describe(&folder, &self.knobs.borrow().model, branch.as_deref());
+        let text = surroundings::describe(&folder, &self.knobs.now().model, branch.as_deref());
         self.conversation.remind(&text);
         self.planning = Planning::of(&self.conversation.history);
         self.bench.call.on_demand.forget_told();

@@ -1,5 +1,6 @@
 //! The conversation of one agent: whatever is said goes to the transcript, to the model's history and to the host.
 
+mod done;
 mod withdraw;
 
 use std::collections::HashSet;

@@ -1,6 +1,7 @@
 //! Where a session finds the files that the person and the project wrote for it (instructions, commands), which of them
 //! were asked for, and how far the project is trusted.
 
+pub(crate) mod search;
 #[cfg(test)]
 pub(crate) mod site;
 

@@ -3,12 +3,12 @@
 //! It knows no terminal, no stdin and no flags: whoever holds the other end of the [`link`] is the host.
 //!
 //! The rooms, along the way of one prompt:
-//! - front door: [`link`] (a pair of channels), [`serve()`] (the owner of a session), `control` (requests of the
-//!   host), [`ask`] (questions to the host), [`outbox`] (the way out), `rewind` (files back as they were), [`inbox`] (what wakes
-//!   a session from within), [`life`] (pure: when a run is over) and [`state`] (running, waiting, idle)
-//! - the turn: [`turn`] (the loop), [`verdict`] (pure: what next), [`gate`] and [`permission`] (may it?), [`workshop`] (which
-//!   calls run side by side), [`cost`], [`report`](mod@report) (pure: the result frame), [`shape`] (an answer in the host's shape),
-//!   [`understudy`] (other models), [`consult`] (a question beside the conversation)
+//! - front door: [`link`] (a pair of channels), [`serve()`] (the owner of a session), `control` (requests of the host),
+//!   [`ask`] (questions to the host), [`outbox`] (the way out), `rewind` (files back as they were), [`inbox`] (what
+//!   wakes a session from within), [`life`] (pure: when a run is over) and [`state`] (running, waiting, idle)
+//! - the turn: [`turn`] (the loop), [`verdict`] (pure: what next), [`gate`] and [`permission`] (may it?), [`workshop`]
+//!   (which calls run side by side), [`cost`], [`report`](mod@report) (pure: the result frame), [`shape`] (an answer in
+//!   the host's shape), [`understudy`] (other models), [`consult`] (a question beside the conversation)
 //! - what is said: [`conversation`] (transcript, history and host at once), [`context`] (prompt, surroundings, instruction
 //!   files), [`session`]
 //! - [`ground`] (where the person's and the project's files lie), [`front_matter`] (their heads)
@@ -21,8 +21,8 @@
 //! - [`agents`]: subagents, the same turn on a branch of its own
 //! - [`mcp`]: tools, resources and prompts of MCP servers
 //! - [`agenda`] (what is to be done, by one agent or many)
-//! - [`tools`] (one leaf each), [`tasks`] (background work), [`timers`] (prompts for later), [`workspace`] (what the calls of a session share), [`worktree`]
-//!   (a second checkout to work in)
+//! - [`tools`] (one leaf each), [`tasks`] (background work), [`timers`] (prompts for later), [`workspace`] (what the
+//!   calls of a session share), [`worktree`] (a second checkout to work in)
 //! - effects: [`clock`], [`ids`], [`files`]: only these touch time, randomness and disk
 
 pub mod agenda;

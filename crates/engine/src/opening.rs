@@ -101,7 +101,7 @@ pub(crate) async fn open(agent: &mut Agent, opening: Opening, cancel: &Cancellat
 /// Tells the hooks that the session begins, if it does, and the model what they say; true if a hook wants to stop there.
 pub(crate) async fn begin(agent: &mut Agent, first: Option<&str>, cancel: &CancellationToken) -> bool {
     let Some(source) = first else { return false };
-    let model = agent.knobs.borrow().model.clone();
+    let model = agent.knobs.now().model;
     let title = agent.conversation.journal().title();
     let told = |scene: &Scene| scene.session_start(source, Some(&model), title);
     let said = agent.bench.gate.lookout.raise(HookEvent::SessionStart, told, cancel).await;

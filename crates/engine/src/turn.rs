@@ -138,7 +138,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
         now.aborted = cancel.is_cancelled();
         now.answer = agent.owed.answer();
         now.broke = agent.ledger.is_used_up();
-        now.understudy = agent.understudies.are_left(&agent.knobs.borrow().model);
+        now.understudy = agent.understudies.are_left(&agent.knobs.now().model);
         now.room = room::may_be_made(agent);
         next = verdict::next(&now);
     }

@@ -86,7 +86,7 @@ pub fn unavailable(fault: &Fault) -> Option<(&'static str, &'static str)> {
 
 /// Lets the next understudy speak, and tells the host.
 pub async fn step_in(agent: &mut Agent, fault: Option<&Fault>) {
-    let wanted = agent.knobs.borrow().model.clone();
+    let wanted = agent.knobs.now().model;
     let failed = agent.model();
     let (trigger, why) = fault.and_then(unavailable).unwrap_or(("unavailable", "does not answer"));
     let Some(name) = agent.understudies.step_in(&wanted) else { return };

@@ -1,7 +1,10 @@
 //! What comes to an agent by itself: lines of a watched command.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::json;
-use whimbrel_testkit::{Host, Reply};
+use whimbrel_testkit::{Asked, Host, Reply, Script};
+use whimbrel_wire::control::{GetContextUsage, StopTask};
 use whimbrel_wire::permission::PermissionResult;
 
 #[tokio::test]
@@ -23,6 +26,40 @@ async fn a_watched_command_wakes_the_agent_with_what_it_prints() {
     let asked = host.asked();
     let told = asked.last().unwrap().last_text();
     assert!(told.contains("\"errors\" printed:") && told.contains("ready\nERROR one"), "{told}");
+    host.finish().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_watched_command_that_floods_its_output_keeps_nobody_from_working() {
+    let watch = json!({"description": "flood", "command": "exec yes", "timeout_ms": 600_000});
+    let called = AtomicBool::new(false);
+    let script = Script::by(move |asked| {
+        let text = asked.last_text();
+        if text.contains("Answer: ") {
+            Reply::text("Here I am.")
+        } else if text.contains("Watch it.") && !called.swap(true, Ordering::SeqCst) {
+            Reply::tool("Monitor", watch.clone())
+        } else {
+            Reply::text("I see.")
+        }
+    });
+    let mut host = Host::with(script).can_use_tool(|_| PermissionResult::allow()).start().await.unwrap();
+    let first = host.run("Watch it.").await.unwrap();
+    assert_eq!(first.result.as_deref(), Some("I see."));
+    // It is told of the flood, and still answers whatever it is asked in between.
+    host.result().await.unwrap();
+    for nth in 0..3 {
+        host.say(format!("Answer: {nth}").as_str()).await.unwrap();
+        while host.result().await.unwrap().result.as_deref() != Some("Here I am.") {}
+        host.ask(GetContextUsage::default()).await.unwrap();
+    }
+    let asked = host.asked();
+    let floods = asked.iter().map(Asked::last_text).filter(|text| text.contains("\"flood\" printed:"));
+    let longest = floods.map(|text| text.len()).max().unwrap();
+    assert!(longest < 10_000, "{longest}");
+    let running = host.heard().iter().rev().find_map(|heard| heard.json["tasks"][0]["task_id"].as_str());
+    let task_id = running.unwrap().to_owned();
+    host.ask(StopTask { task_id }).await.unwrap();
     host.finish().await.unwrap();
 }
 

@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{Host, Reply};
+use whimbrel_testkit::{Asked, Host, Reply};
+use whimbrel_wire::control::SetModel;
 use whimbrel_wire::options::{Options, SettingSource};
 use whimbrel_wire::permission::PermissionMode;
 
@@ -69,6 +70,39 @@ async fn a_person_has_a_subagent_do_a_skill_and_its_report_is_the_answer() {
 }
 
 #[tokio::test]
+async fn what_came_of_a_skill_that_a_person_had_done_is_known_from_then_on_and_after_a_resume() {
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join("config").display().to_string();
+    let work = home.path().join("work");
+    let options = |resume| {
+        let cwd = Some(work.display().to_string());
+        Options { cwd, resume, ..project() }
+    };
+    std::fs::create_dir_all(work.join(".claude/skills/it")).unwrap();
+    std::fs::write(work.join(".claude/skills/it/SKILL.md"), FORK).unwrap();
+    let known = "<command-name>/it</command-name>\n<command-args>Ann Bob</command-args>|<local-command-stdout>Greeted.</local-command-stdout>|And now?";
+    let told = |asked: &Asked| {
+        let said = asked.messages()[0]["content"].as_array().unwrap().iter();
+        let texts: Vec<&str> = said.map(|block| block["text"].as_str().unwrap()).collect();
+        let from = texts.iter().position(|text| text.starts_with("<command-name>")).unwrap();
+        texts[from..].join("|")
+    };
+
+    let script = vec![Reply::text("Greeted."), Reply::text("Fine.")];
+    let start = |script, resume| {
+        Host::with(script).options(options(resume)).env("CLAUDE_CONFIG_DIR", config.as_str()).start()
+    };
+    let mut first = start(script, None).await.unwrap();
+    first.run("/it Ann Bob").await.unwrap();
+    let session = first.run("And now?").await.unwrap().session_id;
+    assert_eq!(told(&first.asked()[1]), known);
+    first.finish().await.unwrap();
+    let mut second = start(vec![Reply::text("Still.")], Some(session)).await.unwrap();
+    second.run("And then?").await.unwrap();
+    assert_eq!(told(&second.asked()[0]), known);
+}
+
+#[tokio::test]
 async fn a_fork_to_a_kind_that_there_is_not_is_refused() {
     let skill = "---\ndescription: d\ncontext: fork\nagent: nobody\n---\nGo.";
     let mut host = host(skill, project(), vec![load(), Reply::text("Done.")]).await;
@@ -87,6 +121,31 @@ async fn a_skill_that_the_model_calls_chooses_the_model_until_the_turn_ends() {
     host.run("And now?").await.unwrap();
     let models: Vec<bool> = host.asked().iter().map(|asked| asked.model().contains("haiku")).collect();
     assert_eq!(models, [false, true, false]);
+}
+
+#[tokio::test]
+async fn a_model_that_the_host_chooses_counts_at_the_next_step_whatever_a_skill_or_command_has_lent() {
+    let skill = "---\ndescription: d\nmodel: haiku\neffort: low\n---\nBe quick.";
+    for (name, prompt, first) in [("a skill", "Go.", load()), ("a command", "/it", bash("true"))] {
+        let script =
+            vec![bash("mkfifo gate"), first, bash("cat gate"), Reply::text("One."), Reply::text("Two.")];
+        let mut host = host(skill, Options { model: Some("sonnet".into()), ..free() }, script).await;
+        host.say(prompt).await.unwrap();
+        let waits = json!({"message": {"content": [{"input": {"command": "cat gate"}}]}});
+        host.next_like(&waits).await.unwrap();
+        host.ask(SetModel { model: Some("opus".into()) }).await.unwrap();
+        // Opens when the command does.
+        let gate = host.stage().workspace().join("gate");
+        tokio::task::spawn_blocking(move || std::fs::write(gate, "go")).await.unwrap().unwrap();
+        host.result().await.unwrap();
+        host.run("And now?").await.unwrap();
+        let asked = host.asked();
+        let models: Vec<&str> = asked.iter().map(Asked::model).collect();
+        assert!(models[2].contains("haiku"), "{name}: {models:?}");
+        assert!(models[3].contains("opus") && models[4].contains("opus"), "{name}: {models:?}");
+        let effort = |at: usize| asked[at].body["output_config"]["effort"].clone();
+        assert_eq!((effort(3), effort(4)), (json!("low"), Value::Null), "{name}");
+    }
 }
 
 /// A skill with hooks that leave traces.

@@ -1,10 +1,10 @@
 //! The command line: what was typed, and what it means.
 //!
-//! Every flag is one row of [`table`]; reading, `--help` and the suggestions for a misspelt name are made from it.
-//! The rooms: [`flag`] (what a row is), [`apply`] (what rows do with values), [`agents`] (kinds of agents), [`token`] (one argument of the command line), [`read`] (arguments to
-//! [`Typed`]), [`list`] (comma lists), [`stranger`] (flags that are not in the table), [`sense`]
-//! (values that mean nothing), [`settle`] (from what was typed to
-//! [`Args`]), [`help`] (the page for a person).
+//! Every flag is one row of [`table`]; reading, `--help` and the suggestions for a misspelt name are made from it. The
+//! rooms: [`flag`] (what a row is), [`apply`] (what rows do with values), [`agents`] (kinds of agents), [`token`] (one
+//! argument of the command line), [`read`] (arguments to [`Typed`]), [`list`] (comma lists), [`stranger`] (flags that
+//! are not in the table), [`sense`] (values that mean nothing), [`settle`] (from what was typed to [`Args`]), [`help`]
+//! (the page for a person).
 //!
 //! How values are taken:
 //! - `--flag value` and `--flag=value` are the same. A value may be empty. A value may begin with a dash, but an argument

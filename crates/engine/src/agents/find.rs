@@ -1,7 +1,6 @@
 //! Finding the files of subagents: in the project, in the person's configuration folder and in plugins, from asked-for
 //! sources only.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use whimbrel_wire::options::SettingSource;
@@ -10,16 +9,11 @@ use super::definition::{Definition, Origin};
 use super::file::{self, Written};
 use crate::files::{self, Kind};
 use crate::ground::Ground;
+use crate::ground::search::{Author, Search};
 use crate::settings::{Scope, Trust};
 
 /// How many kinds files may describe.
 const MOST: usize = 500;
-
-/// How many names of one folder are looked at.
-const MOST_NAMES: usize = 10_000;
-
-/// How deep folders may lie in each other.
-const DEEPEST: usize = 8;
 
 /// A plugin's folder of agents, and the name that goes before theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,17 +27,17 @@ pub struct PluginAgents {
 /// The kinds that files describe, the nearest first, and what the host should know about them. Of two with one name the
 /// nearer counts. Touches the disk.
 pub(super) fn find(ground: &Ground, plugins: &[PluginAgents]) -> (Vec<Definition>, Vec<String>) {
-    let mut search = Search { ground, found: Vec::new(), warnings: Vec::new(), visited: HashSet::new() };
+    let mut finds = Finds { search: Search::new(ground, "agents"), kept: Vec::new() };
     for (source, folder) in folders(ground) {
-        search.folder(&Whose::Source(source), &folder, 0);
+        finds.folder(&Whose::Source(source), &folder);
     }
     for plugin in plugins {
         match files::kind(&plugin.folder) {
-            Ok(Kind::File(_)) => search.file(&Whose::Plugin(plugin), &plugin.folder),
-            _ => search.folder(&Whose::Plugin(plugin), &plugin.folder, 0),
+            Ok(Kind::File(_)) => finds.file(&Whose::Plugin(plugin), &plugin.folder),
+            _ => finds.folder(&Whose::Plugin(plugin), &plugin.folder),
         }
     }
-    (search.found, search.warnings)
+    (finds.kept, finds.search.warnings)
 }
 
 /// Where files are looked for, the nearest first.
@@ -62,54 +56,44 @@ enum Whose<'a> {
     Plugin(&'a PluginAgents),
 }
 
-struct Search<'a> {
-    ground: &'a Ground,
-    found: Vec<Definition>,
-    warnings: Vec<String>,
-    /// Folders that were looked at, links followed: a link may lead in a circle.
-    visited: HashSet<PathBuf>,
+impl Whose<'_> {
+    fn author(&self) -> Author<'_> {
+        match self {
+            Self::Source(source) => Author::Source(*source),
+            Self::Plugin(plugin) => Author::Within(&plugin.folder),
+        }
+    }
 }
 
-impl Search<'_> {
-    fn folder(&mut self, whose: &Whose<'_>, folder: &Path, depth: usize) {
-        let Some(real) = files::real_path(folder) else { return };
-        if depth > DEEPEST || !matches!(files::kind(&real), Ok(Kind::Folder)) {
-            return;
-        }
-        if !self.reaches(whose, folder, &real) || !self.visited.insert(real) {
-            return;
-        }
-        let mut names = files::names(folder, MOST_NAMES);
-        names.sort();
-        for name in names {
-            let path = folder.join(&name);
-            match (name.strip_suffix(".md"), files::kind(&path)) {
-                (None, Ok(Kind::Folder)) => self.folder(whose, &path, depth + 1),
-                (Some(stem), Ok(_)) if !stem.is_empty() => self.file(whose, &path),
-                _ => {}
-            }
+/// What was found so far.
+struct Finds<'a> {
+    search: Search<'a>,
+    kept: Vec<Definition>,
+}
+
+impl Finds<'_> {
+    fn folder(&mut self, whose: &Whose<'_>, folder: &Path) {
+        for found in self.search.below(whose.author(), folder) {
+            self.file(whose, &found.path);
         }
     }
 
     fn file(&mut self, whose: &Whose<'_>, path: &Path) {
-        let Some(real) = files::real_path(path) else { return };
-        if !self.reaches(whose, path, &real) {
-            return;
-        }
-        if self.found.len() == MOST {
+        let Some(real) = self.search.reached(whose.author(), path) else { return };
+        if self.kept.len() == MOST {
             let text = format!("There are more than {MOST} files of agents; {} is not used.", path.display());
-            return self.warnings.push(text);
+            return self.search.warnings.push(text);
         }
         let origin = match whose {
             Whose::Plugin(_) => Origin::Plugin,
-            Whose::Source(source) => match self.ground.scope(*source, path) {
+            Whose::Source(source) => match self.search.ground.scope(*source, path) {
                 Scope::Person => Origin::Person,
                 Scope::Project => Origin::Project,
             },
         };
         match file::read(&real, origin) {
             Ok(written) => self.keep(whose, path, written),
-            Err(warning) => self.warnings.push(warning),
+            Err(warning) => self.search.warnings.push(warning),
         }
     }
 
@@ -117,11 +101,11 @@ impl Search<'_> {
         if let Whose::Plugin(plugin) = whose {
             definition.name = format!("{}:{}", plugin.prefix, definition.name);
         }
-        if self.found.iter().any(|other| other.name == definition.name) {
+        if self.kept.iter().any(|other| other.name == definition.name) {
             return;
         }
-        self.warnings.extend(warnings);
-        let untrusted = definition.origin == Origin::Project && self.ground.trust != Trust::Full;
+        self.search.warnings.extend(warnings);
+        let untrusted = definition.origin == Origin::Project && self.search.ground.trust != Trust::Full;
         let foreign = definition.origin == Origin::Plugin || untrusted;
         let own_servers = foreign && definition.servers.give_up_own();
         let taken = [
@@ -130,33 +114,12 @@ impl Search<'_> {
             definition.hooks.take_if(|_| foreign).map(|_| "hooks do".to_owned()),
         ];
         for what in taken.into_iter().flatten() {
-            self.warnings.push(format!(
+            self.search.warnings.push(format!(
                 "{}: its {what} not count, because its author is not trusted with that.",
                 path.display()
             ));
         }
-        self.found.push(definition);
-    }
-
-    /// Whether a file or folder may be looked at, wherever links lead; if not, that is said.
-    fn reaches(&mut self, whose: &Whose<'_>, path: &Path, real: &Path) -> bool {
-        let reaches = match whose {
-            Whose::Plugin(plugin) => {
-                files::real_path(&plugin.folder).is_some_and(|folder| real.starts_with(folder))
-            }
-            Whose::Source(source) => {
-                self.ground.reaches(self.ground.scope(*source, path), self.ground.top(), real)
-                    || real.starts_with(&self.ground.project)
-            }
-        };
-        if !reaches {
-            self.warnings.push(format!(
-                "{} leads to {}, which is not its author's: no agents are taken from there. Trust the project, or put a file in its place.",
-                path.display(),
-                real.display()
-            ));
-        }
-        reaches
+        self.kept.push(definition);
     }
 }
 

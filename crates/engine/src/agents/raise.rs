@@ -140,15 +140,15 @@ impl Agents {
         let model = wanted.filter(|name| !matches!(name.as_str(), "" | "inherit"));
         let effort = errand.effort.or(definition.effort);
         if model.is_none() && effort.is_none() {
-            return parents.clone();
+            return parents.below();
         }
-        let mut own: Knobs = parents.borrow().clone();
+        let mut own: Knobs = parents.now();
         own.effort = effort.or(own.effort);
         if let Some(name) = model {
             own.model = self.home.engine.catalog().resolve_alias(name);
             own.thinking = own.thinking.filter(|thinking| *thinking == Thinking::Disabled);
         }
-        tokio::sync::watch::Sender::new(own).subscribe()
+        KnobsReader::fixed(own)
     }
 }
 

@@ -1,18 +1,18 @@
-//! A command file that a subagent does, apart from the conversation (`context: fork`). Its report is the answer, and the
-//! model is not asked.
+//! A command file that a subagent does, apart from the conversation (`context: fork`). Its report is the answer; the model
+//! is not asked, and reads it with the next prompt.
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::hook::HookEvent;
 
 use super::answer;
-use super::expand::Expansion;
+use super::expand::{self, Expansion};
 use crate::agent::Agent;
 use crate::agents::{Agents, Sent};
 use crate::hooks::{Scene, joined};
 use crate::skills::desk::Loaded;
 use crate::skills::fork;
 use crate::tools::Call;
-use crate::turn::Ending;
+use crate::turn::{self, Ending};
 use crate::verdict::End;
 use crate::{ids, opening};
 
@@ -23,7 +23,7 @@ pub(super) async fn run(
     expansion: Expansion,
     cancel: &CancellationToken,
 ) -> Ending {
-    let Expansion { file, recipe, arguments, prompt, loan, .. } = expansion;
+    let Expansion { file, recipe, arguments, prompt, mode } = expansion;
     let told = |scene: &Scene| scene.user_prompt_expansion(&file.name, &arguments, recipe.body.as_str());
     let expanded = agent.bench.gate.lookout.raise(HookEvent::UserPromptExpansion, told, cancel).await;
     if !expanded.blocked.is_empty() {
@@ -38,23 +38,26 @@ pub(super) async fn run(
     if expanded.stop.is_some() || submitted.stop.is_some() {
         return Ending::new(End::HookStopped);
     }
-    let name = file.name.clone();
+    turn::brief(agent, &[expanded.contexts, submitted.contexts].concat());
+    let (name, command) = (file.name.clone(), expand::head(&file.name, &arguments));
     let errand = fork::errand(Loaded { file, recipe, arguments });
     let call = Call { id: ids::task('c'), cancel: cancel.clone(), ..agent.bench.call.clone() };
     let sent = cancel.run_until_cancelled(agents.send(errand, &call)).await;
-    drop(loan);
-    match sent {
+    let outcome = match sent {
         None => {
             agent.conversation.command(&prompt, "Interrupted.").await;
-            Ending::new(End::AbortedStreaming)
+            return Ending::new(End::AbortedStreaming);
         }
-        Some(Ok(Sent::Back(report))) => answer(agent, &prompt, report.text()).await,
+        Some(Ok(Sent::Back(report))) => report.text(),
         Some(Ok(Sent::Away(launched))) => {
-            let text = format!("/{name} goes on beside the conversation, as {}.", launched.agent_id);
-            answer(agent, &prompt, text).await
+            format!("/{name} goes on beside the conversation, as {}.", launched.agent_id)
         }
         Some(Err(trouble)) => {
-            answer(agent, &prompt, format!("/{name} was not run. {}", trouble.reason())).await
+            return answer(agent, &prompt, format!("/{name} was not run. {}", trouble.reason())).await;
         }
-    }
+    };
+    let uuid = prompt.uuid.unwrap_or_default();
+    agent.conversation.done_apart((&uuid, &command), &outcome, &mode).await;
+    agent.conversation.settle().await;
+    Ending { text: outcome, ..Ending::new(End::Done) }
 }

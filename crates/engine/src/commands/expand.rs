@@ -11,7 +11,6 @@ use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::message::User;
 
 use super::head::Recipe;
-use super::loan::Loan;
 use super::template::{self, Piece};
 use super::{CommandFile, answer, errand};
 use crate::agent::Agent;
@@ -40,8 +39,6 @@ pub struct Expansion {
     pub prompt: Box<User>,
     /// The permission mode, for the transcript.
     pub mode: String,
-    /// What the turn has by the file's leave.
-    pub loan: Loan,
 }
 
 /// Makes the prompt and has the model answer it.
@@ -50,7 +47,7 @@ pub async fn run(agent: &mut Agent, expansion: Expansion, cancel: &CancellationT
     if let Some(agents) = agents {
         return Box::pin(errand::run(agent, &agents, expansion, cancel)).await;
     }
-    let Expansion { file, recipe, arguments, prompt, mode, loan } = expansion;
+    let Expansion { file, recipe, arguments, prompt, mode } = expansion;
     for warning in brought::hooks(agent, &file, &recipe.head) {
         agent.outbox.warn(warning).await;
     }
@@ -88,9 +85,7 @@ pub async fn run(agent: &mut Agent, expansion: Expansion, cancel: &CancellationT
     let content = content(&file.name, &arguments, text, prompt.message.content);
     agent.conversation.prompt(uuid.as_deref().unwrap_or_default(), &content, &mode);
     turn::brief(agent, &[expanded.contexts, submitted.contexts].concat());
-    let ending = turn::run(agent, cancel).await;
-    drop(loan);
-    ending
+    turn::run(agent, cancel).await
 }
 
 /// A prompt that was made of a file.
@@ -156,9 +151,14 @@ async fn output(agent: &mut Agent, tools: &Arc<Toolbox>, command: &str) -> Resul
     })
 }
 
+/// Which command it was, as the model reads it.
+pub(super) fn head(name: &str, arguments: &str) -> String {
+    format!("<command-name>/{name}</command-name>\n<command-args>{arguments}</command-args>")
+}
+
 /// The prompt as the model gets it: which command it was, what it says, and whatever else the host sent along.
 fn content(name: &str, arguments: &str, text: String, sent: Content) -> Content {
-    let head = format!("<command-name>/{name}</command-name>\n<command-args>{arguments}</command-args>");
+    let head = head(name, arguments);
     let others = sent.into_blocks().into_iter().filter(|block| !matches!(block, Block::Text { .. }));
     Content::Blocks([Block::text(head), Block::text(text)].into_iter().chain(others).collect())
 }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use super::head::{self, Recipe};
 use crate::plugins::Plugin;
 use crate::settings::{Scope, Trust};
-use crate::skills::brought::FOLDER_VARIABLE;
+
+/// The variable that names a skill's folder, for its hooks and in its texts.
+pub(crate) const FOLDER_VARIABLE: &str = "CLAUDE_SKILL_DIR";
 
 /// A command in a file.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,10 +1,10 @@
-//! What a command file lends to its turn: rules and a model. All of it is taken back when the turn is over, however it
-//! ends.
-
-use whimbrel_models::Thinking;
+//! What a command file lends to the turn of the agent that has it read: rules, a model, effort. Whoever runs the turn takes
+//! all of it back when that is over, however it ends.
 
 use super::CommandFile;
-use crate::knobs::{Knobs, KnobsWriter};
+use super::head::Head;
+use crate::agent::Agent;
+use crate::knobs::Override;
 use crate::permission::Rights;
 use crate::settings::Trust;
 
@@ -40,79 +40,11 @@ impl Terms {
     }
 }
 
-/// Something lent. Dropped, it is taken back.
-#[must_use]
-pub struct Loan {
-    rights: Option<Rights>,
-    knobs: Option<(KnobsWriter, Knobs, Knobs)>,
-}
-
-impl Loan {
-    /// Nothing lent yet.
-    pub fn nothing() -> Self {
-        Self { rights: None, knobs: None }
-    }
-
-    /// Lends the rules of a file. Gives what is wrong with them.
-    pub fn rules(
-        &mut self,
-        rights: &Rights,
-        file: &CommandFile,
-        terms: Terms,
-        trust: Trust,
-    ) -> Result<Vec<String>, String> {
-        self.rights = Some(rights.clone());
-        terms.lend(rights, file, trust)
-    }
-
-    /// Lends a model.
-    pub fn model(&mut self, knobs: &KnobsWriter, model: String) {
-        let before = knobs.borrow().clone();
-        // A limit on thinking was meant for the other model.
-        let thinking = before.thinking.filter(|thinking| *thinking == Thinking::Disabled);
-        let lent = Knobs { model, thinking, ..before.clone() };
-        knobs.send_replace(lent.clone());
-        self.knobs = Some((knobs.clone(), lent, before));
-    }
-}
-
-impl Drop for Loan {
-    fn drop(&mut self) {
-        if let Some(rights) = self.rights.take() {
-            rights.take_back();
-        }
-        if let Some((knobs, lent, before)) = self.knobs.take() {
-            // What the host has turned meanwhile stays as it is.
-            knobs.send_if_modified(|now| {
-                let untouched = *now == lent;
-                if untouched {
-                    *now = before;
-                }
-                untouched
-            });
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tokio::sync::watch;
-
-    use super::*;
-
-    #[test]
-    fn a_lent_model_is_taken_back_unless_the_host_chose_another() {
-        let knobs = |model: &str| Knobs { model: model.into(), ..Knobs::default() };
-        let writer = watch::Sender::new(knobs("a"));
-        let mut loan = Loan::nothing();
-        loan.model(&writer, "b".into());
-        assert_eq!(writer.borrow().model, "b");
-        drop(loan);
-        assert_eq!(*writer.borrow(), knobs("a"));
-        let mut loan = Loan::nothing();
-        loan.model(&writer, "b".into());
-        writer.send_modify(|knobs| knobs.model = "c".into());
-        drop(loan);
-        assert_eq!(writer.borrow().model, "c");
-    }
+/// Lends the model and the effort of a file to an agent. Gives why the model cannot be had.
+pub(crate) fn model(agent: &Agent, file: &CommandFile, head: &Head) -> Option<String> {
+    let model = head.model().map(|name| agent.engine.catalog().resolve_alias(name));
+    let fault = model.as_deref().and_then(|model| agent.engine.providers().resolve(model).err());
+    let model = model.filter(|_| fault.is_none());
+    agent.knobs.lend(Override { model, effort: head.effort() });
+    fault.map(|fault| format!("{}: its model is not used: {}", file.path.display(), fault.message))
 }

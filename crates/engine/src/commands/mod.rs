@@ -1,10 +1,10 @@
 //! Slash commands: prompts that begin with `/` and a known name. What no command answers to is an ordinary prompt.
 //!
 //! The engine's own commands are one leaf each, and one line in [`ALL`]. Others are files of the person, the project and
-//! plugins, skills among them: [`file`](mod@file) (one of them), [`head`] (what it says), `find` (where they are), [`template`] (filling in
-//! arguments), [`expand`] (making a prompt of one), [`errand`] (having a
-//! subagent do it), [`loan`] (what a file grants to its turn). How the model comes to call
-//! them itself is told in [`skills`](crate::skills). Prompts of MCP servers are commands too: [`server_prompt`].
+//! plugins, skills among them: [`file`](mod@file) (one of them), [`head`] (what it says), `find` (where they are),
+//! [`template`] (filling in arguments), [`expand`] (making a prompt of one), [`errand`] (having a subagent do it), [`loan`]
+//! (what a file lends to its turn). How the model comes to call them itself is told in [`skills`](crate::skills). Prompts
+//! of MCP servers are commands too: [`server_prompt`].
 
 pub mod clear;
 pub mod compact;
@@ -35,6 +35,7 @@ use crate::opening::Notices;
 use crate::plugins::Plugins;
 use crate::turn::Ending;
 use crate::verdict::End;
+pub(crate) use file::FOLDER_VARIABLE;
 pub use file::{Callers, CommandFile, Description, Owner};
 
 /// A command of the engine.

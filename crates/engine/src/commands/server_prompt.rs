@@ -7,7 +7,7 @@ use whimbrel_wire::control::SlashCommand;
 use whimbrel_wire::hook::{HookEvent, UserPromptExpansion};
 use whimbrel_wire::message::User;
 
-use super::answer;
+use super::{answer, expand};
 use crate::agent::Agent;
 use crate::hooks::{Scene, joined};
 use crate::mcp::{PromptCommand, Supply};
@@ -59,8 +59,7 @@ pub async fn run(agent: &mut Agent, errand: Errand, cancel: &CancellationToken) 
     match allowed(agent, &name, &arguments, &prompt, &blocks, cancel).await {
         Ok(contexts) => {
             let mode = agent.bench.gate.rights.mode().to_string();
-            let head =
-                format!("<command-name>/{name}</command-name>\n<command-args>{arguments}</command-args>");
+            let head = expand::head(&name, &arguments);
             let sent = prompt.message.content.into_blocks().into_iter();
             let besides = sent.filter(|block| !matches!(block, Block::Text { .. }));
             let content = std::iter::once(Block::text(head)).chain(blocks).chain(besides).collect();

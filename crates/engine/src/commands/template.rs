@@ -15,7 +15,8 @@ pub enum Piece {
 }
 
 /// Takes a template apart and fills in the arguments: `$ARGUMENTS` is all of them, `$0` or `$ARGUMENTS[0]` the first word.
-/// If the template has no place for them, they are put at its end.
+/// What stands for a word that there is not is left as it is: it may be a price, or meant for a shell. So is what follows
+/// a backslash, which goes. If the template has no place for the arguments, they are put at its end.
 pub fn fill(template: &str, arguments: &str) -> Vec<Piece> {
     let words = words(arguments);
     let mut used = false;
@@ -110,26 +111,36 @@ fn numbered(rest: &str) -> Option<(usize, &str)> {
         Some(_) => after.strip_prefix(']')?,
         None => after,
     };
-    Some((number.parse().ok()?, after))
+    let is_number = !number.is_empty();
+    is_number.then(|| (number.parse().unwrap_or(usize::MAX), after))
+}
+
+/// What a place is for, if there is that, and what comes after the place.
+fn meant<'a>(rest: &'a str, all: &'a str, words: &'a [String]) -> Option<(Option<&'a str>, &'a str)> {
+    match numbered(rest) {
+        Some((number, after)) => Some((words.get(number).map(String::as_str), after)),
+        None => rest.strip_prefix(ALL).map(|after| (Some(all), after)),
+    }
 }
 
 fn filled(text: &str, all: &str, words: &[String], used: &mut bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('$') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at + 1..];
-        if let Some((number, after)) = numbered(rest) {
-            out.push_str(words.get(number).map_or("", String::as_str));
-            rest = after;
-        } else if let Some(after) = rest.strip_prefix(ALL) {
-            out.push_str(all);
-            rest = after;
-        } else {
-            out.push('$');
+        let Some((value, beyond)) = meant(&rest[at + 1..], all, words) else {
+            out.push_str(&rest[..=at]);
+            rest = &rest[at + 1..];
             continue;
-        }
-        *used = true;
+        };
+        let (before, place) = (&rest[..at], &rest[at..rest.len() - beyond.len()]);
+        let (before, value) = match before.strip_suffix('\\') {
+            Some(before) => (before, None),
+            None => (before, value),
+        };
+        *used |= value.is_some();
+        out.push_str(before);
+        out.push_str(value.unwrap_or(place));
+        rest = beyond;
     }
     out.push_str(rest);
     out
@@ -151,10 +162,20 @@ mod tests {
     fn arguments_are_filled_in() {
         let rows = [
             ("Greet $ARGUMENTS.", "Ann and Bob", "Greet Ann and Bob."),
-            ("$0/$1/$2", "a 'b c'", "a/b c/"),
-            ("$10 $0", "a", " a"),
+            ("$0/$1/$2", "a 'b c'", "a/b c/$2"),
+            ("$10 $0", "a", "$10 a"),
+            ("awk '{print $1}' costs $100", "", "awk '{print $1}' costs $100"),
+            ("$7 and $ARGUMENTS[7]", "a", "$7 and $ARGUMENTS[7]\n\nARGUMENTS: a"),
+            (r"\$0 \$ARGUMENTS \$ARGUMENTS[0] \$x \n $0", "a", r"$0 $ARGUMENTS $ARGUMENTS[0] \$x \n a"),
+            (r"\$9", "a", "$9\n\nARGUMENTS: a"),
+            ("$0$1", r"\ b", r"\b"),
+            (
+                "$99999999999999999999 $ARGUMENTS[99999999999999999999]",
+                "",
+                "$99999999999999999999 $ARGUMENTS[99999999999999999999]",
+            ),
             ("$ARGUMENTS[1]$ARGUMENTS[0] of $ARGUMENTS", "a b", "ba of a b"),
-            ("$ARGUMENTS[9]|$ARGUMENTS[x]|$ARGUMENTS[0", "a", "|a[x]|a[0"),
+            ("$ARGUMENTS[9]|$ARGUMENTS[x]|$ARGUMENTS[0", "a", "$ARGUMENTS[9]|a[x]|a[0"),
             ("It's $0", "don't", "It's don't"),
             ("$0, $1", "#12 #urgent", "#12, #urgent"),
             ("$0|$1|$2", r#"C:\temp "" x"y z""#, r"C:\temp||xy z"),

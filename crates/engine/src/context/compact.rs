@@ -137,7 +137,7 @@ pub async fn replace(agent: &mut Agent, trigger: CompactTrigger, summary: Summar
     let lookout = agent.bench.gate.lookout.clone();
     let cancel = &agent.bench.call.cancel;
     lookout.raise(HookEvent::PostCompact, |scene| scene.post_compact(trigger, summary.text), cancel).await;
-    let model = agent.knobs.borrow().model.clone();
+    let model = agent.knobs.now().model;
     let title = agent.conversation.journal().title();
     let told = |scene: &Scene| scene.session_start("compact", Some(&model), title);
     let said = lookout.raise(HookEvent::SessionStart, told, cancel).await;
@@ -173,7 +173,7 @@ async fn ask(agent: &mut Agent, keep: &str, source: Source) -> Result<String, Fa
 async fn reply(agent: &mut Agent, preamble: Arc<Preamble>, mut history: History) -> Result<String, Fault> {
     loop {
         let answer = one_answer(agent, Arc::clone(&preamble), &mut history).await;
-        let wanted = agent.knobs.borrow().model.clone();
+        let wanted = agent.knobs.now().model;
         match answer {
             Err(fault)
                 if understudy::unavailable(&fault).is_some() && agent.understudies.are_left(&wanted) =>

@@ -100,7 +100,7 @@ pub fn remind(agent: &mut Agent, moment: Moment) {
     };
     let text = match news {
         News::Begins => {
-            let own = agent.knobs.borrow().plan_mode_instructions.clone();
+            let own = agent.knobs.now().plan_mode_instructions;
             begins(way, own.as_deref(), toolbox)
         }
         News::Lasts => lasts(way),

@@ -4,8 +4,9 @@
 //!
 //! The file tools work on a [`Spot`]: a name in a folder that is held open. `folder` opens folders without following a
 //! link, so that nobody can lead a judged path elsewhere; `put` makes and replaces files, `stage` holds a finished file
-//! beside the one whose place it takes, `restore` puts files back as they were, `ends` reads the two ends of long ones, and `keep` carries over what belongs to a file beside its bytes. The functions
-//! in this file take paths by name, links included: they are for what needs no judgement.
+//! beside the one whose place it takes, `restore` puts files back as they were, `ends` reads the two ends of long ones,
+//! and `keep` carries over what belongs to a file beside its bytes. The functions in this file take paths by name,
+//! links included: they are for what needs no judgement.
 
 mod ends;
 mod folder;

@@ -1,6 +1,7 @@
 //! Hooks: code of the host and commands of the settings that are told what happens and may have a say in it.
 //!
-//! - `config`: which hooks there are; `handler`: what each does; `matcher` and `condition`: which occasions they are for; `catalog`: the events, one row each;
+//! - `config`: which hooks there are; `handler`: what each does; `matcher` and `condition`: which occasions they are
+//!   for; `catalog`: the events, one row each;
 //! - `events`: what hooks are told;
 //! - `run`: raises an event; `callback` asks the host, `command` runs a command, `http` asks a web
 //!   address, `herald` tells the host of it;

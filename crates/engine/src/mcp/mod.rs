@@ -3,7 +3,8 @@
 //! The protocol is rmcp's; what is here is policy: which servers there are, how long they may take, how much they may
 //! say, what becomes of one that dies, and what of theirs reaches the model.
 //!
-//! - [`config`]: which servers; `admission`: whom the settings let in; `expand`: variables in their entries; [`names`]: what their tools are called
+//! - [`config`]: which servers; `admission`: whom the settings let in; `expand`: variables in their entries; [`names`]:
+//!   what their tools are called
 //! - `transport/`: how messages get there and back
 //! - `connection`: one connection; `desk`: our side of it; `listing`: what the other side offers; `schema`: bounds
 //! - [`login`]: what shows a server who asks
@@ -11,8 +12,8 @@
 //! - [`Roster`]: all servers of a session; `status`: how they are; `slot`: the place of one; `offers`: what they offer
 //!   together; `asked`: what is asked of single ones; [`Pool`]: servers
 //!   that sessions share; `local`: servers that are code in this process
-//! - `tool`, `resources`, `prompts`: what a model or a person can use; `terms`: what an entry says about single tools; `result`: what comes of it; [`Supply`]: all that as
-//!   toolboxes, commands and conversations take it
+//! - `tool`, `resources`, `prompts`: what a model or a person can use; `terms`: what an entry says about single tools;
+//!   `result`: what comes of it; [`Supply`]: all that as toolboxes, commands and conversations take it
 //! - `kept`: the files in which people keep their servers, for whoever changes them; `serving`: the other way round, our
 //!   own tools for others
 

@@ -1,6 +1,8 @@
 //! All servers of a session: started side by side, switched on and off, replaced, ended. When the last handle is
 //! dropped, every server is ended.
 
+mod replace;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,12 +12,11 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use whimbrel_wire::RawJson;
-use whimbrel_wire::control::{McpMessageReply, McpSetServersReply};
+use whimbrel_wire::control::McpMessageReply;
 use whimbrel_wire::options::McpServerConfig;
 
 use super::admission::Admission;
-use super::config::{Entry, Origin, Servers, checked};
-use super::expand::Expansion;
+use super::config::{Entry, Servers};
 use super::pool::Pool;
 use super::server::{Phase, Server};
 use super::slot::{Life, Slot};
@@ -156,60 +157,6 @@ impl Roster {
             }
         }
         Ok(())
-    }
-
-    /// Uses these servers instead of those that the host has set before. Servers of the settings stay, unless they are
-    /// named here. New programs and addresses are waited for; a server in the host's own process is not, for the host
-    /// waits for us.
-    pub async fn set_servers(&self, servers: &BTreeMap<String, McpServerConfig>) -> McpSetServersReply {
-        let mut reply = McpSetServersReply::default();
-        let gone: Vec<String> = {
-            let slots = self.slots();
-            let omitted = |(name, slot): &(&String, &Slot)| slot.managed && !servers.contains_key(*name);
-            slots.iter().filter(omitted).map(|(name, _)| name.clone()).collect()
-        };
-        for name in gone {
-            self.remove(&name).await;
-            reply.removed.push(name);
-        }
-        for (name, config) in servers {
-            if name.trim().is_empty() {
-                reply.errors.insert(name.clone(), "it has no name. Give it one.".into());
-                continue;
-            }
-            let variable = |name: &str| self.0.surroundings.environment.get(name).cloned();
-            let config = checked(config.clone(), &mut Expansion::new(&variable));
-            let config = self.admitted(name, config);
-            if let Some(slot) = self.slots().get_mut(name).filter(|slot| slot.entry.config == config) {
-                slot.managed = true;
-                continue;
-            }
-            self.remove(name).await;
-            match &config {
-                Ok(_) => reply.added.push(name.clone()),
-                Err(problem) => {
-                    reply.errors.insert(name.clone(), problem.clone());
-                }
-            }
-            self.put(name.clone(), Entry { origin: Origin::Dynamic, config });
-            if let Some(slot) = self.slots().get_mut(name) {
-                slot.managed = true;
-            }
-        }
-        self.add_faults(&mut reply).await;
-        reply
-    }
-
-    async fn add_faults(&self, reply: &mut McpSetServersReply) {
-        let hosted = |server: &Arc<Server>| matches!(server.config, McpServerConfig::Sdk(_));
-        let new = |server: &Arc<Server>| reply.added.iter().any(|name| **name == *server.name);
-        let awaited = self.servers().into_iter().filter(|server| !hosted(server) && new(server));
-        let settled = join_all(awaited.map(async |server| (server.name.to_string(), server.settled().await)));
-        for (name, state) in settled.await {
-            if let Phase::Failed(fault) = state.phase {
-                reply.errors.insert(name, fault.to_string());
-            }
-        }
     }
 
     /// Takes what a server in the host's process says by itself. Should that be a question, our answer goes to the host

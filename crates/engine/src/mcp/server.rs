@@ -232,7 +232,7 @@ impl Keeper {
                 () = self.end.cancelled() => return Turn::End,
                 () = connection.fate.lost() => {
                     let fault = connection.fate.reason();
-                    self.show(if fault.may_pass() { Phase::Lost(fault.clone()) } else { Phase::Failed(fault.clone()) });
+                    self.show(self.phase_after(&fault));
                     return Turn::Lost(fault);
                 }
                 Some(order) = self.orders.recv() => {
@@ -246,17 +246,29 @@ impl Keeper {
         }
     }
 
-    /// Shows what went wrong, and waits until it is time to try again. A server that was there before counts as lost;
-    /// one that never was, as failed, even while it is tried again.
+    /// Shows what went wrong, and waits until it is time to try again.
     async fn wait_after(&mut self, fault: Fault, failed: u32) -> Turn {
         let pause = fault.retry(failed, self.surroundings.limits.backoff);
-        let was_there = matches!(self.state.borrow().phase, Phase::Connected(_) | Phase::Lost(_));
-        self.show(if was_there && pause.is_some() { Phase::Lost(fault) } else { Phase::Failed(fault) });
+        self.show(match pause {
+            Some(_) => self.phase_after(&fault),
+            None => Phase::Failed(fault),
+        });
         tokio::select! {
             biased;
             () = self.end.cancelled() => Turn::End,
             Some(order) = self.orders.recv() => Turn::Order(order),
             () = after(pause) => Turn::Retry,
+        }
+    }
+
+    /// How the server is after a fault. One that was there before counts as lost if it may come back; one that never was,
+    /// as failed, even while it is tried again.
+    fn phase_after(&self, fault: &Fault) -> Phase {
+        match &self.state.borrow().phase {
+            Phase::Connected(_) | Phase::Lost(_) if fault.may_pass() => Phase::Lost(fault.clone()),
+            Phase::Starting | Phase::Connected(_) | Phase::Lost(_) | Phase::Failed(_) => {
+                Phase::Failed(fault.clone())
+            }
         }
     }
 

@@ -10,10 +10,9 @@ use super::Session;
 use super::turns::Work;
 use crate::agent::Agent;
 use crate::commands::expand::Expansion;
-use crate::commands::loan::Loan;
 use crate::commands::model::Choice;
 use crate::commands::{
-    Action, Called, CommandFile, Job, Order, clear, compact, context, cost, help, model, server_prompt,
+    Action, Called, CommandFile, Job, Order, clear, compact, context, cost, help, loan, model, server_prompt,
 };
 use crate::context::memory::Memory;
 use crate::context::usage::{self, Facts};
@@ -103,11 +102,10 @@ impl Session {
             Ok(recipe) => recipe,
             Err(why) => return self.start_answer(agent, prompt, why).await,
         };
-        let mut loan = Loan::nothing();
         // What was wrong with it from the start was told then.
         let flaw = recipe.flaw.take().filter(|flaw| file.flaw.as_ref() != Some(flaw));
         let mut warnings: Vec<String> = flaw.into_iter().collect();
-        match loan.rules(&self.setup.rights, &file, recipe.head.terms(), self.setup.ground.trust) {
+        match recipe.head.terms().lend(&self.setup.rights, &file, self.setup.ground.trust) {
             Ok(found) => warnings.extend(found),
             Err(why) => {
                 let text = format!("/{} was not run. {why}", file.name);
@@ -115,20 +113,13 @@ impl Session {
             }
         }
         // A subagent has the model itself.
-        if let Some(name) = recipe.head.model().filter(|_| !recipe.head.is_fork()) {
-            let model = self.setup.model(&self.engine, Some(name));
-            match self.engine.providers().resolve(&model) {
-                Ok(_) => loan.model(&self.knobs, model),
-                Err(fault) => warnings.push(format!(
-                    "{}: its model is not used: {}",
-                    file.path.display(),
-                    fault.message
-                )),
-            }
+        if !recipe.head.is_fork() {
+            warnings.extend(loan::model(&agent, &file, &recipe.head));
         }
-        let (prompt, notices) = self.accept(prompt, warnings).await;
+        let (prompt, mut notices) = self.accept(prompt, warnings).await;
+        notices.init.model = agent.knobs.now().model;
         let mode = self.setup.rights.mode().to_string();
-        let expansion = Expansion { file, recipe, arguments, prompt, mode, loan };
+        let expansion = Expansion { file, recipe, arguments, prompt, mode };
         self.run_command(agent, Job::Expand(Box::new(expansion)), notices);
     }
 

@@ -17,6 +17,7 @@ use crate::cost::Ledger;
 use crate::denials::Denials;
 use crate::gate::{Asks, Gate};
 use crate::hooks::{self, HookSet, Hooks, Lookout};
+use crate::knobs::KnobsReader;
 use crate::outbox::Outbox;
 use crate::session::log::Identity;
 use crate::setup::Setup;
@@ -75,7 +76,7 @@ impl Session {
         Agents::new(Home {
             engine: self.engine.clone(),
             outbox: self.outbox.clone(),
-            knobs: self.knobs.subscribe(),
+            knobs: KnobsReader::new(self.knobs.subscribe()),
             toolbox: Arc::clone(toolbox),
             on_demand: self.setup.on_demand.clone(),
             gate: self.gate(),

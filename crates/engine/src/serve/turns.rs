@@ -191,8 +191,9 @@ impl Session {
             uuid: ids::uuid(),
         });
         self.results += 1;
-        // What a skill has allowed counts for its turn.
+        // What a skill or a command has lent counts for its turn.
         self.setup.rights.take_back();
+        agent.knobs.take_back();
         rewind::tell_losses(&self.setup.workspace, &self.outbox).await;
         self.teams.settle().await;
         self.agent = Some(agent);

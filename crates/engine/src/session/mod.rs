@@ -5,8 +5,9 @@
 //! - writing: [`log`] (one session's transcript, append only), [`journal`] (the way into it), [`appender`] (a file, by
 //!   whole lines), `medium` (what that writes to), [`courier`] (the way to a store), [`durability`] (how safe lines are),
 //!   `health` and `bulletin` (what the host is told about it)
-//! - reading: [`load`](mod@load) (a conversation, read back), in the order of its steps: `lines`, `line` and `index` (what is there),
-//!   `cut` and `path` (what counts), `reader` and `beside` (what was said), `loaded` (which tools were), `refused` (what providers did not take), `mend` (in an order that providers take)
+//! - reading: [`load`](mod@load) (a conversation, read back), in the order of its steps: `lines`, `line` and `index`
+//!   (what is there), `cut` and `path` (what counts), `reader` and `beside` (what was said), `loaded` (which tools
+//!   were), `refused` (what providers did not take), `mend` (in an order that providers take)
 //! - going on: [`past`] (a session that is gone on with), [`fork`] (a copy of it)
 //! - [`checkpoint`]: files as they were at each prompt
 //! - for whoever looks back: [`library`] (all that is kept, wherever), [`shelf`] (all sessions on disk), [`summary`] (what

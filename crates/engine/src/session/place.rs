@@ -91,7 +91,8 @@ impl Place {
     }
 }
 
-/// The folder name for a working directory, its characters put together as most systems do (NFC): everything but letters and digits becomes `-`; long names get a hash.
+/// The folder name for a working directory, its characters put together as most systems do (NFC): everything but
+/// letters and digits becomes `-`; long names get a hash.
 pub fn project_key(path: &str) -> String {
     let path: &str = &path.nfc().collect::<String>();
     let key: String = path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();

@@ -179,8 +179,8 @@ fn drop_rules(layer: &mut Layer, behaviors: &[PermissionBehavior]) {
     }
 }
 
-/// The same rule from the same place twice says nothing new. So it is with directories. From two places, both are kept: a path in them may start
-/// from different folders, and a reader wants to see both.
+/// The same rule from the same place twice says nothing new. So it is with directories. From two places, both are kept:
+/// a path in them may start from different folders, and a reader wants to see both.
 fn unique<'a>(rules: impl Iterator<Item = &'a Rule>) -> Vec<Rule> {
     let mut seen = HashSet::new();
     rules.filter(|rule| seen.insert((rule.behavior, &rule.text, rule.source, &rule.base))).cloned().collect()

@@ -7,7 +7,8 @@
 //! - [`sources`] (which files there are), [`read`] (a file to values that know their lines), [`load`] (all of them)
 //! - [`trust`], [`environment`] (what a project may bring along), [`tracked`] (what came with a repository), `own` (which
 //!   local files are the person's), [`vouched`] (which folders the person trusts)
-//! - [`schema`], [`hooks`] (what the keys may hold), [`http_hooks`] (which web addresses hooks may tell), `nearby` (keys that are almost known), [`layer`] (what one source says)
+//! - [`schema`], [`hooks`] (what the keys may hold), [`http_hooks`] (which web addresses hooks may tell), `nearby`
+//!   (keys that are almost known), [`layer`] (what one source says)
 //! - [`merge`](mod@merge) (many layers to one), [`known`] (its keys in types), [`view`] (what the host sees)
 //! - [`flag`] (changes by the host), `update`, [`edit`], [`write`](mod@write) (changes to a file)
 

@@ -1,5 +1,5 @@
-//! Which folders the person trusts, and which MCP servers they have added. The official engine keeps this in `.claude.json` when a person says so at the
-//! terminal: `{"projects": {"/folder": {"hasTrustDialogAccepted": true}}}`.
+//! Which folders the person trusts, and which MCP servers they have added. The official engine keeps this in
+//! `.claude.json` when a person says so at the terminal: `{"projects": {"/folder": {"hasTrustDialogAccepted": true}}}`.
 //!
 //! Trust in a folder holds for what is below it, but not for another repository there: whoever trusts a folder of clones
 //! has not looked into each of them. What cannot be read vouches for nothing.

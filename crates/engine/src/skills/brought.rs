@@ -1,21 +1,15 @@
-//! What a skill brings to the agent that calls it, besides its words: rules and a model for the turn, and hooks that run
-//! from then on.
+//! What a skill brings to the agent that calls it, besides its words and a [loan](crate::commands::loan) for the turn:
+//! hooks that run from then on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use whimbrel_models::Thinking;
-
 use crate::agent::Agent;
 use crate::agents::hooked;
 use crate::commands::head::Head;
-use crate::commands::{CommandFile, Owner};
+use crate::commands::{CommandFile, FOLDER_VARIABLE, Owner};
 use crate::hooks::{Desk, HookSet, Lookout};
-use crate::knobs::{Knobs, KnobsReader};
 use crate::plugins::ROOT_VARIABLE;
-
-/// The variable that names a skill's folder, for its hooks and in its texts.
-pub(crate) const FOLDER_VARIABLE: &str = "CLAUDE_SKILL_DIR";
 
 /// What skills have brought to one agent.
 pub(super) struct Brought {
@@ -25,21 +19,13 @@ pub(super) struct Brought {
     lookout: Option<Lookout>,
     /// The hooks by skill, so that one that is called again does not add up.
     hooks: BTreeMap<String, HookSet>,
-    /// The agent's own knobs, while a skill has lent it others.
-    knobs: Option<KnobsReader>,
 }
 
 impl Brought {
     /// Nothing yet.
     pub(super) fn nothing(desk: Option<Desk>) -> Self {
-        Self { desk, lookout: None, hooks: BTreeMap::new(), knobs: None }
+        Self { desk, lookout: None, hooks: BTreeMap::new() }
     }
-}
-
-/// Puts the rules of a skill in force until the turn ends. Gives what is wrong with them; the error says why the skill is
-/// not to be followed.
-pub(super) fn rules(agent: &Agent, file: &CommandFile, head: &Head) -> Result<Vec<String>, String> {
-    head.terms().lend(&agent.bench.gate.rights, file, agent.skills.trust())
 }
 
 /// Has the hooks of a skill run from now on, as long as the agent lives. Gives what cannot be had of them. What came with
@@ -68,33 +54,9 @@ pub(crate) fn hooks(agent: &mut Agent, file: &CommandFile, head: &Head) -> Vec<S
     flaws.into_iter().map(about).collect()
 }
 
-/// Lends the model of a skill until the turn ends. Gives why it cannot be had.
-pub(super) fn model(agent: &mut Agent, file: &CommandFile, head: &Head) -> Option<String> {
-    let (name, effort) = (head.model(), head.effort());
-    if name.is_none() && effort.is_none() {
-        return None;
-    }
-    let mut lent: Knobs = agent.knobs.borrow().clone();
-    lent.effort = effort.or(lent.effort);
-    if let Some(name) = name {
-        let model = agent.engine.catalog().resolve_alias(name);
-        if let Err(fault) = agent.engine.providers().resolve(&model) {
-            return Some(format!("{}: its model is not used: {}", file.path.display(), fault.message));
-        }
-        lent.model = model;
-        // A limit on thinking was meant for the other model.
-        lent.thinking = lent.thinking.filter(|thinking| *thinking == Thinking::Disabled);
-    }
-    let own = std::mem::replace(&mut agent.knobs, tokio::sync::watch::Sender::new(lent).subscribe());
-    agent.skills.brought.knobs.get_or_insert(own);
-    None
-}
-
 /// The turn is over: the agent has its own knobs again.
-pub(crate) fn give_back(agent: &mut Agent) {
-    if let Some(own) = agent.skills.brought.knobs.take() {
-        agent.knobs = own;
-    }
+pub(crate) fn give_back(agent: &Agent) {
+    agent.knobs.take_back();
 }
 
 /// The variables that the hooks of a skill have besides.

@@ -3,14 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
-use whimbrel_wire::system::{InformationLevel, Informational};
 
 use super::brought::{self, Brought};
 use super::{Skill, Skills};
 use crate::agent::Agent;
-use crate::commands::CommandFile;
-use crate::commands::expand;
 use crate::commands::head::Recipe;
+use crate::commands::{CommandFile, expand, loan};
 use crate::hooks;
 use crate::settings::Trust;
 use crate::toolbox::Toolbox;
@@ -109,8 +107,9 @@ pub fn update(agent: &mut Agent) {
 /// ends, its hooks from now on.
 pub async fn lay_open(agent: &mut Agent, cancel: &CancellationToken) {
     for loaded in agent.skills.arrivals.take() {
-        let unfit = brought::model(agent, &loaded.file, &loaded.recipe.head);
-        warn(agent, unfit).await;
+        if let Some(unfit) = loan::model(agent, &loaded.file, &loaded.recipe.head) {
+            agent.outbox.warn(unfit).await;
+        }
         let tools = Arc::clone(&agent.bench.toolbox);
         let text = read_out(agent, &loaded, &tools, cancel).await;
         agent.conversation.note(&text).await;
@@ -126,15 +125,16 @@ pub(crate) async fn read_out(
     cancel: &CancellationToken,
 ) -> String {
     let Loaded { file, recipe, arguments } = loaded;
-    let rules = match brought::rules(agent, file, &recipe.head) {
+    let rules = match recipe.head.terms().lend(&agent.bench.gate.rights, file, agent.skills.trust()) {
         Ok(warnings) => warnings,
         Err(why) => return format!("The skill {} could not be loaded. {why}", file.name),
     };
     let hooks = brought::hooks(agent, file, &recipe.head);
     // What was wrong with it from the start was told then.
     let flaw = recipe.flaw.clone().filter(|flaw| file.flaw.as_ref() != Some(flaw));
-    let warnings: Vec<String> = flaw.into_iter().chain(rules).chain(hooks).collect();
-    warn(agent, warnings).await;
+    for warning in flaw.into_iter().chain(rules).chain(hooks) {
+        agent.outbox.warn(warning).await;
+    }
     let made = expand::make(agent, tools, file, &recipe.body, arguments);
     // What a command printed that was stopped is not what the skill wants shown.
     let made = cancel.run_until_cancelled(made).await.filter(|_| !cancel.is_cancelled());
@@ -142,12 +142,5 @@ pub(crate) async fn read_out(
         Some(Ok(made)) => made.text,
         Some(Err(why)) => format!("The skill {} could not be loaded. {why}", file.name),
         None => format!("The skill {} was not loaded: the turn was interrupted.", file.name),
-    }
-}
-
-async fn warn(agent: &Agent, texts: impl IntoIterator<Item = String>) {
-    for content in texts {
-        let level = InformationLevel::Warning;
-        agent.outbox.notify(Informational { content, level, ..Informational::default() }).await;
     }
 }

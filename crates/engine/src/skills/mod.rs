@@ -1,8 +1,8 @@
-//! Skills: commands in files that the model may call itself, by the tool [`Skill`]. It is told their names
-//! and what they are for; what one says is read when it is called.
+//! Skills: commands in files that the model may call itself, by the tool [`Skill`]. It is told their names and what they
+//! are for; what one says is read when it is called.
 //!
 //! Rooms: [`listing`](mod@listing) (what the model is told), [`tool`] (how it calls one), [`desk`] (how what a skill says
-//! comes before it), `brought` (rules, hooks and a model that come with it), `fork` (skills that a subagent does).
+//! comes before it), `brought` (hooks that come with it), `fork` (skills that a subagent does).
 
 pub(crate) mod brought;
 pub mod desk;

@@ -1,7 +1,8 @@
 //! The tools, one leaf file each, and the list of them.
 //!
-//! What a tool is stands in `tool`, what a call is in `call`. A leaf has an input type whose doc comments are what the model reads, a word on what it touches, `run`, and
-//! examples that are documentation and test at once. To add a tool: write the leaf, add it to [`all`].
+//! What a tool is stands in `tool`, what a call is in `call`. A leaf has an input type whose doc comments are what the
+//! model reads, a word on what it touches, `run`, and examples that are documentation and test at once. To add a tool:
+//! write the leaf, add it to [`all`].
 
 mod agent;
 mod agent_in_team;

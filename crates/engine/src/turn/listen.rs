@@ -199,7 +199,7 @@ async fn record(
 }
 
 fn request(agent: &mut Agent, model: String) -> Request {
-    let knobs = agent.knobs.borrow().clone();
+    let knobs = agent.knobs.now();
     let catalog = agent.engine.catalog();
     let max_tokens = agent.limits.max_output_tokens.unwrap_or_else(|| catalog.max_output_tokens(&model));
     let thinking = knobs.thinking.unwrap_or_else(|| catalog.default_thinking(&model, max_tokens));

@@ -8,8 +8,9 @@ use whimbrel_testkit::{Host, HostBuilder, Reply, Script};
 use whimbrel_wire::options::{McpServerConfig, Options};
 use whimbrel_wire::permission::PermissionMode;
 
-/// The tools of the script: `echo` only reads, `ask` asks the person, `send` sends the person elsewhere, `step` tells of progress, `allow` and `deny` answer
-/// permission questions, `die` ends it, `new` is there once a file named `grown` is.
+/// The tools of the script: `echo` only reads, `ask` asks the person, `send` sends the person elsewhere, `step` tells
+/// of progress, `allow` and `deny` answer permission questions, `die` ends it, `new` is there once a file named `grown`
+/// is.
 const SERVER: &str = r#"
 echo $$ >> pids
 say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }

@@ -63,7 +63,7 @@ impl Agents {
             name: name.to_owned(),
             task_id: task_id.clone(),
             kind: definition.name.clone(),
-            model: self.home.knobs.borrow().model.clone(),
+            model: self.home.knobs.now().model,
             prompt: errand.prompt.clone(),
             cwd: self.home.workspace.root().display().to_string(),
         };

@@ -9,6 +9,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::stage::{LONG, Stage};
 use super::web::{Heard, Reply, Web, answer, event, stream};
+use crate::mcp::server::Phase;
 use crate::mcp::{Limits, Surroundings};
 
 /// Answers as a small server does.
@@ -73,9 +74,10 @@ async fn a_server_that_wants_a_login_is_shown_as_such() {
         let stage = Stage::of(json!({"web": {"type": kind, "url": web.url("/")}})).await;
         let (state, error) = stage.state("web");
         assert_eq!(state, "needs-auth", "{kind}");
-        assert!(
-            error.contains("HTTP 401") && error.contains("whimbrel mcp login") && error.contains("`headers`"),
-            "{error}"
+        assert_eq!(
+            error,
+            "it wants a login: it answered HTTP 401. Log in with `whimbrel mcp login` and its name, or put a token into its `headers`; then reconnect.",
+            "{kind}"
         );
         assert_eq!(web.heard().len(), 1, "{kind}");
         stage.roster.close().await;
@@ -106,6 +108,9 @@ async fn a_login_that_does_not_reach_far_enough_is_told_with_what_is_missing() {
     assert!(refused.contains("\"birds:count\"") && refused.contains("whimbrel mcp login"), "{refused}");
     assert_eq!(stage.says("mcp__web__go", json!({})).await, "did {}");
     assert_eq!(stage.state("web"), ("connected".into(), String::new()));
+    // Should the connection end later, that is not why.
+    let Phase::Connected(connection) = stage.roster.servers()[0].settled().await.phase else { panic!() };
+    assert_eq!(connection.fate.fault(), None);
     stage.roster.close().await;
 }
 

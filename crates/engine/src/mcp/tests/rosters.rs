@@ -106,6 +106,10 @@ async fn the_host_replaces_the_servers_that_it_has_set() {
     assert_eq!(stage.says("mcp__a__go", json!({})).await, "two");
     let reply = set(json!({"settings": two})).await;
     assert_eq!(reply, json!({"added": ["settings"], "removed": ["a"], "errors": {}}));
+    let reply = set(json!({"": one, " ": one, "settings": two})).await;
+    let nameless = "it has no name. Give it one.";
+    assert_eq!(reply, json!({"added": [], "removed": [], "errors": {"": nameless, " ": nameless}}));
+    assert_eq!(stage.names(), ["mcp__settings__go"]);
     assert_eq!(set(json!({})).await, json!({"added": [], "removed": ["settings"], "errors": {}}));
     assert!(stage.roster.is_empty());
 }

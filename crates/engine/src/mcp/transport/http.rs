@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::stream::{BoxStream, StreamExt};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, InsufficientScopeError, SseError, StreamableHttpClient,
@@ -78,10 +78,9 @@ impl HttpClient {
                 }
                 Err(failure)
             }
-            // Other requests may well be covered.
+            // Other requests may well be covered: this is no fault of the connection.
             (_, Some(why)) => {
-                let uncovered = InsufficientScopeError::new(why, None);
-                Err(self.failed(StreamableHttpError::InsufficientScope(uncovered)))
+                Err(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(why, None)))
             }
             (_, None) => Ok(answer),
         }
@@ -118,8 +117,12 @@ impl HttpClient {
             ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
             _ => None,
         };
-        let answer =
-            self.send(Method::POST, headers, session.as_deref(), serde_json::to_vec(&message)?).await?;
+        let sent = self.send(Method::POST, headers, session.as_deref(), serde_json::to_vec(&message)?).await;
+        let answer = match sent {
+            // Without a beginning there is nothing else to be covered.
+            Err(failure) if is_beginning(&message) => return Err(self.failed(failure)),
+            sent => sent?,
+        };
         let session_now = answer.header(SESSION.as_str()).map(str::to_owned);
         match (answer.status, answer.media_type().as_deref()) {
             (202 | 204, _) => Ok(StreamableHttpPostResponse::Accepted),
@@ -208,6 +211,12 @@ impl StreamableHttpClient for HttpClient {
     ) -> Result<Events, Failure> {
         self.stream(session, last, headers).await
     }
+}
+
+/// Whether a message begins the session.
+fn is_beginning(message: &ClientJsonRpcMessage) -> bool {
+    let ClientJsonRpcMessage::Request(request) = message else { return false };
+    matches!(request.request, ClientRequest::InitializeRequest(_))
 }
 
 /// The events of an answer. How large one may be is the same for all of them, so rmcp need not say it each time.

@@ -80,9 +80,9 @@ impl SseTransport {
                 }
                 status if let Some(why) = line.refusal(&answer) => {
                     let fault = Fault::NeedsAuth(why);
-                    fate.note(fault.clone());
                     if status == 401 {
                         // No further message would be taken.
+                        fate.note(fault.clone());
                         fate.lose();
                     }
                     Err(fault)

@@ -1,5 +1,8 @@
 //! Tests of NotebookEdit.
 
+use serde_json::Value;
+
+use super::cells::{parse, source_of};
 use super::*;
 
 fn changed(text: &str, input: Value) -> Result<Change, String> {
