@@ -1,7 +1,8 @@
 //! Which provider a model name means.
 //!
 //! `openai:NAME` asks a server that speaks Chat Completions, `scripted:PATH` follows a script, a prefix of your own
-//! asks the endpoint registered for it, a name that a program has added asks the model given for it, and anything else goes to the Messages API.
+//! asks the endpoint registered for it, a name that a program has added asks the model given for it, and anything else
+//! goes to the Messages API.
 
 use std::collections::HashMap;
 use std::path::Path;
