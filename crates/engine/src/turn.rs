@@ -19,7 +19,6 @@ use crate::agent::Agent;
 use crate::context::planning::{self, Moment};
 use crate::context::room;
 use crate::gate::Halt;
-use crate::skills::brought;
 use crate::verdict::{self, End, Happened, Next, Nudge, Situation};
 use crate::workshop::Workshop;
 use crate::{clock, shape, understudy};
@@ -131,7 +130,7 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
             Next::End(end) => {
                 ending.end = end;
                 Box::pin(wind_up(agent, workshop, &mut ending)).await;
-                brought::give_back(agent);
+                agent.knobs.take_back();
                 return ending;
             }
         }

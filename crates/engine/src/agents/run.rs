@@ -19,7 +19,7 @@ use crate::agent::Agent;
 use crate::clock;
 use crate::hooks::Scene;
 use crate::inbox::{News, Post};
-use crate::skills::{brought, desk};
+use crate::skills::desk;
 use crate::tasks::{Capture, Entry};
 use crate::tools::Call;
 use crate::turn::{self, Ending};
@@ -226,7 +226,7 @@ pub(super) async fn one_turn(agent: &mut Agent, entry: &Entry) -> Ending {
     };
     // What a skill has lent counts for its turn, also for one that was cut off.
     agent.bench.gate.rights.take_back();
-    brought::give_back(agent);
+    agent.knobs.take_back();
     ending
 }
 

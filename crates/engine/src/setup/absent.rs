@@ -48,7 +48,7 @@ pub fn unheeded(settings: &Settings) -> Vec<String> {
         .collect()
 }
 
-/// Plugins come from marketplaces only where one is installed from them.
+/// What is said where settings turn on plugins that were installed from a marketplace.
 const PLUGINS: &str = "enabledPlugins: plugins of marketplaces are not loaded; name their folders with --plugin-dir, or as `plugins` in the options of an SDK";
 
 /// Keys that should guard something and do not yet.

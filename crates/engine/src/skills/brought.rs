@@ -54,11 +54,6 @@ pub(crate) fn hooks(agent: &mut Agent, file: &CommandFile, head: &Head) -> Vec<S
     flaws.into_iter().map(about).collect()
 }
 
-/// The turn is over: the agent has its own knobs again.
-pub(crate) fn give_back(agent: &Agent) {
-    agent.knobs.take_back();
-}
-
 /// The variables that the hooks of a skill have besides.
 fn surroundings(file: &CommandFile) -> BTreeMap<String, String> {
     let folder = file.folder.as_ref().map(|folder| folder.display().to_string());
