@@ -67,6 +67,20 @@ fn sessions_are_listed_shown_found_and_named() {
 }
 
 #[test]
+fn what_a_subagent_did_on_a_persons_word_is_shown() {
+    let rig = Rig::new();
+    let folder = rig.work().join(".claude/skills/count");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("SKILL.md"), "---\ndescription: d\ncontext: fork\n---\nCount.").unwrap();
+    let id = had(&rig, "/count waders", &json!(["There are two."]));
+    let shown = ok(&rig, &["show", &id]);
+    assert!(
+        shown.contains("/count") && shown.contains("waders") && shown.contains("There are two."),
+        "{shown}"
+    );
+}
+
+#[test]
 fn a_session_is_exported_once() {
     let rig = Rig::new();
     let id = had(&rig, "Count", &json!([call("Bash", &json!({"command": "echo two"})), "Two."]));
