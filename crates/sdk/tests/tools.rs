@@ -96,7 +96,7 @@ async fn a_hook_replaces_what_a_function_has_said() {
     let input = json!({"a": 2, "b": 3});
     let server = ToolServer::new("calc").tool(add());
     let (agent, script) = agent(server, json!([[call("mcp__calc__add", &input)], "done"]));
-    let other = json!({"content": [{"type": "text", "text": "NOT FIVE"}]});
+    let other = json!([{"type": "text", "text": "NOT FIVE"}]);
     let answer =
         json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedMCPToolOutput": other}});
     let answer: HookOutput = serde_json::from_value(answer).unwrap();

@@ -67,7 +67,7 @@ pub(super) fn texts(name: &str, arguments: &[Word]) -> Vec<String> {
             texts.extend(words.filter(|word| word.starts_with('+')).flat_map(ends));
         }
         "socat" => {
-            texts.extend(words.filter_map(|word| word.split_once(':')).map(|(_, text)| text.to_owned()))
+            texts.extend(words.filter_map(|word| word.split_once(':')).map(|(_, text)| text.to_owned()));
         }
         "split" => texts.extend(words.find_map(|word| word.strip_prefix("--filter=")).map(str::to_owned)),
         _ => {}
