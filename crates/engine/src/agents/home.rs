@@ -206,8 +206,7 @@ impl Agents {
         let lock = past.as_mut().and_then(|past| past.lock.take());
         let log = Log::new(home.identity.clone(), path, &home.keeping, lock);
         let journal = log.journal().clone();
-        let goes_on = past.is_some();
-        let mut agent = home.agent(Own {
+        home.agent(Own {
             log,
             past,
             speaker: Speaker::main(),
@@ -240,11 +239,7 @@ impl Agents {
             owed: Owed::new(home.shape.clone()),
             memory: home.memory.fresh(),
             progress: Progress::default(),
-        });
-        if goes_on && let Some(told) = home.teams.left_behind() {
-            agent.conversation.brief(&told);
-        }
-        agent
+        })
     }
 }
 
