@@ -53,7 +53,7 @@ impl Ledger {
 
     /// Whether there is a budget and it is used up.
     pub fn is_used_up(&self) -> bool {
-        self.purse.as_ref().is_some_and(|purse| purse.is_empty(self.read().dollars()))
+        self.purse.as_ref().is_some_and(Purse::is_empty)
     }
 
     /// Begins a new turn; the totals stay.
@@ -82,7 +82,14 @@ impl Ledger {
 
     /// Adds what one attempt at a reply cost, in dollars; an error holds what is known of it if that is not all.
     pub fn add(&self, catalog: &Catalog, model: &str, bill: &Figures) -> Result<f64, f64> {
-        let cost = self.open().add(catalog, model, bill);
+        let (cost, spent) = {
+            let mut spend = self.open();
+            let cost = spend.add(catalog, model, bill);
+            (cost, spend.dollars())
+        };
+        if let Some(purse) = &self.purse {
+            purse.settle(model, bill.usage.output_tokens, spent);
+        }
         let mut own = self.column();
         sum(&mut own.usage, &bill.usage);
         add(&mut own.at_hand, bill.usage.output_tokens);
@@ -139,8 +146,6 @@ pub struct Spend {
     pub models: BTreeMap<String, ModelUsage>,
     /// What subagents have spent of it, by their names.
     pub agents: BTreeMap<String, Share>,
-    /// The longest reply of each model so far, in tokens.
-    longest: BTreeMap<String, u64>,
 }
 
 /// What one agent has spent.
@@ -169,8 +174,6 @@ impl Spend {
             max_output_tokens: info.as_ref().map_or(0, |info| info.max_output_tokens),
             ..ModelUsage::default()
         });
-        let longest = self.longest.entry(model.to_owned()).or_default();
-        *longest = usage.output_tokens.max(*longest);
         add(&mut entry.input_tokens, usage.input_tokens);
         add(&mut entry.output_tokens, usage.output_tokens);
         add(&mut entry.cache_read_input_tokens, usage.cache_read_input_tokens);
@@ -183,11 +186,6 @@ impl Spend {
             return Err(cost);
         }
         Ok(cost)
-    }
-
-    /// The longest reply of a model so far, in tokens.
-    pub fn longest_reply(&self, model: &str) -> u64 {
-        self.longest.get(model).copied().unwrap_or(0)
     }
 
     /// Dollars so far.
@@ -243,7 +241,6 @@ mod tests {
         assert_eq!(left(&main), None, "the next prompt has all of it");
         main.forget();
         assert_eq!(left(&main), Some(7_900), "the summary does not show what it took");
-        assert_eq!(main.read().longest_reply("m"), 5_000);
     }
 
     #[test]

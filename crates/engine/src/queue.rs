@@ -74,6 +74,18 @@ impl Queue {
         dropped
     }
 
+    /// Takes out the news that wait. Messages stay.
+    pub(crate) fn take_news(&mut self) -> Vec<News> {
+        let mut news = Vec::new();
+        for due in std::mem::take(&mut self.0) {
+            match due {
+                Due::News(told) => news.push(told),
+                Due::Prompt(_) => self.0.push_back(due),
+            }
+        }
+        news
+    }
+
     /// Drops one message that waits; false if there is none with this id.
     pub(crate) fn drop_prompt(&mut self, id: &str) -> bool {
         let is_it = |due: &Due| matches!(due, Due::Prompt(user) if user.uuid.as_deref() == Some(id));
@@ -145,6 +157,13 @@ mod tests {
         assert_eq!(queue.drop_prompts(), ["a"]);
         assert!(matches!(queue.take(&Commands::none()), Some(Batch::Said(dues)) if dues.len() == 1));
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn taking_the_news_keeps_the_prompts_in_order() {
+        let mut queue = queue([prompt("a"), Due::News(News::of_task("n")), prompt("b")]);
+        assert_eq!(queue.take_news(), [News::of_task("n")]);
+        assert_eq!(queue.ids(), ["a", "b"]);
     }
 
     #[test]

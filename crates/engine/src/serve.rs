@@ -177,6 +177,9 @@ async fn attend(engine: Engine, mut link: Link, start: Box<Start>) -> Farewell {
         session.take_in(post).await;
     }
     session.teams.settle().await;
+    if let Some(text) = session.engine.providers().unplayed().filter(|_| session.opened) {
+        let _ = tokio::time::timeout(WIND_UP, session.outbox.warn(text)).await;
+    }
     bulletin::close(&session.setup.keeping, WIND_UP, &session.outbox).await;
     if session.setup.leaves_nothing && outlived == 0 {
         // What cannot be removed is the temporary folder's business.
@@ -367,8 +370,7 @@ impl Session {
     /// Takes in what was posted from within.
     async fn take_in(&mut self, post: Post) {
         match post {
-            Post::News(news) if news.wakes => self.queue.push(Due::News(*news)),
-            Post::News(news) => self.asides.push(*news),
+            Post::News(news) => self.tell(*news),
             Post::Quiet => {}
             Post::Task(event) => {
                 for notice in task_news::notices(&event) {
@@ -376,10 +378,24 @@ impl Session {
                 }
                 self.outbox.notify(notices::list(&self.tasks.beside())).await;
                 if let Some(text) = task_news::for_model(&event) {
-                    self.queue.push(Due::News(News::of_task(text)));
+                    self.tell(News::of_task(text));
                 }
             }
         }
+    }
+
+    /// Tells the model something, in a turn of its own if it is worth that. Once the host has been told that the budget is
+    /// used up, news that nobody can answer do not tell it again and again.
+    fn tell(&mut self, news: News) {
+        match news.wakes && !self.is_broke() {
+            true => self.queue.push(Due::News(news)),
+            false => self.asides.push(news),
+        }
+    }
+
+    /// Whether the host has been told that the budget is used up.
+    fn is_broke(&self) -> bool {
+        self.last_turn.as_ref().is_some_and(|turn| turn.outcome == Outcome::ErrorMaxBudgetUsd)
     }
 
     /// Interrupts the turn under way, if there is one. Its questions are taken back as it ends; what works beside it goes

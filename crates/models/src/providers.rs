@@ -101,6 +101,15 @@ impl Providers {
         Self { tape: Some(tape), ..self }
     }
 
+    /// What a recording that speaks in their place holds and nobody has asked for, in words.
+    pub fn unplayed(&self) -> Option<String> {
+        #[cfg(feature = "http")]
+        if let Some(tape) = &self.tape {
+            return tape.unplayed();
+        }
+        None
+    }
+
     /// Adds an endpoint. A prefix that is taken, even one of ours, is replaced.
     #[cfg(feature = "http")]
     pub fn register(&mut self, endpoint: Endpoint) {

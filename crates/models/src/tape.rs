@@ -5,12 +5,15 @@
 //! played yet, so that subagents may ask in any order. A request that nobody made before is where the session has left the
 //! recording: it gets a fault that says at which step, and in what.
 //!
-//! Ids that are drawn at random (of agents, tasks, sessions) differ from run to run. Requests are compared without them, and
-//! where a recorded reply names one, it is played with the one that this run has drawn in its place.
+//! Ids that are drawn at random (of agents, tasks, sessions) differ from run to run, and so do moments. Requests are
+//! compared without them, and where a recorded reply names an id, it is played with the one that this run has drawn in its
+//! place.
 
 mod drawn;
+mod moments;
 mod player;
 mod recorder;
+mod retell;
 mod step;
 
 use std::path::Path;
@@ -53,6 +56,14 @@ impl Tape {
             Ok(player) => Kind::Play(Arc::new(player)),
             Err(why) => Kind::Broken(broken("cannot be played", path, &why)),
         })
+    }
+
+    /// What a recording that is played holds and nobody has asked for, in words.
+    pub fn unplayed(&self) -> Option<String> {
+        match &self.0 {
+            Kind::Play(player) => player.unplayed(),
+            Kind::Record(_) | Kind::Broken(_) => None,
+        }
     }
 
     /// Who answers in place of a model: the model itself and its recorder, or the recording.

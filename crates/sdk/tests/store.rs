@@ -11,8 +11,9 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use whimbrel::store::{Copy, MemoryStore, SessionStore, SharedStore, StoreError, StoreKey, Stored, Summary};
 use whimbrel::wire::RawJson;
+use whimbrel::wire::control::RenameSession;
 use whimbrel::wire::system::SystemEvent;
-use whimbrel::{Agent, Environment, Error, Frame, Scripted, Transport, query};
+use whimbrel::{Agent, Environment, Error, Frame, Scripted, Session, Transport, query};
 
 /// A folder to work in and a home in which nothing may appear.
 struct Stage {
@@ -340,4 +341,25 @@ async fn what_must_be_on_record_is_not_done_if_the_store_fails() {
     assert_eq!(result(&agent, "Go.").await.1, "I could not.");
     assert!(!stage.at("work/made").exists());
     assert!(store.refused.load(Ordering::Relaxed) > 0);
+}
+
+#[tokio::test]
+async fn a_session_in_a_store_is_renamed_before_anything_is_said_and_a_copy_has_its_own_title() {
+    let stage = Stage::new();
+    let (first, _) = result(&stage.agent(json!(["Hello."])), "Hi.").await;
+    let session = Session::open(&stage.agent(json!([])).resume(&first)).unwrap();
+    let title = RenameSession { title: "Greetings".into(), ..RenameSession::default() };
+    session.controls().call(title).await.unwrap();
+    assert_eq!(stage.kinds(&first, None).await.last().map(String::as_str), Some("custom-title"));
+    drop(session);
+    let forked =
+        stage.agent(json!(["Hello again."])).resume(&first).with(|options| options.fork_session = true);
+    let (copy, _) = result(&forked, "Hi again.").await;
+    let listed = stage.agent(json!([])).sessions().unwrap().list().await.unwrap();
+    let title =
+        |id: &str| listed.iter().find(|summary| summary.session_id == id).unwrap().custom_title.clone();
+    assert_eq!(
+        (title(&first).as_deref(), title(&copy).as_deref()),
+        (Some("Greetings"), Some("Greetings (fork)"))
+    );
 }

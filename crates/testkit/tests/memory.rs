@@ -100,3 +100,42 @@ async fn a_file_that_cannot_be_read_is_named_once() {
     let told = warnings(&host);
     assert!(told.len() == 1 && told[0].contains("CLAUDE.md") && told[0].contains("folder"), "{told:?}");
 }
+
+#[tokio::test]
+async fn hooks_hear_of_every_file_that_is_told() {
+    let stage = home(&[(".claude/CLAUDE.md", "USER-RULE")]);
+    let heard = stage.home().join("heard");
+    let command = format!("cat >> {}", heard.display());
+    let hook =
+        json!({"hooks": {"InstructionsLoaded": [{"hooks": [{"type": "command", "command": command}]}]}});
+    let options = Options { settings: Some(hook.to_string()), ..Options::default() };
+    let read = Reply::tool("Read", json!({"file_path": "sub/a.txt"}));
+    let mut host = Host::with([read, Reply::text("Done.")])
+        .stage(stage)
+        .options(options)
+        .file("CLAUDE.md", "See @more.md.")
+        .file("more.md", "See @CLAUDE.md, which says MORE.")
+        .file("sub/AGENTS.md", "BELOW")
+        .file("sub/a.txt", "x")
+        .start()
+        .await
+        .unwrap();
+    host.run("Read.").await.unwrap();
+    let text = std::fs::read_to_string(heard).unwrap();
+    let told: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let name = |told: &serde_json::Value| {
+        let path = told["file_path"].as_str().unwrap().to_owned();
+        let reason = told["load_reason"].as_str().unwrap_or_default().to_owned();
+        (path.rsplit_once('/').unwrap().1.to_owned(), told["memory_type"].clone(), reason)
+    };
+    let names: Vec<_> = told.iter().map(name).collect();
+    let row = |file: &str, kind: &str, why: &str| (file.to_owned(), json!(kind), why.to_owned());
+    let expected = [
+        row("CLAUDE.md", "User", "session_start"),
+        row("CLAUDE.md", "Project", "session_start"),
+        row("more.md", "Project", "include"),
+        row("AGENTS.md", "Project", "nested_traversal"),
+    ];
+    assert_eq!(names, expected, "a circle of imports ends");
+    assert!(host.asked()[1].says("BELOW"));
+}

@@ -256,6 +256,53 @@ async fn a_session_is_called_what_the_host_calls_it() {
     }
     let (blank, _) = home.talk(named(" "), &["a"]).await;
     assert_eq!(titles(&blank), [""; 0]);
+    let (long, _) = home.talk(named(&"x".repeat(100_000)), &["a"]).await;
+    assert_eq!(titles(&long), ["x".repeat(1_000)]);
+}
+
+#[tokio::test]
+async fn a_session_that_goes_on_can_be_renamed_before_anything_is_said() {
+    let home = Home::new();
+    let (session, _) = home.talk(Options { title: Some("Old".into()), ..Options::default() }, &["a"]).await;
+    let rename = |title: &str| RenameSession { title: title.into(), ..RenameSession::default() };
+    let mirrored = Options { session_mirror: true, ..resume(&session) };
+    let mut host = home.host(["1"], mirrored).start().await.unwrap();
+    for bad in [" ", "\u{200b}\u{200b}", &"x".repeat(100_000)] {
+        let asked = json!({"subtype": "rename_session", "title": bad});
+        assert!(matches!(host.ask_raw(asked).await.unwrap(), Response::Error { .. }), "{bad:.20}");
+    }
+    host.ask(rename("New")).await.unwrap();
+    let last = |session: &str| home.lines(session).last().unwrap()["customTitle"].clone();
+    assert_eq!(last(&session), "New", "at once");
+    host.run("b").await.unwrap();
+    host.finish().await.unwrap();
+    let mirror = host.heard().iter().filter(|heard| heard.json["type"] == "transcript_mirror");
+    let copied: String = mirror.map(|heard| heard.json.to_string()).collect();
+    assert_eq!(copied.matches("customTitle").count(), 1, "the host gets a copy of the line");
+    let lines = home.lines(&session);
+    let titles: Vec<&Value> = lines.iter().filter_map(|line| line.get("customTitle")).collect();
+    assert_eq!(titles, ["Old", "New"]);
+    assert_eq!(story(&home.talk(resume(&session), &["c"]).await.1), "a 1 b 1 c", "nothing is spoilt by it");
+
+    let mut silent = home.host([], resume(&session)).start().await.unwrap();
+    silent.ask(rename("Newer")).await.unwrap();
+    silent.finish().await.unwrap();
+    assert_eq!(last(&session), "Newer", "also if nothing is ever said");
+}
+
+#[tokio::test]
+async fn hooks_of_a_copy_hear_the_title_of_the_copy() {
+    let home = Home::new();
+    let (session, _) = home.talk(Options { title: Some("Mine".into()), ..Options::default() }, &["a"]).await;
+    let heard = home.root.path().join("heard");
+    let command = format!("cat > {}", heard.display());
+    let hook = json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": command}]}]}});
+    let fork = Options { fork_session: true, settings: Some(hook.to_string()), ..resume(&session) };
+    let (copy, _) = home.talk(fork, &["b"]).await;
+    let told: Value = serde_json::from_str(&std::fs::read_to_string(heard).unwrap()).unwrap();
+    assert_eq!(told["session_title"], "Mine (fork)", "{told}");
+    let lines = home.lines(&copy);
+    assert_eq!(lines.iter().find_map(|line| line["customTitle"].as_str()), Some("Mine (fork)"));
 }
 
 #[tokio::test]
@@ -278,18 +325,25 @@ async fn a_file_that_the_host_says_was_read_may_be_changed_unless_it_changed_sin
         Reply::tool("Edit", json!({"file_path": path, "old_string": "old", "new_string": "new"}))
     };
     let options = Options { permission_mode: Some(PermissionMode::AcceptEdits), ..Options::default() };
-    let script = [edit("known"), edit("stale"), Reply::text("Done.")];
+    // By how many milliseconds the host's time differs from the file's, and whether the file counts as read.
+    let files =
+        [("known", 0.0, true), ("rounded", 0.9, true), ("later", 5_000.0, true), ("stale", -5_000.0, false)];
+    let edits = files.map(|(name, ..)| edit(name)).into_iter();
+    let script: Vec<Reply> = edits.chain([Reply::text("Done.")]).collect();
     let mut host = home.scripted(script, options).start().await.unwrap();
-    for (name, since) in [("known", 0.0), ("stale", 5_000.0)] {
+    for (name, more, counts) in files {
         let path = work.join(name);
         std::fs::write(&path, "old").unwrap();
         let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
-        let mtime = modified.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as f64 - since;
-        host.ask(SeedReadState { path: path.to_string_lossy().into_owned(), mtime }).await.unwrap();
+        let mtime = modified.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as f64 + more;
+        let path = path.to_string_lossy().into_owned();
+        assert_eq!(host.ask(SeedReadState { path, mtime }).await.unwrap().seeded, counts, "{name}");
     }
     host.run("Edit.").await.unwrap();
-    assert_eq!(std::fs::read_to_string(work.join("known")).unwrap(), "new");
-    assert_eq!(std::fs::read_to_string(work.join("stale")).unwrap(), "old");
+    for (name, _, counts) in files {
+        let text = std::fs::read_to_string(work.join(name)).unwrap();
+        assert_eq!(text == "new", counts, "{name}");
+    }
     let gone = json!({"subtype": "seed_read_state", "path": "gone", "mtime": 1});
     assert!(matches!(host.ask_raw(gone).await.unwrap(), Response::Error { .. }));
 }
@@ -517,4 +571,95 @@ async fn a_transcript_that_vanishes_is_noticed_told_and_written_anew() {
     for words in ["First thing.", "Second thing.", "Third thing.", "Fourth thing."] {
         assert!(asked.to_string().contains(words), "{words}");
     }
+}
+
+/// The lines of a session as the official engine writes them: links of the chain that nobody sees, lines beside it, a subagent's
+/// branch at the end, one line per block of a reply, and a call that was running when the engine ended.
+fn official(session: &str, cwd: &str) -> Vec<Value> {
+    let base = |kind: &str, uuid: &str, parent: Option<&str>| {
+        json!({"parentUuid": parent, "isSidechain": false, "userType": "external", "cwd": cwd, "sessionId": session,
+            "version": "2.1.325", "gitBranch": "", "type": kind, "uuid": uuid, "timestamp": "2026-11-01T10:00:00.000Z"})
+    };
+    let user = |uuid: &str, parent: Option<&str>, content: Value| {
+        let mut line = base("user", uuid, parent);
+        line["message"] = json!({"role": "user", "content": content});
+        line["promptId"] = "p1".into();
+        line["permissionMode"] = "default".into();
+        line
+    };
+    let block = |uuid: &str, parent: &str, reply: &str, block: Value| {
+        let mut line = base("assistant", uuid, Some(parent));
+        line["requestId"] = "req_011".into();
+        line["message"] = json!({"id": reply, "type": "message", "role": "assistant", "model": "claude-opus-4-5-20251101",
+            "content": [block], "stop_reason": null, "stop_sequence": null,
+            "usage": {"input_tokens": 3, "output_tokens": 1, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}});
+        line
+    };
+    let mut attachment = base("attachment", "at1", Some("u1"));
+    attachment["attachment"] = json!({"type": "environment", "content": "Working directory: /x"});
+    let mut result = user(
+        "r1",
+        Some("c1"),
+        json!([{"type": "tool_result", "tool_use_id": "toolu_1", "content": "one\ntwo"}]),
+    );
+    result["toolUseResult"] = json!({"stdout": "one\ntwo", "stderr": "", "interrupted": false});
+    result["sourceToolAssistantUUID"] = "c1".into();
+    let mut side = block("side", "c2", "msg_9", json!({"type": "text", "text": "SIDE BRANCH"}));
+    side["isSidechain"] = true.into();
+    side["agentId"] = "a1b2c3d".into();
+    let queued = |operation: &str| {
+        json!({"type": "queue-operation", "operation": operation, "timestamp": "2026-11-01T10:00:00.000Z",
+            "sessionId": session, "content": "List."})
+    };
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "ls"}});
+    vec![
+        queued("enqueue"),
+        queued("dequeue"),
+        user("u1", None, json!("List.")),
+        attachment,
+        json!({"type": "api-request", "sessionId": session, "requestId": "req_011"}),
+        block("t1", "at1", "msg_1", json!({"type": "thinking", "thinking": "Look.", "signature": "sig"})),
+        block("c1", "t1", "msg_1", call("toolu_1")),
+        result,
+        block("e1", "r1", "msg_2", json!({"type": "text", "text": "Two files."})),
+        json!({"type": "cost-state", "sessionId": session, "totalCostUSD": 0.1}),
+        json!({"type": "last-prompt", "lastPrompt": "List.", "leafUuid": "e1", "sessionId": session}),
+        user("u2", Some("e1"), json!([{"type": "text", "text": "Again."}])),
+        block("c2", "u2", "msg_3", call("toolu_2")),
+        side,
+    ]
+}
+
+#[tokio::test]
+async fn a_session_that_the_official_engine_began_goes_on() {
+    let home = Home::new();
+    // Its place is found out by a session of our own.
+    let (own, _) = home.talk(Options::default(), &["x"]).await;
+    let folder = home.transcripts()[0].parent().unwrap().to_owned();
+    let cwd = home.lines(&own).iter().find_map(|line| line["cwd"].as_str().map(str::to_owned)).unwrap();
+    let session = "0f0e0d0c-2222-4333-8444-555555555555";
+    let before: String = official(session, &cwd).iter().map(|line| format!("{line}\n")).collect();
+    let path = folder.join(format!("{session}.jsonl"));
+    std::fs::write(&path, &before).unwrap();
+    let (same, asked) = home.talk(resume(session), &["Go on."]).await;
+    assert_eq!(same, session);
+    let text = asked["messages"].to_string();
+    for part in
+        ["List.", "Look.", "toolu_1", "one\\ntwo", "Two files.", "Again.", "toolu_2", "unknown", "Go on."]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    for part in ["SIDE BRANCH", "Working directory: /x", "cost-state"] {
+        assert!(!text.contains(part), "{part}: {text}");
+    }
+    let after = std::fs::read_to_string(&path).unwrap();
+    assert!(after.starts_with(&before), "nothing of it is changed");
+    let ours: Vec<Value> =
+        after[before.len()..].lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let first = ours.iter().find(|line| line.get("parentUuid").is_some()).unwrap();
+    assert_eq!(first["parentUuid"], "c2", "the branch of a subagent is never gone on from");
+    let last = Options { continue_conversation: true, ..Options::default() };
+    assert_eq!(home.talk(last, &["And on."]).await.0, session);
+    let cut = Options { resume_session_at: Some("e1".into()), fork_session: true, ..resume(session) };
+    assert_eq!(story(&home.talk(cut, &["Else."]).await.1), "List.   Two files. Else.");
 }

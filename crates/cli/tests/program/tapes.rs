@@ -1,8 +1,8 @@
 //! Recordings: a session is run again without a model, and says where it comes out differently.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::rig::Rig;
+use crate::rig::{Rig, Session, call};
 
 const PROMPT: &str = "What is in note.txt?";
 
@@ -28,4 +28,66 @@ fn a_recorded_session_is_run_again_without_a_model() {
 
     let taken = rig.run(&["-p", "--model", &model, "--record", "tape.jsonl", PROMPT], "");
     assert_eq!(taken.code, Some(1), "an older recording is not overwritten: {}", taken.stdout);
+}
+
+/// A session that plays a recording.
+fn replay(rig: &Rig) -> Session {
+    let args = ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
+    Session::start(rig.command(&[&args[..], &["--replay", "tape.jsonl"]].concat()))
+}
+
+#[test]
+fn moments_are_others_in_every_run_and_what_was_not_asked_for_is_told_at_the_end() {
+    let rig = Rig::new();
+    let when = call("Bash", &json!({"command": "date -u +%Y-%m-%dT%H:%M:%S.%NZ"}));
+    let more = ["--record", "tape.jsonl", "--allowedTools", "Bash"];
+    let mut first = rig.session(&json!([when, "It is late.", "Later still."]), &more);
+    for prompt in ["When?", "And now?"] {
+        first.say(prompt);
+        first.next("result");
+    }
+    let (code, rest, _) = first.finish();
+    assert_eq!((code, rest.len()), (Some(0), 0), "a recording that is made owes nothing: {rest:?}");
+
+    let mut again = replay(&rig);
+    again.say("When?");
+    let result = again.next("result");
+    assert_eq!(result["result"], "It is late.", "{result}");
+    let (code, rest, _) = again.finish();
+    let told = rest.iter().find_map(|frame| frame["content"].as_str()).unwrap_or_default();
+    assert!(told.starts_with("1 of the 3 recorded steps") && told.contains("step 3"), "{rest:?}");
+    assert_eq!(code, Some(0));
+
+    let mut whole = replay(&rig);
+    for (prompt, answer) in [("When?", "It is late."), ("And now?", "Later still.")] {
+        whole.say(prompt);
+        assert_eq!(whole.next("result")["result"], answer);
+    }
+    assert_eq!(whole.finish().1, Vec::<Value>::new());
+}
+
+#[test]
+fn a_summary_that_was_interrupted_is_interrupted_again() {
+    let rig = Rig::new();
+    let mut first = rig.session(&json!(["Hello.", "The person said hi."]), &["--record", "tape.jsonl"]);
+    for prompt in ["Hi.", "/compact"] {
+        first.say(prompt);
+        first.next("result");
+    }
+    first.finish();
+    let tape = rig.work().join("tape.jsonl");
+    let text = std::fs::read_to_string(&tape).unwrap();
+    let mut steps: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    steps[1]["events"] = json!([]);
+    steps[1]["fault"] =
+        json!({"kind": "Cut", "message": "The reply was not heard to its end.", "left": true});
+    std::fs::write(&tape, steps.iter().map(|step| format!("{step}\n")).collect::<String>()).unwrap();
+
+    let mut again = replay(&rig);
+    again.say("Hi.");
+    assert_eq!(again.next("result")["result"], "Hello.");
+    again.say("/compact");
+    let result = again.next("result");
+    assert_eq!(result["subtype"], "error_during_execution", "{result}");
+    assert_eq!(again.finish().1, Vec::<Value>::new());
 }

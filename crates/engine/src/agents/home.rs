@@ -206,7 +206,6 @@ impl Agents {
         let lock = past.as_mut().and_then(|past| past.lock.take());
         let log = Log::new(home.identity.clone(), path, &home.keeping, lock);
         let journal = log.journal().clone();
-        let goes_on = past.is_some();
         let adrift = past.as_ref().and_then(|past| adrift::told(&past.loaded.history));
         let mut agent = home.agent(Own {
             log,
@@ -242,9 +241,6 @@ impl Agents {
             memory: home.memory.fresh(),
             progress: Progress::default(),
         });
-        if goes_on && let Some(told) = home.teams.left_behind() {
-            agent.conversation.brief(&told);
-        }
         if let Some(told) = adrift {
             agent.conversation.brief(&told);
         }

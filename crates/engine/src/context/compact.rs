@@ -95,6 +95,11 @@ pub async fn summarise(
     show(agent, Status { status: Some(StatusKind::Compacting), ..Status::default() }).await;
     let summary = match cancel.run_until_cancelled(ask(agent, keep, source)).await {
         Some(Ok(text)) => Ok(Summary { text, took: clock::monotonic() - began }),
+        // A recording was interrupted here; then the turn is again.
+        Some(Err(fault)) if fault.kind == FaultKind::Interrupted => {
+            cancel.cancel();
+            Err(Failed::Interrupted)
+        }
         Some(Err(fault)) => Err(Failed::Model(fault)),
         None => Err(Failed::Interrupted),
     };

@@ -1,10 +1,12 @@
 //! What a host asks about the session itself: its title, its cost, its queue, and what its model has read.
 
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use whimbrel_wire::control::{
-    CancelAsyncMessage, CancelAsyncMessageReply, ControlResponse, RenameSession, SeedReadState, SessionCost,
+    CancelAsyncMessage, CancelAsyncMessageReply, ControlResponse, RenameSession, SeedReadState,
+    SeedReadStateReply, SessionCost,
 };
 
 use crate::agent::Agent;
@@ -12,8 +14,10 @@ use crate::commands::cost;
 use crate::cost::{Ledger, Spend};
 use crate::files::{self, Kind};
 use crate::serve::Session;
-use crate::session::bulletin;
 use crate::session::journal::Journal;
+use crate::session::{bulletin, shelf};
+use crate::setup::Setup;
+use crate::setup::resume::Origin;
 use crate::workspace::{Seen, Workspace};
 
 /// What can be asked about an agent while a turn owns it.
@@ -39,20 +43,39 @@ pub(super) async fn rename(session: &mut Session, id: String, asked: &RenameSess
         );
         return ControlResponse::error(id, text);
     }
-    if asked.title.trim().is_empty() {
-        return ControlResponse::error(id, "A title needs at least one letter.");
-    }
-    let Some(Books { journal, .. }) = &session.books else {
-        session.setup.title = Some(asked.title.clone());
-        return ControlResponse::ok(id);
+    let title = match shelf::title(&asked.title) {
+        Ok(title) => title,
+        Err(error) => return ControlResponse::error(id, error.to_string()),
     };
-    journal.call_it(&asked.title);
-    let written = journal.write_title();
-    bulletin::publish(journal, &session.outbox).await;
+    let written = match &session.books {
+        Some(Books { journal, .. }) => {
+            let written = journal.rename(&title).await;
+            bulletin::publish(journal, &session.outbox).await;
+            written
+        }
+        None => rename_before_turns(&mut session.setup, title).await,
+    };
     match written {
         Ok(()) => ControlResponse::ok(id),
         Err(error) => ControlResponse::error(id, format!("The title cannot be written now: {error}.")),
     }
+}
+
+/// Gives a title to a session that has had no turn yet. What is new begins to be kept with its first turn, and so does its
+/// title; what goes on has a transcript already.
+async fn rename_before_turns(setup: &mut Setup, title: String) -> io::Result<()> {
+    let written = match (&mut setup.past, &setup.keeping.courier) {
+        (Some(past), Some(courier)) => {
+            let journal = Journal::in_store(&setup.session, None, courier, setup.keeping.durability);
+            journal.rename(&title).await?;
+            past.loaded.facts.title = Some(title.clone());
+            true
+        }
+        (Some(past), None) if setup.origin != Origin::Fresh => past.rename(&title, &setup.session)?,
+        _ => false,
+    };
+    setup.title = (!written).then_some(title);
+    Ok(())
 }
 
 /// Says what the session has cost, in words.
@@ -68,28 +91,27 @@ pub(super) fn cancel(session: &mut Session, id: String, asked: &CancelAsyncMessa
 }
 
 /// Lets a file count as read by the model, as it was at that time. If it was changed since, it has to be read again before
-/// it is changed.
+/// it is changed; the answer says so.
 pub(super) async fn seed(workspace: Arc<Workspace>, id: String, asked: SeedReadState) -> ControlResponse {
     let path = files::tidy(&workspace.resolve(&asked.path));
-    let then = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(asked.mtime.max(0.0) as u64));
+    // Hosts count in milliseconds, rounded in any way, disks in finer steps.
+    let next = Duration::try_from_secs_f64((asked.mtime.max(0.0).floor() + 1.0) / 1_000.0).ok();
+    let next = next.and_then(|next| SystemTime::UNIX_EPOCH.checked_add(next));
     let looked = files::aside(move || {
         let Kind::File(stamp) = files::kind(&path)? else {
-            return Err(std::io::Error::other("there is no such file"));
+            return Err(io::Error::other("there is no such file"));
         };
-        // Hosts count in milliseconds, disks in finer steps.
-        let is_same = then.is_some_and(|then| {
-            stamp.modified.duration_since(then).is_ok_and(|more| more < Duration::from_millis(1))
-        });
-        if is_same {
+        let seeded = next.is_some_and(|next| stamp.modified < next);
+        if seeded {
             let real = files::real_path(&path).unwrap_or_else(|| path.clone());
             workspace.note_seen(&path, Seen { real, modified: stamp.modified, size: stamp.size, text: None });
         } else {
             workspace.forget(&path);
         }
-        Ok(())
+        Ok(seeded)
     });
     match looked.await.and_then(|looked| looked) {
-        Ok(()) => ControlResponse::ok(id),
+        Ok(seeded) => ControlResponse::success(id, &SeedReadStateReply { seeded }),
         Err(error) => ControlResponse::error(id, format!("{} cannot be looked at: {error}.", asked.path)),
     }
 }

@@ -8,15 +8,12 @@ use whimbrel_models::{Fault, FaultKind, Figures};
 use whimbrel_wire::Usage;
 
 use super::Ledger;
-use super::purse::{Empty, SetAside};
+use super::purse::{Empty, Expected, SetAside};
 use crate::clock;
 use crate::engine::Engine;
 
 /// How many bytes of a request make a token, by a rule of thumb.
 const BYTES_PER_TOKEN: u64 = 4;
-
-/// How many tokens a reply is expected to have, at least; one as long as the longest so far may come again.
-const EXPECTED_REPLY: u64 = 1_000;
 
 /// A call whose cost is booked when it is dropped, however far it has come.
 pub struct Metered {
@@ -27,6 +24,8 @@ pub struct Metered {
     model: String,
     /// What is set aside for it, if there is a budget. Fields are dropped after the cost has been booked.
     set_aside: Option<SetAside>,
+    /// Whether it was given up because the budget is used up.
+    given_up: bool,
     began: Instant,
 }
 
@@ -37,18 +36,27 @@ impl Metered {
         let set_aside = match ledger.purse() {
             None => None,
             Some(purse) => {
-                let expected = EXPECTED_REPLY.max(ledger.read().longest_reply(&model));
-                let estimate = estimate(engine.catalog(), &model, call.size() as u64, expected)?;
-                let spent = || ledger.read().dollars();
-                Some(purse.set_aside(estimate, spent).await.map_err(used_up)?)
+                let expected = expected(engine.catalog(), &model, call.size() as u64)?;
+                Some(purse.set_aside(expected).await.map_err(used_up)?)
             }
         };
-        Ok(Self { call, engine, ledger, model, set_aside, began: clock::monotonic() })
+        Ok(Self { call, engine, ledger, model, set_aside, given_up: false, began: clock::monotonic() })
     }
 
-    /// The next step of the call.
+    /// The next step of the call. Once others have used up the budget, it is given up.
     pub async fn next(&mut self) -> Option<Result<Step, Fault>> {
-        self.call.next().await
+        let Some(purse) = self.ledger.purse() else { return self.call.next().await };
+        if self.given_up {
+            return None;
+        }
+        tokio::select! {
+            biased;
+            empty = purse.ran_out() => {
+                self.given_up = true;
+                Some(Err(used_up(empty)))
+            }
+            step = self.call.next() => step,
+        }
     }
 }
 
@@ -58,7 +66,7 @@ impl Drop for Metered {
         for bill in self.call.bills() {
             let known = self.ledger.add(self.engine.catalog(), &self.model, bill);
             if let (Err(part), Some(set_aside), Some(purse)) = (known, &self.set_aside, self.ledger.purse()) {
-                purse.suppose(set_aside.dollars - part);
+                purse.suppose(set_aside.dollars() - part);
             }
         }
         // What was asked and then left alone is billed, too, though nobody has said how much.
@@ -66,16 +74,17 @@ impl Drop for Metered {
             (self.call.is_unbilled(), &self.set_aside, self.ledger.purse())
         {
             let _ = self.ledger.add(self.engine.catalog(), &self.model, &Figures::default());
-            purse.suppose(set_aside.dollars);
+            purse.suppose(set_aside.dollars());
         }
     }
 }
 
-/// What a call is expected to cost, in dollars.
-fn estimate(catalog: &Catalog, model: &str, bytes: u64, expected: u64) -> Result<f64, Fault> {
+/// What a call is expected to cost.
+fn expected(catalog: &Catalog, model: &str, bytes: u64) -> Result<Expected, Fault> {
     let info = catalog.lookup(model).ok_or_else(|| Fault::new(FaultKind::SpendLimit, no_price(model)))?;
-    let usage = Usage { input_tokens: bytes / BYTES_PER_TOKEN, output_tokens: expected, ..Usage::default() };
-    Ok(info.price(&usage))
+    let asked = info.price(&Usage { input_tokens: bytes / BYTES_PER_TOKEN, ..Usage::default() });
+    let per_token = info.price(&Usage { output_tokens: 1, ..Usage::default() });
+    Ok(Expected { model: model.to_owned(), asked, per_token })
 }
 
 /// Why a budget cannot be kept with a model.
@@ -122,7 +131,8 @@ mod tests {
             let call = Call::new(Arc::new(Mute), request, Policy::default(), Timing::default());
             Metered::begin(call, Engine::new(Providers::offline()), ledger.clone(), MODEL.to_owned())
         };
-        let is_left = || !ledger.purse().unwrap().is_empty(0.01);
+        let is_left = || !ledger.is_used_up();
+        ledger.purse().unwrap().suppose(0.01);
         drop(begin().await.unwrap());
         assert!(is_left(), "what was never asked costs nothing");
         let mut asked = begin().await.unwrap();
@@ -130,5 +140,20 @@ mod tests {
         drop(asked);
         assert!(!is_left());
         assert_eq!(ledger.read().models[MODEL].cost_basis.as_deref(), Some("unknown"));
+    }
+
+    #[tokio::test]
+    async fn a_call_is_given_up_when_others_have_used_up_the_budget() {
+        let ledger = Ledger::within(Some(1.0));
+        let request = Request::new(MODEL, Arc::new(Preamble::new(vec![], vec![])), History::new().ask());
+        let call = Call::new(Arc::new(Mute), request, Policy::default(), Timing::default());
+        let engine = Engine::new(Providers::offline());
+        let mut call = Metered::begin(call, engine.clone(), ledger.clone(), MODEL.into()).await.unwrap();
+        assert!(call.next().now_or_never().is_none());
+        let bill = Figures::read(&serde_json::json!({"input_tokens": 1, "output_tokens": 40_000}));
+        ledger.branch("Explore (a1)").add(engine.catalog(), MODEL, &bill).unwrap();
+        let fault = call.next().await.unwrap().unwrap_err();
+        assert_eq!((fault.kind, &*fault.message), (FaultKind::SpendLimit, "The budget of $1 is used up."));
+        assert!(call.next().await.is_none());
     }
 }

@@ -54,8 +54,9 @@ pub fn remove(path: &Path) -> io::Result<()> {
 pub fn remove_empty(path: &Path, above: &Path) {
     let around = path.ancestors().skip(1).take_while(|folder| *folder != above && folder.starts_with(above));
     for folder in around {
-        if fs::remove_dir(folder).is_err() {
-            return;
+        match fs::remove_dir(folder) {
+            Err(error) if !is_missing(&error) => return,
+            _ => {}
         }
     }
 }

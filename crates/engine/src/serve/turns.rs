@@ -16,6 +16,7 @@ use crate::control::Books;
 use crate::opening::{self, Echo, Notices, Opening};
 use crate::queue::{Batch, Due};
 use crate::report::{Report, report};
+use crate::setup::resume;
 use crate::turn::{self, Ending};
 use crate::verdict::End;
 use crate::{clock, ids, rewind};
@@ -78,7 +79,13 @@ impl Session {
             Some(agent) => agent,
             None => {
                 let past = self.setup.past.take();
-                Box::new(self.agents().main(self.system(), past))
+                let mut agent = Box::new(self.agents().main(self.system(), past));
+                if self.setup.origin != resume::Origin::Fresh
+                    && let Some(told) = self.teams.left_behind().await
+                {
+                    agent.conversation.brief(&told);
+                }
+                agent
             }
         };
         if let Some(title) = self.setup.title.take() {
@@ -198,6 +205,9 @@ impl Session {
         self.teams.settle().await;
         self.agent = Some(agent);
         self.last_turn = Some(LastTurn::from(&result));
+        if self.is_broke() {
+            self.asides.extend(self.queue.take_news());
+        }
         // The result is sent even if everything is to stop meanwhile; `stop` limits how long that may take.
         self.outbox.send_last(result).await;
     }

@@ -161,7 +161,8 @@ impl Appender {
         })
     }
 
-    /// Forces the file onto the disk. After an error nobody knows what is there: the lines are owed again.
+    /// Forces the file onto the disk. After an error nobody knows what is there: the file is opened anew, and the lines are
+    /// owed again. It stays ours meanwhile, if that can be.
     fn sync(&mut self) -> io::Result<()> {
         let synced = match &mut self.file {
             Some(file) if !self.unsynced.is_empty() => file.sync(),
@@ -169,7 +170,7 @@ impl Appender {
         };
         let lines = std::mem::take(&mut self.unsynced);
         if synced.is_err() {
-            self.file = None;
+            self.file = self.file.take().and_then(|mut file| file.reopen(&self.path).ok().map(|()| file));
             self.owed = lines.into_iter().chain(self.owed.drain(..)).collect();
         }
         synced

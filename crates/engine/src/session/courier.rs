@@ -17,6 +17,8 @@ use super::store::{SharedStore, StoreError, StoreKey};
 
 /// How long a store may take for one batch.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long it may take to read something back, which may be much.
+const LONG_PATIENCE: Duration = Duration::from_secs(60);
 /// How many lines a batch has at most.
 const BATCH: usize = 500;
 /// How many bytes of lines may wait.
@@ -98,12 +100,12 @@ impl Courier {
     pub(crate) async fn load(&self, session: &str, below: &str) -> Result<Option<Vec<RawJson>>, StoreError> {
         // What was said a moment ago may still be on its way.
         let _ = self.deliver(Urgency::Now).await;
-        self.round.store.load(&StoreKey::session(self.project(), session).below(below)).await
+        within(self.round.store.load(&StoreKey::session(self.project(), session).below(below))).await
     }
 
     /// What lies below a session. A store that cannot tell has nothing there.
     pub(crate) async fn subkeys(&self, session: &str) -> Result<Vec<String>, StoreError> {
-        match self.round.store.subkeys(self.project(), session).await {
+        match within(self.round.store.subkeys(self.project(), session)).await {
             Err(StoreError::Unsupported(_)) => Ok(Vec::new()),
             found => found,
         }
@@ -155,13 +157,8 @@ impl Courier {
     async fn empty_bag(&self, way: &mut Way) -> io::Result<()> {
         let mut done = Ok(());
         while let Some((key, batch)) = self.next_batch() {
-            done = match timeout(PATIENCE, self.round.store.append(&key, &batch)).await {
-                Ok(taken) => taken.map_err(StoreError::into_io),
-                Err(_) => Err(io::Error::new(
-                    io::ErrorKind::TimedOut,
-                    format!("the session store did not answer for {} s", PATIENCE.as_secs()),
-                )),
-            };
+            let taken = timeout(PATIENCE, self.round.store.append(&key, &batch)).await;
+            done = taken.unwrap_or_else(|_| Err(silent(PATIENCE))).map_err(StoreError::into_io);
             if done.is_err() {
                 break;
             }
@@ -203,6 +200,16 @@ impl Bag {
             self.bytes -= line.as_str().len();
         }
     }
+}
+
+/// What a store answers, if it does so in time.
+pub(crate) async fn within<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    timeout(LONG_PATIENCE, asked).await.unwrap_or_else(|_| Err(silent(LONG_PATIENCE)))
+}
+
+fn silent(patience: Duration) -> StoreError {
+    let text = format!("the session store did not answer for {} s", patience.as_secs());
+    io::Error::new(io::ErrorKind::TimedOut, text).into()
 }
 
 /// How long a store is left alone after so many failures in a row.

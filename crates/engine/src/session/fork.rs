@@ -160,8 +160,7 @@ impl Fork<'_> {
             })
             .to_string())?;
         }
-        if let Some(title) = &loaded.facts.title {
-            let title = format!("{title} (fork)");
+        if let Some(title) = loaded.title_of_copy() {
             put(json!({"type": "custom-title", "customTitle": title, "sessionId": self.new}).to_string())?;
         }
         Ok(())
@@ -177,6 +176,13 @@ impl Fork<'_> {
             line.insert("parentUuid".into(), std::mem::replace(last, uuid.clone()));
             line.insert("forkedFrom".into(), json!({"sessionId": self.old, "messageUuid": uuid}));
         }
+    }
+}
+
+impl Loaded {
+    /// What a copy is called, if this is called anything.
+    pub(super) fn title_of_copy(&self) -> Option<String> {
+        self.facts.title.as_ref().map(|title| format!("{title} (fork)"))
     }
 }
 

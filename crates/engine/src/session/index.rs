@@ -64,8 +64,9 @@ impl Repairs {
     /// What whoever reads the transcript should know of it, if anything.
     pub fn warning(&self) -> Option<String> {
         let count = self.unreadable;
+        let what = if count == 1 { "line of the transcript was" } else { "lines of the transcript were" };
         (count > 0).then(|| {
-            format!("{count} unreadable lines of the transcript were passed over; everything else that was said is there.")
+            format!("{count} unreadable {what} passed over; everything else that was said is there.")
         })
     }
 }
@@ -130,15 +131,15 @@ impl Index {
         Ok(index)
     }
 
-    /// Whether anything was said in a transcript; reads no further than that.
-    pub(super) fn is_spoken(reader: impl BufRead) -> io::Result<bool> {
+    /// Whether a transcript has a line of the tree that fits; reads no further than that.
+    pub(super) fn has(reader: impl BufRead, fits: fn(&Node) -> bool) -> io::Result<bool> {
         let mut index = Self::default();
         let mut lines = Lines::new(reader);
         while let Some(step) = lines.next()? {
             if let Step::Line(offset, bytes) | Step::Tail(offset, bytes) = step {
                 index.take(offset, bytes);
             }
-            if index.nodes.pop().is_some_and(|node| node.is_said()) {
+            if index.nodes.pop().is_some_and(|node| fits(&node)) {
                 return Ok(true);
             }
             index.by_key.clear();

@@ -15,7 +15,7 @@ use super::durability::Durability;
 use super::health::Health;
 pub use super::health::News;
 use super::line::TOOL_START;
-use super::shelf::{Label, words};
+use super::shelf::{Label, cut_title};
 use super::store::StoreKey;
 use crate::clock;
 
@@ -138,10 +138,21 @@ impl Journal {
         self.called().text = title;
     }
 
-    /// Calls the session something. It is written behind the next message; a title without any letters is none.
+    /// Calls the session something. It is written behind the next message; a title without any letters is none, and one that
+    /// is too long is cut.
     pub(crate) fn call_it(&self, title: &str) {
-        if let Some(title) = words(title) {
+        if let Some(title) = cut_title(title) {
             *self.called() = Title { text: Some(title), is_due: true };
+        }
+    }
+
+    /// Calls the session something, and writes that down at once.
+    pub(crate) async fn rename(&self, title: &str) -> io::Result<()> {
+        self.call_it(title);
+        self.write_title()?;
+        match &self.way {
+            Way::Store { courier, .. } => courier.deliver(Urgency::Now).await,
+            Way::Nowhere | Way::File(_) => Ok(()),
         }
     }
 

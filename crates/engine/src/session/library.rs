@@ -175,12 +175,12 @@ impl Sessions {
                 let (key, new) = (StoreKey::session(project, session), ids::uuid());
                 let until = Until { at: wish.at, ..Until::default() };
                 let past = Past::of_store(&**store, &key, &until).await?;
-                let past = past.ok_or_else(|| FindError::Unknown(session.to_owned()))?;
+                let mut past = past.ok_or_else(|| FindError::Unknown(session.to_owned()))?;
+                let untitled = past.past.loaded.facts.title.is_none();
                 let mut lines = past.forked(session, &new)?;
                 if lines.is_empty() {
                     return Err(PastError::Empty(session.to_owned()).into());
                 }
-                let untitled = past.past.loaded.facts.title.is_none();
                 if let Some(title) = wish.title.or_else(|| about(&lines).filter(|_| untitled)) {
                     lines.push(Label::title(&title, &new)?.to_line()?);
                 }

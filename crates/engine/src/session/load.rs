@@ -10,7 +10,7 @@ use whimbrel_wire::content::{Block, Role};
 use super::beside::{self, Step};
 use super::cut;
 pub use super::index::{Facts, Repairs};
-use super::index::{Index, Span};
+use super::index::{Index, Node, Span};
 pub use super::line::Key;
 use super::loaded;
 use super::mend::{Mended, Said, mend};
@@ -121,7 +121,12 @@ pub(super) fn conversation<R: Read + Seek>(file: R) -> io::Result<(Vec<Span>, Re
 
 /// Whether anything was said in a transcript.
 pub fn is_spoken(file: impl Read) -> io::Result<bool> {
-    Index::is_spoken(BufReader::with_capacity(PIECE, file))
+    Index::has(BufReader::with_capacity(PIECE, file), Node::is_said)
+}
+
+/// Whether anything happened in a session, if only commands that the engine answers itself.
+pub(super) fn is_begun(file: impl Read) -> io::Result<bool> {
+    Index::has(BufReader::with_capacity(PIECE, file), |_| true)
 }
 
 impl Loaded {

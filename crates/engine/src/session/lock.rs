@@ -2,13 +2,12 @@
 //! engine that is killed, so nobody is ever locked out by a dead one, and there is no second file to make and remove.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::medium::{self, Medium};
-use crate::files;
 
 mod owner;
 
@@ -16,6 +15,12 @@ pub use owner::Owner;
 
 /// How long one who wants a session waits for an engine that may be on its way out.
 pub const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long it is before one who waits looks for the first time.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+
+/// The longest time between two looks.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// How often a transcript that is removed or replaced just then is opened again.
 const TRIES: usize = 16;
@@ -25,6 +30,8 @@ const TRIES: usize = 16;
 pub struct Lock {
     path: PathBuf,
     file: File,
+    /// What the lock is on, if the file was opened anew since: it goes with the first one.
+    guard: Option<File>,
     access: Access,
     /// Why it is not locked, though it is open: some disks have no locks.
     fault: Option<io::Error>,
@@ -48,9 +55,9 @@ enum Missing {
 
 /// A session that is somebody else's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("in use by {}", match owner {
+#[error("{}", match owner {
     Some(owner) => owner.to_string(),
-    None => "another process".to_owned(),
+    None => "in use by another process".to_owned(),
 })]
 pub struct Busy {
     /// The transcript.
@@ -115,7 +122,7 @@ impl Lock {
 
     /// A new file, now at its path, and how locking it went.
     pub(super) fn at(path: &Path, file: File, fault: Option<io::Error>) -> Self {
-        Self { path: path.to_owned(), file, access: Access::Append, fault, is_claim: false }
+        Self { path: path.to_owned(), file, guard: None, access: Access::Append, fault, is_claim: false }
     }
 
     fn open(path: &Path, missing: Missing) -> Result<Self, LockError> {
@@ -131,7 +138,8 @@ impl Lock {
             };
             // The file may have been removed between our opening and our locking it.
             if file.is_at(path) {
-                return Ok(Self { path: path.to_owned(), file, access, fault, is_claim: false });
+                let (path, guard) = (path.to_owned(), None);
+                return Ok(Self { path, file, guard, access, fault, is_claim: false });
             }
         }
         Err(io::Error::other("the transcript is replaced again and again").into())
@@ -150,6 +158,15 @@ impl Lock {
     /// Makes the transcript fit for the next line.
     pub(super) fn mend(&mut self) -> io::Result<()> {
         medium::mend_end(&mut self.file)
+    }
+
+    /// Adds a line, its end included, to a transcript that nobody writes yet.
+    pub(super) fn append(&mut self, line: &[u8]) -> io::Result<()> {
+        if !self.can_write() {
+            return Err(ErrorKind::PermissionDenied.into());
+        }
+        self.mend()?;
+        self.file.write_all(line)
     }
 }
 
@@ -192,6 +209,17 @@ impl Medium for Lock {
         Medium::read_at(&self.file, offset, into)
     }
 
+    fn reopen(&mut self, path: &Path) -> io::Result<()> {
+        let (mut file, access) = open(path, Missing::StaysSo)?;
+        if access != Access::Append || !self.file.is_at(path) || !file.is_at(path) {
+            return Err(io::Error::other("another file lies there now"));
+        }
+        medium::mend_end(&mut file)?;
+        let old = std::mem::replace(&mut self.file, file);
+        self.guard.get_or_insert(old);
+        Ok(())
+    }
+
     fn take_fault(&mut self) -> Option<io::Error> {
         self.fault.take()
     }
@@ -201,26 +229,41 @@ impl Busy {
     /// Waits until the session is free, but not longer than this: a host often goes on with a session while the engine
     /// that had it is still on its way out.
     pub async fn wait(&self, patience: Duration) {
-        let path = self.path.clone();
-        let free = files::aside(move || wait_for(&path));
-        // Whether it became free is found out by taking it.
-        let _ = tokio::time::timeout(patience, free).await;
+        // A thread that waits for the lock could not be called back: whoever tries again and again would leave ever more.
+        for pause in pauses(patience) {
+            tokio::time::sleep(pause).await;
+            if self.is_over() {
+                return;
+            }
+        }
     }
 
     /// The same for those who are not asynchronous.
+    #[expect(clippy::disallowed_methods, reason = "the system calls nobody when a lock becomes free")]
     pub fn wait_here(&self, patience: Duration) {
-        let (free, freed) = std::sync::mpsc::channel();
-        let path = self.path.clone();
-        std::thread::spawn(move || {
-            let _ = wait_for(&path);
-            let _ = free.send(());
-        });
-        let _ = freed.recv_timeout(patience);
+        for pause in pauses(patience) {
+            std::thread::sleep(pause);
+            if self.is_over() {
+                return;
+            }
+        }
+    }
+
+    /// Whether the session is free by now.
+    fn is_over(&self) -> bool {
+        !matches!(Lock::take(&self.path), Err(LockError::Busy(_)))
     }
 }
 
-fn wait_for(path: &Path) -> io::Result<()> {
-    medium::read(path)?.lock()
+/// The pauses between looks, each a little longer than the one before.
+fn pauses(patience: Duration) -> impl Iterator<Item = Duration> {
+    let next = |pause: &Duration| Some((*pause * 3 / 2).min(LONGEST_PAUSE));
+    let pauses = std::iter::successors(Some(FIRST_PAUSE), next);
+    pauses.scan(patience, |left, pause| {
+        let pause = pause.min(*left);
+        *left -= pause;
+        (!pause.is_zero()).then_some(pause)
+    })
 }
 
 /// Opens a transcript; one that cannot be written is opened for reading, which is enough for locking it.

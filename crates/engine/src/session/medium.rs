@@ -29,6 +29,10 @@ pub(super) trait Medium: Send {
     fn is_at(&self, path: &Path) -> bool;
     /// Reads bytes back, perhaps fewer than fit.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
+    /// Opens the file at a path anew without letting go of it. An error leaves everything as it is.
+    fn reopen(&mut self, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Why nobody is kept from writing there too, though somebody should be; told once.
     fn take_fault(&mut self) -> Option<io::Error> {
         None

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 
 use whimbrel_wire::RawJson;
 
+use super::courier::within;
 use super::fork::Fork;
 use super::journal::Mirror;
 use super::line::{BRIEF, Line};
 use super::load::{self, LoadError, Loaded, Until};
 use super::lock::{Busy, Lock, LockError};
+use super::shelf::{Label, words};
 use super::store::{SessionStore, StoreError, StoreKey, one_line};
 use super::{Place, medium};
 
@@ -52,6 +54,15 @@ impl Past {
     /// Whether anything was said in a session.
     pub fn is_spoken(place: &Place, session: &str) -> bool {
         medium::read(&place.transcript(session)).is_ok_and(|file| load::is_spoken(file).unwrap_or(false))
+    }
+
+    /// Whether there is anything to go on with in a session, spoilt as it may be.
+    pub fn is_session(&self, place: &Place, session: &str) -> bool {
+        let begun = || {
+            let file = medium::read(&place.transcript(session));
+            file.is_ok_and(|file| load::is_begun(file).unwrap_or(false))
+        };
+        self.loaded.has_begun() || self.loaded.repairs.unreadable > 0 || begun()
     }
 
     /// Reads a session back, to be gone on with under its own id.
@@ -96,7 +107,19 @@ impl Past {
         let copied = Fork { old, new }.copy(&self.loaded, &from, &to, mirror);
         let copied = copied.map_err(|error| PastError::Copy(to.clone(), error))?;
         (self.copies, self.lock) = (copied.lines, Some(copied.lock));
+        self.loaded.facts.title = self.loaded.title_of_copy();
         Ok(self)
+    }
+
+    /// Calls the session something, and writes it down at once if it is written through this: false if it is not, so that
+    /// somebody else has to.
+    pub(crate) fn rename(&mut self, title: &str, session: &str) -> io::Result<bool> {
+        let Some(lock) = &mut self.lock else { return Ok(false) };
+        let line = Label::title(title, session)?.to_line()?;
+        lock.append(format!("{}\n", line.as_str()).as_bytes())?;
+        self.copies.push(line);
+        self.loaded.facts.title = words(title);
+        Ok(true)
     }
 
     /// Reads a session back from a store; none if it has no such session.
@@ -105,7 +128,7 @@ impl Past {
         key: &StoreKey,
         until: &Until,
     ) -> Result<Option<StoredPast>, PastError> {
-        let Some(lines) = store.load(key).await? else { return Ok(None) };
+        let Some(lines) = within(store.load(key)).await? else { return Ok(None) };
         let text = joined(&lines);
         let past = Self { loaded: load::load(Cursor::new(&text), until)?, lock: None, copies: Vec::new() };
         Ok(Some(StoredPast { past, text }))
@@ -127,9 +150,17 @@ impl StoredPast {
         load::is_spoken(self.text.as_slice()).unwrap_or(false)
     }
 
-    /// The lines of a copy of it.
-    pub fn forked(&self, old: &str, new: &str) -> io::Result<Vec<RawJson>> {
-        Fork { old, new }.lines(&self.past.loaded, Cursor::new(&self.text))
+    /// Whether there is anything to go on with, spoilt as it may be.
+    pub fn is_session(&self) -> bool {
+        let begun = || load::is_begun(self.text.as_slice()).unwrap_or(false);
+        self.past.loaded.has_begun() || self.past.loaded.repairs.unreadable > 0 || begun()
+    }
+
+    /// The lines of a copy of it, which this is from now on.
+    pub fn forked(&mut self, old: &str, new: &str) -> io::Result<Vec<RawJson>> {
+        let lines = Fork { old, new }.lines(&self.past.loaded, Cursor::new(&self.text))?;
+        self.past.loaded.facts.title = self.past.loaded.title_of_copy();
+        Ok(lines)
     }
 }
 

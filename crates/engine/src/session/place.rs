@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::line::Line;
 use super::lines::{Lines, Step};
+use super::lock::{Lock, LockError};
 use super::medium;
 use crate::files::{self, Kind};
 
@@ -44,9 +45,14 @@ impl Place {
         self.folder.join(format!("{session}.jsonl"))
     }
 
+    /// The place that has a session, and its id as it is spelled there.
+    pub fn holding(&self, session: &str) -> Option<(Self, String)> {
+        spellings(session).into_iter().find_map(|session| Some((self.holding_spelled(&session)?, session)))
+    }
+
     /// The place that has a session: this one or, where the folder's name had to be cut, another with the same
     /// beginning, because engines differ in how they tell cut names apart.
-    pub fn holding(&self, session: &str) -> Option<Self> {
+    fn holding_spelled(&self, session: &str) -> Option<Self> {
         let holds = |place: &Self| matches!(files::kind(&place.transcript(session)), Ok(Kind::File(_)));
         if holds(self) {
             return Some(self.clone());
@@ -58,12 +64,31 @@ impl Place {
         alike.map(|other| Self { folder: self.folder.with_file_name(other) }).find(holds)
     }
 
+    /// Whether an id is a session's already: of another folder, or here in another spelling. What is kept beside transcripts
+    /// goes by the id alone.
+    pub fn is_taken_elsewhere(&self, session: &str) -> bool {
+        let folders = self.folder.parent().map(|projects| files::names(projects, MANY)).unwrap_or_default();
+        let places = folders.into_iter().map(|name| Self { folder: self.folder.with_file_name(name) });
+        let is_used = |place: &Self, spelled: &str| {
+            let path = place.transcript(spelled);
+            match files::kind(&path) {
+                // An empty one is somebody's only as long as it is held.
+                Ok(Kind::File(stamp)) => {
+                    stamp.size > 0 || matches!(Lock::take(&path), Err(LockError::Busy(_)))
+                }
+                _ => false,
+            }
+        };
+        let mut others = places.flat_map(|place| spellings(session).map(|spelled| (place.clone(), spelled)));
+        others.any(|(place, spelled)| (place != *self || spelled != session) && is_used(&place, &spelled))
+    }
+
     /// The sessions here, the last one first.
     pub fn sessions(&self) -> Vec<String> {
         let mut found: Vec<_> = files::names(&self.folder, MANY)
             .into_iter()
             .filter_map(|name| {
-                let session = name.strip_suffix(".jsonl").filter(|id| Uuid::try_parse(id).is_ok())?;
+                let session = name.strip_suffix(".jsonl").filter(|id| is_id(id))?;
                 match files::kind(&self.transcript(session)) {
                     Ok(Kind::File(stamp)) => Some((stamp.modified, session.to_owned())),
                     _ => None,
@@ -91,8 +116,18 @@ impl Place {
     }
 }
 
-/// The folder name for a working directory, its characters put together as most systems do (NFC): everything but
-/// letters and digits becomes `-`; long names get a hash.
+/// Whether a text can be the id of a session: a UUID in its usual form.
+pub fn is_id(text: &str) -> bool {
+    text.len() == 36 && Uuid::try_parse(text).is_ok()
+}
+
+/// The ways to spell an id, beginning with the one that is given: some systems use capitals.
+fn spellings(session: &str) -> [String; 3] {
+    [session.to_owned(), session.to_ascii_lowercase(), session.to_ascii_uppercase()]
+}
+
+/// The folder name for a working directory, its characters put together as most systems do (NFC): everything but letters
+/// and digits becomes `-`; long names get a hash.
 pub fn project_key(path: &str) -> String {
     let path: &str = &path.nfc().collect::<String>();
     let key: String = path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
@@ -172,9 +207,30 @@ mod tests {
         }
         std::fs::write(other.join("notes.jsonl"), "").unwrap();
         assert_eq!(place.sessions(), Vec::<String>::new());
-        let holding = place.holding(ids[1]).unwrap();
-        assert_eq!((&holding.folder, holding.sessions()), (&other, ids.map(str::to_owned).to_vec()));
+        let (holding, spelled) = place.holding(&ids[1].to_uppercase()).unwrap();
+        assert_eq!((&holding.folder, spelled.as_str()), (&other, ids[1]));
+        assert_eq!(holding.sessions(), ids.map(str::to_owned).to_vec());
         assert_eq!(Place::new(folder.path(), Path::new("/x")).holding(ids[0]), None);
+    }
+
+    #[test]
+    fn an_id_is_one_sessions_in_all_folders_and_spellings() {
+        let config = tempfile::tempdir().unwrap();
+        let [here, there] = ["/a", "/b"].map(|folder| Place::new(config.path(), Path::new(folder)));
+        let id = "aaaaaaaa-2222-4333-8444-555555555555";
+        assert!(!here.is_taken_elsewhere(id), "nothing is there");
+        let lock = Lock::claim(&there.transcript(id)).unwrap().unwrap();
+        assert!(here.is_taken_elsewhere(id) && here.is_taken_elsewhere(&id.to_uppercase()));
+        assert!(!there.is_taken_elsewhere(id), "its own place is not elsewhere");
+        assert!(there.is_taken_elsewhere(&id.to_uppercase()), "the same in other letters");
+        drop(lock);
+        std::fs::write(there.transcript(id), "").unwrap();
+        assert!(!here.is_taken_elsewhere(id), "what a killed engine left is free");
+        std::fs::write(there.transcript(id), "{}\n").unwrap();
+        assert!(here.is_taken_elsewhere(id));
+        for (text, expected) in [(id, true), (&id.replace('-', ""), false), (&format!("{{{id}}}"), false)] {
+            assert_eq!(is_id(text), expected, "{text}");
+        }
     }
 
     #[test]

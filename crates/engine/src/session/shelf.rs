@@ -168,6 +168,9 @@ fn in_folder(folder: &Path) -> Vec<Stored> {
     files::names(folder, usize::MAX).into_iter().filter_map(stored).collect()
 }
 
+/// How many characters a title or a tag may have: lists read only the ends of a transcript.
+const LONGEST_NAME: usize = 1_000;
+
 /// A line that names a session; the official SDKs write and read the same.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
@@ -177,16 +180,15 @@ pub(super) enum Label<'a> {
 }
 
 impl<'a> Label<'a> {
-    /// A title. One without any letters is refused.
-    pub(super) fn title(title: &str, session_id: &'a str) -> io::Result<Self> {
-        let custom_title = words(title).ok_or_else(|| wordless("A title"))?;
-        Ok(Self::CustomTitle { custom_title, session_id })
+    /// A title. One without any letters is refused, and so is one that no list could show.
+    pub(super) fn title(text: &str, session_id: &'a str) -> io::Result<Self> {
+        Ok(Self::CustomTitle { custom_title: title(text)?, session_id })
     }
 
     /// A tag, or that there is none any more.
     pub(super) fn tag(tag: Option<&str>, session_id: &'a str) -> io::Result<Self> {
         let tag = match tag {
-            Some(tag) => words(tag).ok_or_else(|| wordless("A tag"))?,
+            Some(tag) => named("A tag", tag)?,
             None => String::new(),
         };
         Ok(Self::Tag { tag, session_id })
@@ -235,8 +237,25 @@ pub(super) fn words(text: &str) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
-fn wordless(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, format!("{what} needs at least one letter."))
+/// A title as it is kept.
+pub(crate) fn title(text: &str) -> io::Result<String> {
+    named("A title", text)
+}
+
+/// The same, but one that is too long is cut; none if nothing is left.
+pub(super) fn cut_title(text: &str) -> Option<String> {
+    Some(words(text)?.chars().take(LONGEST_NAME).collect())
+}
+
+fn named(what: &str, text: &str) -> io::Result<String> {
+    let bad = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{what} {why}.")));
+    match words(text) {
+        None => bad("needs at least one letter".into()),
+        Some(words) if words.chars().count() > LONGEST_NAME => {
+            bad(format!("may have {LONGEST_NAME} characters; this one has {}", words.chars().count()))
+        }
+        Some(words) => Ok(words),
+    }
 }
 
 #[cfg(test)]

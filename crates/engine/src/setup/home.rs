@@ -12,19 +12,26 @@ use crate::settings::sources::named_config_folder;
 
 type Env = BTreeMap<String, String>;
 
-/// The place for transcripts; none if nobody said where. The error says why there is none although somebody did.
-pub(super) fn place(env: &Env, root: &Path) -> Result<Option<Place>, String> {
+/// The place for transcripts.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// Where they are looked for; none if nobody said where.
+    pub(super) place: Option<Place>,
+    /// Why nothing can be written there, in words for the host.
+    pub(super) lost: Option<String>,
+}
+
+/// Finds the place for transcripts.
+pub(super) fn place(env: &Env, root: &Path) -> Kept {
     let by_home = named_config_folder(env).is_none();
     let wrong = match env.get("HOME") {
         None => None,
         Some(home) if by_home => wrong_with(home),
         Some(_) => None,
     };
-    let Some(config) = config_folder(env) else { return wrong.map_or(Ok(None), |why| Err(lost(&why))) };
-    match wrong.or_else(|| unwritable(&config)) {
-        Some(why) => Err(lost(&why)),
-        None => Ok(Some(Place::new(&config, root))),
-    }
+    let config = config_folder(env);
+    let why = wrong.or_else(|| unwritable(config.as_deref()?));
+    Kept { place: config.map(|config| Place::new(&config, root)), lost: why.map(|why| lost(&why)) }
 }
 
 /// The temporary folder.
@@ -107,7 +114,8 @@ mod tests {
             ("and leaves a bad home bad", &[("CLAUDE_CONFIG_DIR", ""), ("HOME", "x")], Err("absolute")),
         ];
         for (name, pairs, expected) in rows {
-            let found = place(&env(pairs), Path::new("/work")).map(|place| place.is_some());
+            let Kept { place, lost } = place(&env(pairs), Path::new("/work"));
+            let found = lost.map_or(Ok(place.is_some()), Err);
             match (&found, expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(*found, expected, "{name}"),
                 (Err(text), Err(part)) => assert!(text.contains(part), "{name}: {text}"),
@@ -121,8 +129,9 @@ mod tests {
         if nix::unistd::Uid::effective().is_root() {
             return;
         }
-        let text = place(&env(&[("HOME", "/")]), Path::new("/work")).unwrap_err();
-        assert!(text.contains("/ cannot be written"), "{text}");
+        let Kept { place, lost } = place(&env(&[("HOME", "/")]), Path::new("/work"));
+        assert!(lost.unwrap().contains("/ cannot be written"));
+        assert!(place.is_some(), "what lies there can be read");
     }
 
     #[test]

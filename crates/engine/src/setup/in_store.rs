@@ -6,6 +6,7 @@ use super::resume::{self, Beginning, Origin};
 use super::start::working_directory;
 use super::{Setup, SetupError, Start};
 use crate::engine::Engine;
+use crate::session::courier::within;
 use crate::session::past::{PastError, StoredPast};
 use crate::session::place::project_key;
 use crate::session::store::{SharedStore, StoreKey};
@@ -63,15 +64,15 @@ impl Desk<'_> {
             None => Ok(None),
             Some(session) => {
                 resume::check_id(session)?;
-                let stored = self.read(session).await?.ok_or_else(|| resume::unknown(session))?;
-                Ok(Some((session.clone(), stored)))
+                let stored = self.read(session).await?.filter(StoredPast::is_session);
+                Ok(Some((session.clone(), stored.ok_or_else(|| resume::unknown(session))?)))
             }
         }
     }
 
     /// The last session in which anything was said.
     async fn newest(&self) -> Result<Option<(String, StoredPast)>, SetupError> {
-        let listed = self.store.list(self.project).await;
+        let listed = within(self.store.list(self.project)).await;
         for listed in listed.map_err(|error| SetupError::Invalid(error.to_string()))? {
             let stored = self.read(&listed.session).await?;
             if let Some(stored) = stored.filter(StoredPast::is_spoken) {
@@ -87,11 +88,11 @@ impl Desk<'_> {
         Ok(Beginning { session, place, past, origin: Origin::Fresh, warning })
     }
 
-    async fn forked(&self, old: &str, stored: StoredPast) -> Result<Beginning, SetupError> {
+    async fn forked(&self, old: &str, mut stored: StoredPast) -> Result<Beginning, SetupError> {
         let session = self.new_id().await?;
         if self.persists {
             let lines = stored.forked(old, &session).map_err(|error| uncopied(old, error))?;
-            let put = self.store.append(&self.key(&session), &lines).await;
+            let put = within(self.store.append(&self.key(&session), &lines)).await;
             put.map_err(|error| uncopied(old, error))?;
         }
         Ok(beginning(session, stored.past, Origin::Forked))
@@ -101,7 +102,7 @@ impl Desk<'_> {
     async fn new_id(&self) -> Result<String, SetupError> {
         let session = resume::new_id(self.options)?;
         if self.options.session_id.is_some() && self.persists {
-            let there = self.store.load(&self.key(&session)).await;
+            let there = within(self.store.load(&self.key(&session))).await;
             if there.map_err(|error| SetupError::Invalid(error.to_string()))?.is_some() {
                 return Err(resume::taken(&session));
             }

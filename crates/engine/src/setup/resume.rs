@@ -15,6 +15,7 @@ use crate::ids;
 use crate::session::load::Until;
 use crate::session::lock::{self, Lock, LockError};
 use crate::session::past::PastError;
+use crate::session::place::is_id;
 use crate::session::{Durability, Keeping, Mirror, Past, Place};
 use crate::setup::start::working_directory;
 use crate::setup::{Setup, SetupError, Start, in_store};
@@ -43,6 +44,15 @@ impl Origin {
             Self::Forked => "fork",
         }
     }
+}
+
+/// Whether a session writes down what is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writes {
+    /// It does.
+    Everything,
+    /// It is not to, or cannot; it can go on from what is there all the same.
+    Nothing,
 }
 
 /// What a session begins with.
@@ -93,21 +103,24 @@ pub(super) fn mode(past: Option<&Past>) -> Option<PermissionMode> {
 pub(super) fn begin(
     options: &Options,
     kept: Option<&Place>,
+    writes: Writes,
     keeping: &Keeping,
 ) -> Result<Beginning, SetupError> {
     check(options)?;
-    let persists = options.persist_session != Some(false);
-    let place = kept.filter(|_| persists).cloned();
+    let place = kept.filter(|_| writes == Writes::Everything).cloned();
     match wanted(options, kept)? {
         None => fresh(options, place),
         Some(found) if options.fork_session => forked(options, &found, place, keeping),
-        Some(Found { session, place: kept }) => {
-            let past = match persists {
-                true => Past::resume(&kept, &session, &until(options)),
-                false => Past::read(&kept, &session, &until(options)),
+        Some(found) => {
+            let Found { session, place: kept } = &found;
+            let past = match writes {
+                Writes::Everything => Past::resume(kept, session, &until(options)),
+                Writes::Nothing => Past::read(kept, session, &until(options)),
             };
-            let past = past.map_err(|error| refused(&session, error))?;
-            let place = persists.then_some(kept);
+            let past = past.map_err(|error| refused(session, error))?;
+            found.check(&past)?;
+            let Found { session, place: kept } = found;
+            let place = (writes == Writes::Everything).then_some(kept);
             Ok(Beginning {
                 warning: warning(&past),
                 session,
@@ -149,15 +162,23 @@ fn wanted(options: &Options, kept: Option<&Place>) -> Result<Option<Found>, Setu
     };
     check_id(session)?;
     match kept.and_then(|place| place.holding(session)) {
-        Some(place) => Ok(Some(Found { session: session.clone(), place })),
+        Some((place, session)) => Ok(Some(Found { session, place })),
         None => Err(unknown(session)),
+    }
+}
+
+impl Found {
+    /// A transcript in which nothing ever happened is no session: an engine that was ended early may leave one.
+    fn check(&self, past: &Past) -> Result<(), SetupError> {
+        let Self { session, place } = self;
+        if past.is_session(place, session) { Ok(()) } else { Err(unknown(session)) }
     }
 }
 
 /// What is to be resumed must be able to name a session.
 pub(super) fn check_id(session: &str) -> Result<(), SetupError> {
     let text = || format!("--resume must be the id of a session, a UUID, but is {session:?}.");
-    uuid::Uuid::try_parse(session).map(drop).map_err(|_| SetupError::Invalid(text()))
+    if is_id(session) { Ok(()) } else { Err(SetupError::Invalid(text())) }
 }
 
 pub(super) fn unknown(session: &str) -> SetupError {
@@ -185,7 +206,11 @@ pub(super) fn until(options: &Options) -> Until {
 fn fresh(options: &Options, place: Option<Place>) -> Result<Beginning, SetupError> {
     let session = new_id(options)?;
     let past = match (&options.session_id, &place) {
-        (Some(_), Some(place)) => Some(Past { lock: claim(place, &session)?, ..Past::default() }),
+        (Some(_), Some(place)) => {
+            let lock = claim(place, &session)?;
+            check_elsewhere(options, place, &session)?;
+            Some(Past { lock, ..Past::default() })
+        }
         // Nobody else can know an id that was drawn just now.
         _ => None,
     };
@@ -201,7 +226,9 @@ fn forked(
     let session = new_id(options)?;
     let Found { session: old, place: from } = found;
     let mut past = Past::read(from, old, &until(options)).map_err(|error| refused(old, error))?;
+    found.check(&past)?;
     if let Some(place) = &place {
+        check_elsewhere(options, place, &session)?;
         past = past.fork(from, old, place, &session, keeping.mirror).map_err(|error| match error {
             PastError::Copy(_, error) if error.kind() == ErrorKind::AlreadyExists => taken(&session),
             error => refused(old, error),
@@ -213,8 +240,18 @@ fn forked(
 pub(super) fn new_id(options: &Options) -> Result<String, SetupError> {
     match &options.session_id {
         None => Ok(ids::uuid()),
-        Some(id) if uuid::Uuid::try_parse(id).is_ok() => Ok(id.clone()),
+        Some(id) if is_id(id) => Ok(id.clone()),
         Some(id) => Err(SetupError::Invalid(format!("--session-id must be a UUID, but is {id:?}."))),
+    }
+}
+
+/// An id that was given must not be a session's of another folder.
+fn check_elsewhere(options: &Options, place: &Place, session: &str) -> Result<(), SetupError> {
+    match options.session_id.is_some() && place.is_taken_elsewhere(session) {
+        true => Err(SetupError::Invalid(format!(
+            "The session {session} exists already, in another folder or in other letters. Choose another --session-id."
+        ))),
+        false => Ok(()),
     }
 }
 
@@ -246,3 +283,6 @@ pub(super) fn refused(session: &str, error: PastError) -> SetupError {
 pub(super) fn warning(past: &Past) -> Option<String> {
     past.loaded.repairs.warning()
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use whimbrel_wire::options::Options;
 
 use super::in_store::StoredBeginning;
-use super::resume::{self, Origin};
+use super::resume::{self, Origin, Writes};
 use super::start::working_directory;
 use super::{SetupError, history, home, tools};
 use crate::agenda::Agenda;
@@ -36,12 +36,13 @@ pub(super) fn site(
 ) -> Result<Site, SetupError> {
     let root = working_directory(options)?;
     let mut keeping = resume::keeping(options, env)?;
-    let (kept, lost) = home::place(env, &root).map_or_else(|why| (None, Some(why)), |it| (it, None));
+    let home::Kept { place: kept, lost } = home::place(env, &root);
     let leaves_nothing = options.persist_session == Some(false) || stored.is_some();
+    let writes = if leaves_nothing || lost.is_some() { Writes::Nothing } else { Writes::Everything };
     let lost = lost.filter(|_| !leaves_nothing);
     let resume::Beginning { session, place, past, origin, warning } = match stored {
         Some(stored) => stored.take(&mut keeping),
-        None => resume::begin(options, kept.as_ref(), &keeping)?,
+        None => resume::begin(options, kept.as_ref(), writes, &keeping)?,
     };
     let spill = spill(place.as_ref(), env, &session);
     let config = settings::config_folder(env);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use whimbrel_models::{Fault, FaultKind};
 use whimbrel_policy::Place;
 use whimbrel_wire::content::ResultContent;
 
@@ -50,6 +51,16 @@ pub struct Call {
     pub lookout: Lookout,
     /// Fires when the turn is interrupted or the session ends.
     pub cancel: CancellationToken,
+}
+
+impl Call {
+    /// Notes why a question to a model beside the turn failed. What was interrupted when it was recorded interrupts the turn
+    /// again.
+    pub(crate) fn note_fault(&self, fault: &Fault) {
+        if fault.kind == FaultKind::Interrupted {
+            self.cancel.cancel();
+        }
+    }
 }
 
 #[cfg(test)]

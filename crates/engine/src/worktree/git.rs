@@ -259,11 +259,16 @@ impl Git {
     async fn repositories_inside(&self, tree: &Path) -> Result<usize, Fault> {
         let index = self.run(tree, &["rev-parse", "--git-path", "index"]).await?;
         let index = tree.join(index.trim_end_matches('\n'));
-        let listed = files::read(&index, LARGEST_INDEX).ok().and_then(|(bytes, _)| nested(&bytes));
-        let is_there =
-            |path: &PathBuf| !matches!(files::kind(&tree.join(path).join(".git")), Ok(Kind::Missing));
-        Ok(listed.map_or(1, |inside| inside.iter().filter(|path| is_there(path)).count()))
+        let tree = tree.to_owned();
+        Ok(files::aside(move || fetched(&index, &tree)).await.ok().flatten().unwrap_or(1))
     }
+}
+
+/// How many of the repositories that an index lists are there, if it can be read. Touches the disk.
+fn fetched(index: &Path, tree: &Path) -> Option<usize> {
+    let (bytes, _) = files::read(index, LARGEST_INDEX).ok()?;
+    let is_there = |path: &PathBuf| !matches!(files::kind(&tree.join(path).join(".git")), Ok(Kind::Missing));
+    Some(nested(&bytes)?.iter().filter(|path| is_there(path)).count())
 }
 
 /// How long locks of others are still waited for: two agents may end at the same moment.

@@ -5,17 +5,20 @@ use std::ops::Range;
 
 use serde_json::Value;
 
+use super::moments;
+
 /// How long a UUID is.
 const UUID: usize = 36;
 
 /// How long a short id is: a letter for its kind, and digits to the base of 16.
 const SHORT: usize = 9;
 
-/// A value without the ids in it, and those ids in the order in which they first appear.
+/// A value without the ids and moments in it, and those ids in the order in which they first appear.
 pub(super) fn without(mut value: Value) -> (Value, Vec<String>) {
     let mut ids: Vec<String> = Vec::new();
     each_text(&mut value, &mut |text| {
-        *text = replace(text, |id| {
+        *text = replace(text, moments::next, |_| Some("<moment>".to_owned()));
+        *text = replace(text, next, |id| {
             let at = ids.iter().position(|known| known == id).unwrap_or_else(|| {
                 ids.push(id.to_owned());
                 ids.len() - 1
@@ -26,32 +29,42 @@ pub(super) fn without(mut value: Value) -> (Value, Vec<String>) {
     (value, ids)
 }
 
-/// The ids of a recording, and what stands for them now.
+/// The ids of a recording, and what stands for them now. No two of them mean one.
 #[derive(Debug, Default)]
-pub(super) struct Now(HashMap<String, String>);
+pub(super) struct Now {
+    now: HashMap<String, String>,
+    then: HashMap<String, String>,
+}
 
 impl Now {
     /// Whether ids of the recording can mean those of now, which stand in the same places.
     pub(super) fn agrees(&self, then: &[String], now: &[String]) -> bool {
-        then.len() == now.len()
-            && then.iter().zip(now).all(|(then, now)| self.0.get(then).is_none_or(|known| known == now))
+        then.len() == now.len() && then.iter().zip(now).all(|(then, now)| self.can_mean(then, now))
     }
 
-    /// From here on the ids of the recording mean those of now.
+    fn can_mean(&self, then: &str, now: &str) -> bool {
+        self.now.get(then).is_none_or(|known| known == now)
+            && self.then.get(now).is_none_or(|known| known == then)
+    }
+
+    /// From here on the ids of the recording mean those of now, where they can.
     pub(super) fn learn(&mut self, then: &[String], now: &[String]) {
         for (then, now) in then.iter().zip(now) {
-            self.0.entry(then.clone()).or_insert_with(|| now.clone());
+            if self.can_mean(then, now) {
+                self.now.insert(then.clone(), now.clone());
+                self.then.insert(now.clone(), then.clone());
+            }
         }
     }
 
     /// A text with the ids of now.
     pub(super) fn told(&self, text: &str) -> String {
-        replace(text, |id| self.0.get(id).cloned())
+        replace(text, next, |id| self.now.get(id).cloned())
     }
 
     /// Whether nothing has another id than before.
     pub(super) fn is_the_same(&self) -> bool {
-        self.0.iter().all(|(then, now)| then == now)
+        self.now.iter().all(|(then, now)| then == now)
     }
 }
 
@@ -65,9 +78,14 @@ pub(super) fn each_text(value: &mut Value, change: &mut impl FnMut(&mut String))
     }
 }
 
-fn replace(text: &str, mut with: impl FnMut(&str) -> Option<String>) -> String {
+/// A text with other words in the place of what is found in it.
+fn replace(
+    text: &str,
+    find: fn(&str, usize) -> Option<Range<usize>>,
+    mut with: impl FnMut(&str) -> Option<String>,
+) -> String {
     let (mut replaced, mut rest) = (String::new(), 0);
-    while let Some(found) = next(text, rest) {
+    while let Some(found) = find(text, rest) {
         replaced += &text[rest..found.start];
         let id = &text[found.clone()];
         replaced += &with(id).unwrap_or_else(|| id.to_owned());
@@ -128,6 +146,7 @@ mod tests {
                 "badefaced toolu_a12345678x xa12345678 a1234567 A12345678",
             ),
             ("größe a12345678ß", "größe <id 1>ß"),
+            ("a12345678 at 2026-11-16T15:02:56.455364894Z.", "<id 1> at <moment>."),
             ("", ""),
         ];
         for (text, expected) in rows {
@@ -146,6 +165,9 @@ mod tests {
         assert!(now.agrees(&ids(&["a00000001"]), &ids(&["a00000002"])));
         assert!(!now.agrees(&ids(&["a00000001"]), &ids(&["a00000003"])));
         assert!(!now.agrees(&ids(&["a00000001"]), &[]));
+        assert!(!now.agrees(&ids(&["a00000009"]), &ids(&["a00000002"])), "that one is another already");
+        now.learn(&ids(&["a00000009", "d00000001"]), &ids(&["a00000002", "d00000002"]));
+        assert_eq!(now.told("a00000009 d00000001"), "a00000009 d00000002");
         assert_eq!(now.told("ask a00000001 or c00000001"), "ask a00000002 or c00000001");
     }
 }

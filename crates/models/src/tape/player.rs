@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use serde_json::Value;
 use whimbrel_wire::RawJson;
 
-use super::drawn::{self, Now};
-use super::step::{Outline, Step, outline};
+use super::drawn::Now;
+use super::retell::retell;
+use super::step::{Outline, Step, difference, outline};
 use crate::anthropic::read::{Raw, read};
 use crate::fault::{Fault, FaultKind};
 use crate::model::Delta;
@@ -79,8 +79,7 @@ impl Player {
         for (then, said) in step.asked.iter().zip(asked) {
             now.learn(&then.ids, &said.ids);
         }
-        let events = if now.is_the_same() { step.events.clone() } else { retell(&step.events, now) };
-        Some((step, events))
+        Some((step, retell(&step.events, now)))
     }
 
     /// Whether the same is asked once more in what has not been played yet.
@@ -93,70 +92,56 @@ impl Player {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where a session has left the recording, and in what.
+    /// What was recorded and has not been asked for, in words.
+    pub(super) fn unplayed(&self) -> Option<String> {
+        let state = self.state();
+        let mut steps = self.steps.iter().zip(&state.played).filter(|(_, played)| !**played);
+        let (first, _) = steps.next()?;
+        let many = steps.count() + 1;
+        Some(format!(
+            "{many} of the {} recorded steps were not asked for: the session has ended before the recording, which goes on with step {} ({}).",
+            self.steps.len(),
+            first.step,
+            first.model,
+        ))
+    }
+
+    /// Where a session has left the recording, and in what: of the steps that are left, the one that agrees the longest was
+    /// meant.
     fn left(&self, asked: &[Outline]) -> Fault {
         let state = self.state();
-        let due = (0..self.steps.len()).find(|at| !state.played[*at]).and_then(|at| self.steps.get(at));
-        let how = match due {
+        let agreed =
+            |step: &Step| step.asked.iter().zip(asked).take_while(|(then, now)| then.says(now)).count();
+        let left = self.steps.iter().zip(&state.played).filter(|(_, played)| !**played);
+        let how = match left.rev().map(|(step, _)| (agreed(step), step)).max_by_key(|(agreed, _)| *agreed) {
             None => format!("it has {} steps, and one more is asked for", self.steps.len()),
-            Some(step) => {
-                let differs = |at: &usize| step.asked.get(*at).is_none_or(|then| !then.says(&asked[*at]));
-                let first = (0..asked.len()).find(differs);
-                let what = match first.map(|at| (at + 1, step.asked.get(at), &asked[at])) {
-                    Some((number, Some(then), now)) => {
-                        format!("message {number} was {} and is {}", then.begins, now.begins)
+            Some((at, step)) => {
+                let what = match (step.asked.get(at), asked.get(at)) {
+                    (Some(then), Some(now)) => {
+                        let (then, now) = self.told_apart(then, now);
+                        format!("message {} was {then} and is {now}", at + 1)
                     }
-                    Some((number, None, now)) => format!("message {number} was not there: {}", now.begins),
-                    None => format!("there were {} messages and are {}", step.asked.len(), asked.len()),
+                    (None, Some(now)) => format!("message {} was not there: {}", at + 1, now.begins),
+                    (_, None) => format!("there were {} messages and are {}", step.asked.len(), asked.len()),
                 };
                 format!("at step {} ({}), {what}", step.step, step.model)
             }
         };
         Fault::new(FaultKind::Script, format!("The session has left the recording: {how}."))
     }
+
+    /// Two messages from where they differ, if that is known; otherwise their beginnings.
+    fn told_apart(&self, then: &Outline, now: &Outline) -> (String, String) {
+        let known = |outline: &&Outline| outline.digest == then.digest && outline.text.is_some();
+        let told = self.steps.iter().flat_map(|step| &step.asked).find(known);
+        match (told.and_then(|outline| outline.text.as_deref()), now.text.as_deref()) {
+            (Some(then), Some(now)) if then != now => difference(then, now),
+            _ => (then.begins.clone(), now.begins.clone()),
+        }
+    }
 }
 
 /// Whether two requests are the same but for ids that were drawn.
 fn is_same(then: &[Outline], now: &[Outline]) -> bool {
     then.len() == now.len() && then.iter().zip(now).all(|(then, now)| then.says(now))
-}
-
-/// The fields of an event in which a text comes piece by piece. Thinking is signed, so it is left alone.
-const PIECES: [&str; 2] = ["/delta/text", "/delta/partial_json"];
-
-/// Events with the ids of now in the place of those that were recorded. An id may be spread over several pieces of a text:
-/// where one has to be replaced, the first piece says it all.
-fn retell(events: &[RawJson], now: &Now) -> Vec<RawJson> {
-    let mut told: Vec<Value> = events.iter().map(|event| event.read().unwrap_or_default()).collect();
-    for field in PIECES {
-        let mut blocks: Vec<Value> = Vec::new();
-        for event in told.iter().filter(|event| event.pointer(field).is_some()) {
-            if !blocks.contains(&event["index"]) {
-                blocks.push(event["index"].clone());
-            }
-        }
-        for block in blocks {
-            let mut pieces: Vec<&mut String> = told
-                .iter_mut()
-                .filter(|event| event["index"] == block)
-                .filter_map(|event| match event.pointer_mut(field) {
-                    Some(Value::String(piece)) => Some(piece),
-                    _ => None,
-                })
-                .collect();
-            let whole: String = pieces.iter().map(|piece| piece.as_str()).collect();
-            let again = now.told(&whole);
-            if again != whole
-                && let Some((first, rest)) = pieces.split_first_mut()
-            {
-                **first = again;
-                rest.iter_mut().for_each(|piece| piece.clear());
-            }
-        }
-    }
-    let whole = |event: &&mut Value| event["type"] == "content_block_start";
-    for event in told.iter_mut().filter(whole) {
-        drawn::each_text(event, &mut |text| *text = now.told(text));
-    }
-    told.iter().zip(events).map(|(event, then)| RawJson::of(event).unwrap_or_else(|_| then.clone())).collect()
 }

@@ -1,5 +1,6 @@
 //! Making a recording.
 
+use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,8 @@ pub(super) struct Recording {
 struct State {
     file: File,
     steps: usize,
+    /// The messages whose text stands in it.
+    told: HashSet<String>,
     /// Why it is not whole any more.
     failed: Option<String>,
 }
@@ -50,13 +53,21 @@ impl Recording {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(path).map_err(|error| format!("{error}."))?;
-        Ok(Self { path: path.to_owned(), state: Mutex::new(State { file, steps: 0, failed: None }) })
+        Ok(Self {
+            path: path.to_owned(),
+            state: Mutex::new(State { file, steps: 0, told: HashSet::new(), failed: None }),
+        })
     }
 
     fn write(&self, mut step: Step) {
         let mut state = self.state();
         state.steps += 1;
         step.step = state.steps;
+        for outline in &mut step.asked {
+            if !state.told.insert(outline.digest.clone()) {
+                outline.text = None;
+            }
+        }
         let line = serde_json::to_string(&step).map(|line| line + "\n").map_err(|error| error.to_string());
         let written =
             line.and_then(|line| state.file.write_all(line.as_bytes()).map_err(|error| error.to_string()));

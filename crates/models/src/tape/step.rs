@@ -11,6 +11,9 @@ use crate::request::Request;
 /// How much of a message is kept for people to see.
 const SHOWN: usize = 160;
 
+/// How much of a message is kept to find out where another one differs.
+const LONGEST: usize = 32_000;
+
 /// One attempt at a reply.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Step {
@@ -31,10 +34,13 @@ pub(super) struct Step {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Outline {
     pub(super) role: Role,
-    /// A number made of all its bytes but ids that were drawn.
+    /// A number made of all its bytes but moments and ids that were drawn.
     pub(super) digest: String,
     /// Its beginning.
     pub(super) begins: String,
+    /// What that number is made of, or the beginning of that. A recording has it once for each message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) text: Option<String>,
     /// The ids in it that were drawn, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) ids: Vec<String>,
@@ -59,6 +65,18 @@ pub(super) struct Failure {
     pub(super) left: bool,
 }
 
+/// Two outlines of one length of a message, from a little before they differ, in words for people.
+pub(super) fn difference(then: &str, now: &str) -> (String, String) {
+    let same = then.bytes().zip(now.bytes()).take_while(|(then, now)| then == now).count();
+    let excerpt = |text: &str| {
+        let from = text.floor_char_boundary(same.saturating_sub(SHOWN / 4));
+        let shown: String = text[from..].chars().take(SHOWN).collect();
+        let (before, after) = (from > 0, from + shown.len() < text.len());
+        format!("{}{shown}{}", if before { "... " } else { "" }, if after { " ..." } else { "" })
+    };
+    (excerpt(then), excerpt(now))
+}
+
 /// A request in short. Reminders are left out: they tell the day, which is another one when a recording is played. So is
 /// thinking: it is signed, so it is played as it was, with the ids of then.
 pub(super) fn outline(request: &Request) -> Vec<Outline> {
@@ -80,7 +98,10 @@ fn in_short(message: &Message) -> Outline {
     let json = serde_json::to_value(&blocks).unwrap_or_default();
     let begins = json.to_string().chars().take(SHOWN).collect();
     let (json, ids) = drawn::without(json);
-    Outline { role: message.role, digest: digest(&json.to_string()), begins, ids }
+    let mut text = json.to_string();
+    let digest = digest(&text);
+    text.truncate(text.floor_char_boundary(LONGEST));
+    Outline { role: message.role, digest, begins, text: Some(text), ids }
 }
 
 /// FNV-1a: the same everywhere and always, which is all that is asked of it.

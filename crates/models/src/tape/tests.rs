@@ -81,6 +81,8 @@ async fn where_a_session_leaves_its_recording_is_told() {
     for part in ["step 2 (m)", "message 3 was", "\"b\"", "\"B\""] {
         assert!(left.message.contains(part), "{part}: {left}");
     }
+    let told = again.unplayed().unwrap();
+    assert!(told.starts_with("1 of the 2 recorded steps") && told.contains("step 2 (m)"), "{told}");
     let longer = said(&again, &["a", "One.", "b", "c", "d"]).await.unwrap_err();
     assert!(longer.message.contains("message 4 was not there"), "{longer}");
     assert_eq!(
@@ -88,6 +90,34 @@ async fn where_a_session_leaves_its_recording_is_told() {
         "Two.",
         "the right request is still answered"
     );
+    assert_eq!(again.unplayed(), None);
+}
+
+#[tokio::test]
+async fn what_is_told_of_a_difference_begins_where_it_is_and_ids_and_moments_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tape.jsonl");
+    let first = recording(&path, json!(["One.", "Two."]));
+    let long = |id: &str, at: &str, end: &str| {
+        format!("{id} at {at}: {} {end} {}", "x".repeat(500), "y".repeat(500))
+    };
+    let then = long("a11111111", "2026-11-16T15:02:56.455364894Z", "green");
+    said(&first, &["a", "One.", &then]).await.unwrap();
+    said(&first, &["a", "One.", &then, "Two.", "b"]).await.unwrap();
+    let texts = std::fs::read_to_string(&path).unwrap().matches("green").count();
+    assert_eq!(texts, 1, "each message is kept once");
+
+    let again = playing(&path);
+    let now = long("a22222222", "2027-01-01T00:00:00Z", "blue");
+    let left = said(&again, &["a", "One.", &now]).await.unwrap_err();
+    for part in ["step 1", "message 3 was ... xxx", "x green yyy", "x blue yyy"] {
+        assert!(left.message.contains(part), "{part}: {left}");
+    }
+    assert!(!left.message.contains("a22222222") && left.message.len() < 600, "{left}");
+    let same = long("a22222222", "2027-01-01T00:00:00Z", "green");
+    assert_eq!(said(&again, &["a", "One.", &same]).await.unwrap(), "One.");
+    let left = said(&again, &["a", "One.", &same, "Two.", "c"]).await.unwrap_err();
+    assert!(left.message.contains("step 2") && left.message.contains("message 5 was"), "{left}");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use whimbrel_testkit::{Asked, Host, HostBuilder, Reply, Script};
 use whimbrel_wire::Usage;
-use whimbrel_wire::control::SetModel;
+use whimbrel_wire::control::{GetSessionCost, SetModel};
 use whimbrel_wire::message::{Outcome, TerminalReason, TurnResult};
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;
@@ -150,4 +150,53 @@ async fn a_task_budget_is_told_to_the_model() {
     let mut host = Host::with([Reply::text("Hello.")]).options(options).start().await.unwrap();
     assert_eq!(host.run("Hello?").await.unwrap().result.as_deref(), Some("Hello."));
     assert_eq!(host.asked()[0].body["output_config"]["task_budget"]["total"], 30_000);
+}
+
+#[tokio::test]
+async fn many_agents_in_the_background_do_not_run_away_with_the_budget_and_it_is_told_once() {
+    let errand = |prompt: &str| json!({"description": "look", "prompt": prompt, "run_in_background": true});
+    // Ten at once, whose replies come one after the other: each is worth 0.3 dollars, which nobody could expect.
+    let crowd = move |asked: &Asked| match asked.says("Send everybody.") {
+        true if asked.says("in the background") => Reply::text("Launched."),
+        true => (1..10).fold(Reply::tool("Agent", errand("Look at 0!")), |reply, at| {
+            reply.and_tool("Agent", errand(&format!("Look at {at}!")))
+        }),
+        false => {
+            let at = (0..10).find(|at| asked.says(&format!("Look at {at}!"))).unwrap();
+            let look = Reply::tool("Read", json!({"file_path": "a"})).usage(worth(0.3));
+            look.hold(format!("look {at}"))
+        }
+    };
+    let mut host = host(1.0, Script::by(crowd)).file("a", "x").start().await.unwrap();
+    assert_eq!(host.run("Send everybody.").await.unwrap().result.as_deref(), Some("Launched."));
+    host.api().unwrap().wait_for_asked(12).await.unwrap();
+    for at in 0..10 {
+        host.api().unwrap().release(format!("look {at}"));
+    }
+    let last = host.result().await.unwrap();
+    assert!(is_over(&last), "{last:?}");
+    assert_eq!(host.finish().await.unwrap().code, 1);
+    let frames = || host.heard().iter().map(|heard| &heard.json);
+    assert_eq!(frames().filter(|frame| frame["subtype"] == "task_notification").count(), 10);
+    let results: Vec<&Value> = frames().filter(|frame| frame["type"] == "result").collect();
+    assert_eq!(results.len(), 2, "the end of the budget is told once");
+    let spent = results[1]["total_cost_usd"].as_f64().unwrap();
+    assert!((1.0..1.31).contains(&spent), "{spent}");
+    assert_eq!(host.asked().len(), 12, "nobody asked again");
+}
+
+#[tokio::test]
+async fn what_every_agent_has_spent_is_known() {
+    let script = [
+        Reply::tool("Agent", errand()).usage(worth(0.25)),
+        Reply::text("I saw.").usage(worth(0.5)),
+        Reply::text("Done.").usage(worth(0.25)),
+    ];
+    let mut host = host(5.0, script).start().await.unwrap();
+    let result = host.run("Send somebody.").await.unwrap();
+    assert!((result.total_cost_usd - 1.0).abs() < 1e-9, "all of it: {}", result.total_cost_usd);
+    let text = host.ask(GetSessionCost {}).await.unwrap().text;
+    assert!(text.starts_with("Total cost: $1.0000"), "{text}");
+    let agent = text.lines().find(|line| line.starts_with("general-purpose (")).unwrap();
+    assert!(agent.ends_with("20000 tokens of these ($0.5000)"), "{agent}");
 }

@@ -209,3 +209,29 @@ async fn a_subagent_makes_room_for_itself_and_the_host_is_not_misled() {
     assert!(asked[4].says("I saw."));
     assert!(notices(&host, "compact_boundary").is_empty() && notices(&host, "status").is_empty());
 }
+
+#[tokio::test]
+async fn hooks_hear_of_a_summary_before_it_is_made_and_may_forbid_it() {
+    let stage = whimbrel_testkit::Stage::new().unwrap();
+    let heard = stage.home().join("heard");
+    let command = format!("cat >> {}; test ! -e no || exit 2", heard.display());
+    let hook = json!({"hooks": {"PreCompact": [{"hooks": [{"type": "command", "command": command}]}]}});
+    let options = Options { settings: Some(hook.to_string()), ..Options::default() };
+    let script = ["Hello.", "Summary.", "Hello again."].map(Reply::text);
+    let mut host = Host::with(script).stage(stage).options(options).start().await.unwrap();
+    host.run("Hi.").await.unwrap();
+    host.run("/compact keep the names").await.unwrap();
+    assert_eq!(notices(&host, "compact_boundary").len(), 1);
+    host.stage().write("no", "").unwrap();
+    host.run("Hi again.").await.unwrap();
+    host.run("/compact").await.unwrap();
+    assert_eq!(notices(&host, "compact_boundary").len(), 1, "it was forbidden");
+    assert_eq!(host.asked().len(), 3, "and nobody was asked for it");
+    let text = std::fs::read_to_string(heard).unwrap();
+    let told: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(
+        (&told[0]["trigger"], &told[0]["custom_instructions"]),
+        (&json!("manual"), &json!("keep the names"))
+    );
+    assert_eq!(told.len(), 2);
+}

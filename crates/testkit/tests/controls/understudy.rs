@@ -79,6 +79,22 @@ async fn several_are_tried_in_order_also_at_other_providers() {
 }
 
 #[tokio::test]
+async fn the_model_itself_answers_again_as_soon_as_it_is_to_be_had() {
+    let script = Script::by(|asked: &Asked| match (asked.model(), asked.says("And now?")) {
+        (MODEL, false) => overloaded(),
+        (model, _) => Reply::text(format!("I am {model}.")),
+    });
+    let mut host = host("openai:kimi-k3", script).start().await.unwrap();
+    assert_eq!(host.run("Who are you?").await.unwrap().result.as_deref(), Some("I am kimi-k3."));
+    let result = host.run("And now?").await.unwrap();
+    assert_eq!(result.result.as_deref(), Some(&*format!("I am {MODEL}.")));
+    assert_eq!(models(&host), [MODEL, MODEL, MODEL, "kimi-k3", MODEL]);
+    assert_eq!(notices(&host).len(), 1, "nothing stood in for it this time");
+    assert!(host.asked()[4].says("I am kimi-k3."), "it knows what was said in its place");
+    assert_eq!(result.model_usage.len(), 2, "each is paid for under its own name");
+}
+
+#[tokio::test]
 async fn a_model_does_not_stand_in_for_itself() {
     let mut host = host(MODEL, only(&[])).env("CLAUDE_CODE_MAX_RETRIES", "4").start().await.unwrap();
     let result = host.run("Who are you?").await.unwrap();

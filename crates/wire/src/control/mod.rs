@@ -187,7 +187,7 @@ requests! {
         "get_binary_version" => GetBinaryVersion -> BinaryVersion,
         "file_suggestions" => FileSuggestions -> FileSuggestionsReply,
         "read_file" => ReadFile -> ReadFileReply,
-        "seed_read_state" => SeedReadState -> Empty,
+        "seed_read_state" => SeedReadState -> SeedReadStateReply,
         "rewind_files" => RewindFiles -> RewindFilesReply,
         "register_repo_root" => RegisterRepoRoot -> Empty,
         "cancel_async_message" => CancelAsyncMessage -> CancelAsyncMessageReply,

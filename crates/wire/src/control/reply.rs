@@ -270,6 +270,14 @@ pub struct RewindFilesReply {
     pub skipped_links: Option<Value>,
 }
 
+/// Whether the file counts as read. An engine that does not say so leaves it open.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SeedReadStateReply {
+    /// False when it was changed since, so that it has to be read again.
+    #[serde(default, deserialize_with = "or_default")]
+    pub seeded: bool,
+}
+
 /// Whether the prompt still waited.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CancelAsyncMessageReply {

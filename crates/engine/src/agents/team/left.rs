@@ -16,15 +16,20 @@ const MOST: usize = 1_000;
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 impl Teams {
-    /// What the lead of an earlier run should know, if that run had a team. Touches the disk.
-    pub(in crate::agents) fn left_behind(&self) -> Option<String> {
+    /// What the lead of an earlier run should know, if that run had a team.
+    pub(crate) async fn left_behind(&self) -> Option<String> {
         let teams = self.shared.config.as_ref()?.join("teams");
-        let mut names = files::names(&teams, MOST);
-        names.sort();
-        let told: Vec<String> =
-            names.iter().filter_map(|name| story(&teams.join(name), &self.shared.session)).collect();
-        (!told.is_empty()).then(|| format!("<system-reminder>\n{}\n</system-reminder>", told.join("\n")))
+        let session = self.shared.session.clone();
+        files::aside(move || stories(&teams, &session)).await.ok()?
     }
+}
+
+/// The stories of the teams that a session led. Touches the disk.
+fn stories(teams: &Path, session: &str) -> Option<String> {
+    let mut names = files::names(teams, MOST);
+    names.sort();
+    let told: Vec<String> = names.iter().filter_map(|name| story(&teams.join(name), session)).collect();
+    (!told.is_empty()).then(|| format!("<system-reminder>\n{}\n</system-reminder>", told.join("\n")))
 }
 
 /// The story of a team, if this session led it.
@@ -88,11 +93,11 @@ mod tests {
         first.settle().await;
         std::fs::create_dir(home.path().join("teams/other")).unwrap();
         std::fs::write(home.path().join("teams/other/config.json"), "{torn").unwrap();
-        let told = teams(home.path(), "s1").left_behind().unwrap();
+        let told = teams(home.path(), "s1").left_behind().await.unwrap();
         for part in ["The team crew", "ann, bob (1 letter not read)", "teams/crew"] {
             assert!(told.contains(part), "{part}: {told}");
         }
-        assert_eq!(teams(home.path(), "s2").left_behind(), None, "another session's team");
-        assert_eq!(Teams::new(inbox().0, None, "s1".into(), None).left_behind(), None);
+        assert_eq!(teams(home.path(), "s2").left_behind().await, None, "another session's team");
+        assert_eq!(Teams::new(inbox().0, None, "s1".into(), None).left_behind().await, None);
     }
 }

@@ -42,17 +42,9 @@ pub struct Rewound {
 /// What must be done with a file.
 enum Step {
     Nothing,
-    Remove {
-        /// The folder that was there before the file's own, if that was made for it.
-        above: Option<PathBuf>,
-    },
-    Create {
-        bytes: Vec<u8>,
-        mode: u32,
-    },
-    Replace {
-        bytes: Vec<u8>,
-    },
+    Remove,
+    Create { bytes: Vec<u8>, mode: u32 },
+    Replace { bytes: Vec<u8> },
 }
 
 impl Checkpoints {
@@ -63,16 +55,19 @@ impl Checkpoints {
         let files = book.history.at(prompt)?;
         let deadline = clock::monotonic() + PATIENCE;
         let mut rewound = Rewound::default();
-        for past in files {
+        for past in &files {
             if is_behind_a_link(&past.place) {
                 rewound.skipped_links += 1;
                 continue;
             }
-            match self.put_back(&past, wish, deadline, &mut rewound) {
+            match self.put_back(past, wish, deadline, &mut rewound) {
                 Ok(()) => {}
                 Err(why) => rewound.left.push(format!("{}: {why}", past.path.display())),
             }
             book.looked.remove(&past.place);
+        }
+        if wish == Wish::PutBack {
+            files.iter().for_each(remove_folders);
         }
         Some(rewound)
     }
@@ -101,7 +96,7 @@ impl Checkpoints {
         }
         let then = match &step {
             Step::Nothing => return Ok(()),
-            Step::Remove { .. } => &[],
+            Step::Remove => &[],
             Step::Create { bytes, .. } | Step::Replace { bytes } => bytes.as_slice(),
         };
         let (insertions, deletions) = changed_lines(now.as_deref().unwrap_or_default(), then, deadline);
@@ -115,7 +110,7 @@ impl Checkpoints {
     fn step(&self, then: &State, found: Option<Stamp>, now: Option<&[u8]>) -> Result<Step, String> {
         Ok(match (then, found) {
             (State::Missing { .. }, None) => Step::Nothing,
-            (State::Missing { above }, Some(_)) => Step::Remove { above: above.clone() },
+            (State::Missing { .. }, Some(_)) => Step::Remove,
             (State::NotKept { size, modified, .. }, Some(stamp))
                 if (*size, *modified) == (stamp.size, nanoseconds(stamp)) =>
             {
@@ -142,16 +137,21 @@ fn is_behind_a_link(place: &Path) -> bool {
     files::link_target(place).is_some() || paths::real(place) != place
 }
 
+/// Removes the folders that were made for a file that is gone, if they are empty. Files that were made later may have lain in
+/// them, so this comes last.
+fn remove_folders(past: &Past) {
+    if let State::Missing { above: Some(above) } = &past.state
+        && matches!(files::kind(&past.place), Ok(Kind::Missing))
+        && !is_behind_a_link(&past.place)
+    {
+        files::remove_empty(&past.place, above);
+    }
+}
+
 fn take(step: &Step, place: &Path) -> std::io::Result<()> {
     match step {
         Step::Nothing => Ok(()),
-        Step::Remove { above } => {
-            files::remove(place)?;
-            if let Some(above) = above {
-                files::remove_empty(place, above);
-            }
-            Ok(())
-        }
+        Step::Remove => files::remove(place),
         Step::Create { bytes, mode } => files::create_with_mode(place, bytes, *mode).map(drop),
         Step::Replace { bytes } => files::Spot::find(place)?.replace(bytes).map(drop),
     }

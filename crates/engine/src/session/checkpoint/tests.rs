@@ -90,6 +90,21 @@ fn files_go_back_to_any_prompt_and_forth_again() {
 }
 
 #[test]
+fn a_folder_that_was_made_goes_although_later_prompts_have_put_more_into_it() {
+    let scene = Scene::new();
+    for (prompt, file) in [("one", "d/e/1"), ("two", "d/e/2"), ("three", "d/3")] {
+        scene.checkpoints.begin(prompt);
+        scene.change(file, "x");
+    }
+    scene.rewind("two");
+    assert!(scene.at("d/e/1").exists() && !scene.at("d/e/2").exists());
+    scene.change("d/e/2", "x");
+    scene.rewind("one");
+    assert!(!scene.at("d").exists(), "all of it was made since");
+    assert_eq!(scene.rewind("one"), Rewound::default(), "and once is enough");
+}
+
+#[test]
 fn what_somebody_else_did_before_a_prompt_is_part_of_it() {
     let scene = edited();
     fs::write(scene.at("a"), "theirs\n").unwrap();

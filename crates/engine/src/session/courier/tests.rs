@@ -37,7 +37,22 @@ impl SessionStore for Moody {
     }
 
     async fn load(&self, key: &StoreKey) -> Result<Option<Vec<RawJson>>, StoreError> {
+        self.slow().await;
         self.kept.load(key).await
+    }
+
+    async fn subkeys(&self, project: &str, session: &str) -> Result<Vec<String>, StoreError> {
+        self.slow().await;
+        self.kept.subkeys(project, session).await
+    }
+}
+
+impl Moody {
+    async fn slow(&self) {
+        let mood = *self.mood.lock().unwrap();
+        if mood == Mood::Sleeps {
+            std::future::pending::<()>().await;
+        }
     }
 }
 
@@ -151,4 +166,15 @@ async fn lines_of_several_transcripts_go_each_to_its_own() {
     assert!(errand.deliver(Urgency::Soon).await);
     assert_eq!(errand.kept().await, [line("a"), line("b")]);
     assert_eq!(errand.store.load(&below).await.unwrap(), Some(vec![line("x")]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_never_gives_anything_back_is_given_up() {
+    let errand = Errand::new(1 << 20);
+    errand.mood(Mood::Sleeps);
+    let late = |error: StoreError| error.into_io().kind() == io::ErrorKind::TimedOut;
+    assert!(errand.courier.load("s", "subagents/agent-a").await.is_err_and(late));
+    assert!(errand.courier.subkeys("s").await.is_err_and(late));
+    errand.mood(Mood::Works);
+    assert_eq!(errand.courier.load("s", "subagents/agent-a").await.unwrap(), None);
 }

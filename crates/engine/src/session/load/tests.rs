@@ -486,36 +486,3 @@ fn the_order_is_that_of_the_lines_whatever_the_clock_said() {
     ];
     assert_eq!(story(&read(&bytes(&lines))), "u: hi | a: hello | u: go | a: call t1 | u: t1 gives done");
 }
-
-/// The most memory that this process has had, in kilobytes.
-fn peak() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
-#[test]
-fn what_a_summary_has_replaced_takes_no_room() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("t.jsonl");
-    let mut file = io::BufWriter::new(std::fs::File::create(&path).unwrap());
-    let mut put = |line: &Value| io::Write::write_all(&mut file, format!("{line}\n").as_bytes()).unwrap();
-    put(&user("u0", None, "hi"));
-    let long = "x".repeat(20_000);
-    for turn in 0..5_000 {
-        let (call_id, id) = (format!("a{turn}"), format!("t{turn}"));
-        put(&call(&call_id, &format!("u{turn}"), &id));
-        put(&result(&format!("u{}", turn + 1), &call_id, &id, &long));
-    }
-    put(
-        &json!({"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": null, "logicalParentUuid": "u5000"}),
-    );
-    put(&with(user("s", Some("b"), "summary"), &json!({"isCompactSummary": true})));
-    put(&user("end", Some("s"), "go"));
-    drop(file);
-    let before = peak();
-    let loaded = load(BufReader::new(std::fs::File::open(&path).unwrap()), &Until::default()).unwrap();
-    assert_eq!(story(&loaded), "u: summary, go");
-    let (size, growth) = (std::fs::metadata(&path).unwrap().len(), peak() - before);
-    assert!(size > 100_000_000 && growth < 24 * 1024, "{growth} kB for a transcript of {size} bytes");
-}

@@ -14,14 +14,32 @@ pub struct Owner {
     pub pid: u32,
     /// When it was started, if that can be known.
     pub started: Option<String>,
+    /// What it does with it.
+    pub hold: Hold,
+}
+
+/// How a file is locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// For one alone, as engines do.
+    Alone,
+    /// Beside others who only read. No engine does that.
+    Reading,
 }
 
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.hold {
+            Hold::Alone => "in use by ",
+            Hold::Reading => "kept from being written by ",
+        })?;
         write!(f, "process {}", self.pid)?;
-        match &self.started {
-            Some(started) => write!(f, ", started {started}"),
-            None => Ok(()),
+        if let Some(started) = &self.started {
+            write!(f, ", started {started}")?;
+        }
+        match self.hold {
+            Hold::Alone => Ok(()),
+            Hold::Reading => f.write_str(", which reads it and is no engine: a backup, say"),
         }
     }
 }
@@ -30,23 +48,28 @@ impl Owner {
     /// The process that has a file locked.
     pub(super) fn of(file: &File) -> Option<Self> {
         let number = file.metadata().ok()?.ino();
-        let pid = holder(&fs::read_to_string("/proc/locks").ok()?, number)?;
-        Some(Self { pid, started: started(pid) })
+        let (pid, hold) = holder(&fs::read_to_string("/proc/locks").ok()?, number)?;
+        Some(Self { pid, started: started(pid), hold })
     }
 }
 
 /// The only process that has locked a file of this number. A file system may be known to the system by another number
 /// than to programs, so that does not count.
-fn holder(locks: &str, number: u64) -> Option<u32> {
+fn holder(locks: &str, number: u64) -> Option<(u32, Hold)> {
     let mut holders = locks.lines().filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         // One who waits has an arrow in the second place.
-        let [_, "FLOCK", _, "WRITE", pid, place, ..] = words.as_slice() else { return None };
+        let [_, "FLOCK", _, how, pid, place, ..] = words.as_slice() else { return None };
+        let hold = match *how {
+            "WRITE" => Hold::Alone,
+            "READ" => Hold::Reading,
+            _ => return None,
+        };
         let (_, there) = place.rsplit_once(':')?;
-        (there.parse() == Ok(number)).then(|| pid.parse().ok()).flatten()
+        (there.parse() == Ok(number)).then(|| Some((pid.parse().ok()?, hold))).flatten()
     });
     match (holders.next(), holders.next()) {
-        (Some(pid), None) if pid > 0 => Some(pid),
+        (Some((pid, hold)), None) if pid > 0 => Some((pid, hold)),
         _ => None,
     }
 }
@@ -80,7 +103,13 @@ mod tests {
                      5: FLOCK  ADVISORY  WRITE 12 08:02:44 0 EOF\n\
                      6: FLOCK  ADVISORY  WRITE 0 08:02:45 0 EOF\n\
                      garbage";
-        let rows = [(42, Some(8)), (43, None), (44, None), (45, None), (46, None)];
+        let rows = [
+            (42, Some((8, Hold::Alone))),
+            (43, Some((10, Hold::Reading))),
+            (44, None),
+            (45, None),
+            (46, None),
+        ];
         for (number, expected) in rows {
             assert_eq!(holder(locks, number), expected, "{number}");
         }

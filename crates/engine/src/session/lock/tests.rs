@@ -94,3 +94,48 @@ async fn one_who_waits_is_woken_when_the_session_is_free() {
     waiting.await.unwrap();
     assert!(Lock::take(&path).is_ok());
 }
+
+#[test]
+fn one_who_only_reads_is_not_taken_for_an_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.jsonl");
+    fs::write(&path, "").unwrap();
+    let backup = File::open(&path).unwrap();
+    backup.lock_shared().unwrap();
+    let told = busy(&path).to_string();
+    assert!(told.contains("which reads it and is no engine"), "{told}");
+    assert!(!told.contains("in use by"), "{told}");
+}
+
+#[test]
+fn a_transcript_that_is_opened_anew_stays_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.jsonl");
+    let mut lock = Lock::make(&path).unwrap();
+    for _ in 0..2 {
+        lock.reopen(&path).unwrap();
+        assert_eq!(busy(&path).path, path, "nobody got it meanwhile");
+        Medium::write(&mut lock, b"{}\n").unwrap();
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{}\n{}\n");
+    fs::write(folder.path().join("other"), "x").unwrap();
+    fs::rename(folder.path().join("other"), &path).unwrap();
+    assert!(lock.reopen(&path).is_err(), "another file is none of ours");
+    drop(lock);
+    assert!(Lock::take(&path).is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_who_waits_in_vain_leaves_no_thread_behind() {
+    let threads = || fs::read_dir("/proc/self/task").unwrap().count();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.jsonl");
+    let _lock = Lock::make(&path).unwrap();
+    let before = threads();
+    for _ in 0..20 {
+        busy(&path).wait(PATIENCE).await;
+    }
+    assert!(threads() < before + 10, "{before} threads before and {} now", threads());
+    let spent: Duration = pauses(PATIENCE).sum();
+    assert_eq!(spent, PATIENCE);
+}

@@ -136,6 +136,7 @@ async fn ask(call: &Call, url: &Url, page: &Page, question: &str) -> Result<Stri
     let text = page.text.replace("</page>", "</ page>");
     let asked = format!("<page url=\"{url}\">\n{text}\n</page>\n\nThe question: {question}");
     call.consult.ask(READER, &asked).await.map_err(|fault| {
+        call.note_fault(&fault);
         Trouble::Failed(format!("{url} was fetched, but the model that reads pages failed: {fault}"))
     })
 }

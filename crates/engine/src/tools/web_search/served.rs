@@ -21,7 +21,10 @@ pub(super) async fn search(input: &Input, call: &Call) -> Result<Found, Trouble>
     let asked = call.consult.search(SEARCHER, &question, tool);
     match call.cancel.run_until_cancelled(asked).await {
         Some(Ok(blocks)) => read(&blocks),
-        Some(Err(fault)) => Err(Trouble::Failed(format!("The search failed: {fault}"))),
+        Some(Err(fault)) => {
+            call.note_fault(&fault);
+            Err(Trouble::Failed(format!("The search failed: {fault}")))
+        }
         None => Err(Trouble::Failed("The search was interrupted.".into())),
     }
 }

@@ -1,0 +1,63 @@
+//! How much memory it takes to go on with a long session. What is counted is what is asked of the allocator: the size of the
+//! process also has the pages of the program in it, which a test cannot foresee.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+
+use peak_alloc::PeakAlloc;
+use serde_json::{Value, json};
+use whimbrel_engine::session::load::{Until, load};
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+/// How many calls the session made before it was summarised.
+const CALLS: usize = 5_000;
+
+/// What may be kept of a line while a transcript is read, in bytes.
+const PER_LINE: usize = 256;
+
+/// What reading itself takes: buffers, and the longest line.
+const READING: usize = 1 << 20;
+
+fn line(kind: &str, uuid: &str, parent: Option<&str>, content: &Value) -> Value {
+    let message = json!({"id": uuid, "role": kind, "content": content});
+    json!({"type": kind, "uuid": uuid, "parentUuid": parent, "message": message})
+}
+
+#[test]
+fn what_a_summary_has_replaced_takes_no_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.jsonl");
+    let mut file = BufWriter::new(File::create(&path).unwrap());
+    let mut put = |line: &Value| writeln!(file, "{line}").unwrap();
+    put(&line("user", "u0", None, &json!("hi")));
+    let long = "x".repeat(20_000);
+    for turn in 0..CALLS {
+        let (said, heard, id) = (format!("a{turn}"), format!("u{}", turn + 1), format!("t{turn}"));
+        let call = json!([{"type": "tool_use", "id": id, "name": "Read", "input": {}}]);
+        put(&line("assistant", &said, Some(&format!("u{turn}")), &call));
+        let result = json!([{"type": "tool_result", "tool_use_id": id, "content": long}]);
+        put(&line("user", &heard, Some(&said), &result));
+    }
+    put(&json!({"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": null,
+        "logicalParentUuid": format!("u{CALLS}")}));
+    let mut summary = line("user", "s", Some("b"), &json!("summary"));
+    summary["isCompactSummary"] = true.into();
+    put(&summary);
+    put(&line("user", "end", Some("s"), &json!("go")));
+    drop(file);
+    let size = std::fs::metadata(&path).unwrap().len();
+    assert!(size > 100_000_000, "{size}");
+
+    let before = MEMORY.current_usage();
+    MEMORY.reset_peak_usage();
+    let mut loaded = load(BufReader::new(File::open(&path).unwrap()), &Until::default()).unwrap();
+    let (most, kept) = (MEMORY.peak_usage() - before, MEMORY.current_usage() - before);
+    let said: Vec<String> =
+        loaded.history.ask().messages().iter().map(|message| format!("{:?}", message.content)).collect();
+    assert!(said.len() == 1 && said[0].contains("summary") && said[0].contains("go"), "{said:?}");
+    let lines = 2 * CALLS;
+    assert!(most < lines * PER_LINE + READING, "{most} bytes at most for {lines} lines");
+    assert!(kept < 64 * 1024, "{kept} bytes are kept of it");
+}
