@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use whimbrel_models::Figures;
 use whimbrel_models::TaskBudget;
-use whimbrel_models::catalog::Catalog;
+use whimbrel_models::catalog::{Catalog, ModelInfo};
 use whimbrel_wire::Usage;
 use whimbrel_wire::message::ModelUsage;
 
@@ -142,8 +142,8 @@ pub struct Spend {
     pub turn: Usage,
     /// Time spent waiting for the model in the turn at hand.
     pub turn_api: Duration,
-    /// Everything so far, by model.
-    pub models: BTreeMap<String, ModelUsage>,
+    /// Everything so far, by model, in the order of their first use. There are few: a map would take a kilobyte for one.
+    pub models: Vec<(String, ModelUsage)>,
     /// What subagents have spent of it, by their names.
     pub agents: BTreeMap<String, Share>,
 }
@@ -169,11 +169,7 @@ impl Spend {
         let usage = &bill.usage;
         sum(&mut self.turn, usage);
         let info = catalog.lookup(model);
-        let entry = self.models.entry(model.to_owned()).or_insert_with(|| ModelUsage {
-            context_window: info.as_ref().map_or(0, |info| info.context_window),
-            max_output_tokens: info.as_ref().map_or(0, |info| info.max_output_tokens),
-            ..ModelUsage::default()
-        });
+        let entry = self.of(model, info.as_ref());
         add(&mut entry.input_tokens, usage.input_tokens);
         add(&mut entry.output_tokens, usage.output_tokens);
         add(&mut entry.cache_read_input_tokens, usage.cache_read_input_tokens);
@@ -188,10 +184,24 @@ impl Spend {
         Ok(cost)
     }
 
+    /// What a model has spent so far.
+    fn of(&mut self, model: &str, info: Option<&ModelInfo>) -> &mut ModelUsage {
+        let at = self.models.iter().position(|(name, _)| name == model).unwrap_or_else(|| {
+            let usage = ModelUsage {
+                context_window: info.map_or(0, |info| info.context_window),
+                max_output_tokens: info.map_or(0, |info| info.max_output_tokens),
+                ..ModelUsage::default()
+            };
+            self.models.push((model.to_owned(), usage));
+            self.models.len() - 1
+        });
+        &mut self.models[at].1
+    }
+
     /// Dollars so far.
     pub fn dollars(&self) -> f64 {
         // The sum of nothing is a negative zero.
-        0.0 + self.models.values().map(|model| model.cost_usd).sum::<f64>()
+        0.0 + self.models.iter().map(|(_, model)| model.cost_usd).sum::<f64>()
     }
 }
 
@@ -271,7 +281,7 @@ mod tests {
             }
             let spend = ledger.read();
             assert!((spend.dollars() - dollars).abs() < 1e-9, "{name}: {}", spend.dollars());
-            assert_eq!(spend.models[model].cost_basis.as_deref(), basis, "{name}");
+            assert_eq!(spend.models[0].1.cost_basis.as_deref(), basis, "{name}");
         }
     }
 }

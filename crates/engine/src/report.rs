@@ -48,7 +48,7 @@ pub fn report(report: Report<'_>) -> TurnResult {
         session_id,
         total_cost_usd: spend.dollars(),
         usage: spend.turn.clone(),
-        model_usage: spend.models.clone(),
+        model_usage: spend.models.iter().cloned().collect(),
         permission_denials: denials,
         structured_output: ending.structured,
         terminal_reason: Some(terminal),

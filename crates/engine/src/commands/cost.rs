@@ -42,7 +42,7 @@ mod tests {
         assert_eq!(text(&Spend::default()), "Total cost: $0.0000");
         let mut spend = Spend::default();
         let usage = ModelUsage { input_tokens: 7, output_tokens: 3, cost_usd: 0.5, ..ModelUsage::default() };
-        spend.models.insert("m".into(), usage);
+        spend.models.push(("m".into(), usage));
         spend.agents.insert("Explore (a1)".into(), Share { tokens: 4, dollars: 0.25 });
         assert_eq!(
             text(&spend),

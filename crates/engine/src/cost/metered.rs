@@ -139,7 +139,7 @@ mod tests {
         assert!(asked.next().now_or_never().is_none());
         drop(asked);
         assert!(!is_left());
-        assert_eq!(ledger.read().models[MODEL].cost_basis.as_deref(), Some("unknown"));
+        assert_eq!(ledger.read().models[0].1.cost_basis.as_deref(), Some("unknown"));
     }
 
     #[tokio::test]

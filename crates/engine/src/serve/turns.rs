@@ -78,7 +78,7 @@ impl Session {
         let mut agent = match self.agent.take() {
             Some(agent) => agent,
             None => {
-                let past = self.setup.past.take();
+                let past = self.setup.past.take().map(|past| *past);
                 let mut agent = Box::new(self.agents().main(self.system(), past));
                 if self.setup.origin != resume::Origin::Fresh
                     && let Some(told) = self.teams.left_behind().await

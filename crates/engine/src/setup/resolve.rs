@@ -45,7 +45,7 @@ pub struct Setup {
     /// How it is kept.
     pub keeping: Keeping,
     /// What the session goes on from; taken by the first turn.
-    pub past: Option<Past>,
+    pub past: Option<Box<Past>>,
     /// How the session came to be.
     pub origin: Origin,
     /// Whether nothing of the session may stay on disk.
@@ -196,7 +196,7 @@ impl Setup {
             workspace,
             place,
             keeping,
-            past,
+            past: past.map(Box::new),
             origin,
             title: options.title.clone(),
             leaves_nothing,
