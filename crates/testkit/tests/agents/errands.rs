@@ -225,7 +225,7 @@ async fn an_agent_cannot_go_on_with_one_that_somebody_else_has_sent() {
                 send("Stay.", json!({"run_in_background": true, "description": ended}))
             }
             () if text.contains("in the background") => {
-                let calls = asked.messages().iter().map(|message| message.to_string()).collect::<String>();
+                let calls = json!(asked.messages()).to_string();
                 let ended =
                     calls.split("agentId: ").nth(1).map(|rest| rest.chars().take(9).collect::<String>());
                 let both = format!("Take over {} {}", ended.unwrap(), id(&text).unwrap());

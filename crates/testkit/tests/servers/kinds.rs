@@ -7,7 +7,7 @@ use whimbrel_wire::permission::PermissionMode;
 
 use super::rig::{call, entry, init, servers, told};
 
-fn kind(prompt: &str, tools: Option<&[&str]>, servers: Value) -> AgentDefinition {
+fn kind(prompt: &str, tools: Option<&[&str]>, servers: &Value) -> AgentDefinition {
     AgentDefinition {
         description: "d".into(),
         prompt: prompt.into(),
@@ -42,8 +42,8 @@ fn of_servers(asked: &Asked) -> Vec<String> {
 
 #[tokio::test]
 async fn a_kinds_own_servers_are_not_those_of_whom_it_sends_and_outlive_them() {
-    let owner = kind("OWNER", Some(&["Agent(plain)"]), json!([{"mine": entry()}]));
-    let plain = kind("PLAIN", None, json!([]));
+    let owner = kind("OWNER", Some(&["Agent(plain)"]), &json!([{"mine": entry()}]));
+    let plain = kind("PLAIN", None, &json!([]));
     let script = Script::by(|asked| match (asked.system().as_str(), asked.last_text()) {
         ("OWNER", text) if text.contains("said: ") => Reply::text("Heard."),
         ("OWNER", text) if text.contains("Seen.") => call("mcp__mine__echo", "still there"),
@@ -64,7 +64,7 @@ async fn a_kinds_own_servers_are_not_those_of_whom_it_sends_and_outlive_them() {
 
 #[tokio::test]
 async fn of_two_servers_with_one_name_the_kinds_own_counts_and_no_tool_is_there_twice() {
-    let own = kind("OWNER", None, json!([{"sh": entry()}]));
+    let own = kind("OWNER", None, &json!([{"sh": entry()}]));
     let script = Script::by(|asked| match (asked.system().as_str(), asked.last_text()) {
         ("OWNER", text) if text.contains("said: ") => Reply::text("Heard."),
         ("OWNER", _) => call("mcp__sh__echo", "curlew"),
@@ -84,7 +84,7 @@ async fn of_two_servers_with_one_name_the_kinds_own_counts_and_no_tool_is_there_
 
 #[tokio::test]
 async fn a_kind_that_names_a_server_which_there_is_not_is_told_of() {
-    let named = kind("p", None, json!(["nosuch", "sh"]));
+    let named = kind("p", None, &json!(["nosuch", "sh"]));
     let said = "begins without the MCP server nosuch: the session has none of that name";
     let script = [send("named", "Look."), Reply::text("Seen."), Reply::text("Done.")];
     let kinds = [("named", named)];
@@ -103,7 +103,7 @@ async fn a_kind_that_names_a_server_which_there_is_not_is_told_of() {
 #[tokio::test]
 async fn a_server_is_meant_by_its_own_name_though_its_tools_have_another() {
     let script = [send("named", "Look."), Reply::text("Seen."), Reply::text("Done.")];
-    let named = kind("p", None, json!(["my.db"]));
+    let named = kind("p", None, &json!(["my.db"]));
     let both = [("my.db", entry()), ("my_db", entry())];
     let mut below = host(script, &[("named", named)], &both).start().await.unwrap();
     below.run("Go.").await.unwrap();
@@ -112,7 +112,7 @@ async fn a_server_is_meant_by_its_own_name_though_its_tools_have_another() {
     let names = of_servers(&asked[1]);
     assert!(!names.is_empty() && names.iter().all(|name| name.starts_with("mcp__my_db_2__")), "{names:?}");
 
-    let own = kind("p", Some(&["Read"]), json!([{"my.db": entry()}]));
+    let own = kind("p", Some(&["Read"]), &json!([{"my.db": entry()}]));
     let itself = host([Reply::text("Done.")], &[("own", own)], &[]);
     let mut itself = itself.change(|options| options.agent = Some("own".into())).start().await.unwrap();
     itself.run("Go.").await.unwrap();
@@ -124,7 +124,7 @@ async fn a_server_is_meant_by_its_own_name_though_its_tools_have_another() {
 async fn a_strict_host_has_the_own_servers_of_its_own_kinds_and_of_no_files() {
     let head = json!({"mine": entry()});
     let file = format!("---\nname: filed\ndescription: d\nmcpServers: [{head}]\n---\nFILED");
-    let hosts = kind("HOSTS", None, json!([{"mine": entry()}]));
+    let hosts = kind("HOSTS", None, &json!([{"mine": entry()}]));
     for strict in [false, true] {
         let script = [send("filed", "Look.")
             .and_tool("Agent", json!({"description": "d", "prompt": "Look.", "subagent_type": "hosts"}))];
