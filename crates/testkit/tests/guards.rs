@@ -227,24 +227,22 @@ async fn settings_whose_denials_cannot_be_read_stop_the_start() {
 
 #[tokio::test]
 async fn hooks_speak_before_the_first_prompt_and_before_a_summary() {
-    let script = vec![Reply::text("One."), Reply::text("Never said.")];
-    let begun = json!({"hookEventName": "SessionStart", "additionalContext": "FROM THE START"});
-    let reply = move |event: &str| match event {
-        "SessionStart" => json!({ "hookSpecificOutput": begun }),
-        _ => json!({"decision": "block", "reason": "keep it all"}),
-    };
-    let (mut host, told) = with_hooks(script, &["SessionStart", "PreCompact"], reply).await;
+    let hook = |command: &str| json!([{"hooks": [{"type": "command", "command": command}]}]);
+    let hooks = json!({
+        "SessionStart": hook("echo FROM THE START"),
+        "PreCompact": hook("cat > told.json; echo keep it all >&2; exit 2"),
+    });
+    let settings = json!({ "hooks": hooks }).to_string();
+    let host = Host::with([Reply::text("One."), Reply::text("Never said.")]).options(project());
+    let mut host = host.file(".claude/settings.json", settings).start().await.unwrap();
     host.run("Go.").await.unwrap();
     let said = host.run("/compact the names").await.unwrap().result.unwrap_or_default();
     assert!(said.contains("keep it all"), "{said}");
     let asked = host.asked();
     assert!(asked.len() == 1 && asked[0].says("FROM THE START"), "{:?}", asked[0].messages());
-    let told: Vec<Value> = told.try_iter().collect();
-    assert_eq!(told[0]["source"], "startup");
-    assert_eq!(
-        (&told[1]["trigger"], &told[1]["custom_instructions"]),
-        (&json!("manual"), &json!("the names"))
-    );
+    let told = std::fs::read(host.stage().workspace().join("told.json")).unwrap();
+    let told: Value = serde_json::from_slice(&told).unwrap();
+    assert_eq!((&told["trigger"], &told["custom_instructions"]), (&json!("manual"), &json!("the names")));
 }
 
 #[tokio::test]

@@ -278,7 +278,7 @@ fn a_directory_that_two_files_name_goes_only_with_both() {
 }
 
 /// Whether a change counts now, and what its file says then under `permissions`.
-fn changed(bench: &Bench, rights: &Rights, file: Option<&str>, change: Value) -> Value {
+fn changed(bench: &Bench, rights: &Rights, file: Option<&str>, change: &Value) -> Value {
     let told = rights.change(&[update(change.clone())]);
     assert_eq!(told, [""; 0], "{change}");
     let Some(file) = file else { return Value::Null };
@@ -318,7 +318,7 @@ fn every_kind_of_change_is_made_wherever_it_is_to_be_kept() {
         };
         let directories =
             |kind: &str| json!({"type": kind, "destination": destination, "directories": [more]});
-        let change = |json: Value| changed(&bench, &rights, file, json);
+        let change = |json: Value| changed(&bench, &rights, file, &json);
         let now = |command: &str| judged(&rights, command);
 
         for (behavior, verdict) in [("allow", "allow"), ("ask", "ask"), ("deny", "deny")] {
