@@ -316,6 +316,8 @@ impl Rights {
         };
         let call = Call { tool, input };
         let judged = judge(&call, &standing.rules, mode, &standing.dirs, &facts);
+        // An agent that only plans asks nobody in a session that never asks.
+        let mode = if mode == PermissionMode::Plan { standing.mode } else { mode };
         Judged { decision: judged.decision.in_mode(mode), ..judged }
     }
 
@@ -424,6 +426,18 @@ mod tests {
             }
             rights.leave_plan();
             assert_eq!(rights.mode(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn who_plans_in_a_session_that_never_asks_asks_nobody() {
+        let (facts, input) =
+            (ToolFacts::named("Bash", &["command"]), serde_json::json!({"command": "touch a"}));
+        for (session, asks) in [(Default, true), (PermissionMode::DontAsk, false)] {
+            let agent = rights(session, Bypass::Unavailable).within(Some(Plan));
+            assert_eq!(agent.mode(), Plan);
+            let decision = agent.judge("Bash", &facts, &input, None).decision;
+            assert_eq!(matches!(decision, whimbrel_policy::Decision::Ask(_)), asks, "{session:?}");
         }
     }
 
