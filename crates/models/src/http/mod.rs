@@ -3,7 +3,7 @@
 //! Nothing is set up before it is needed: a process that only talks to an `http://` address never reads a root
 //! certificate, and one that never asks has no client at all.
 //!
-//! A request goes from the door to a [way](way), which keeps connections; the [connector](connecting) makes new ones.
+//! A request goes from the door to its `way`, which keeps connections; new ones are made in `connecting`.
 
 mod address;
 mod answer;
