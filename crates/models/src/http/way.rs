@@ -32,7 +32,7 @@ const ARRIVAL: Duration = Duration::from_secs(30);
 
 /// A client with its connections.
 pub(super) struct Way {
-    client: Client<Connector, Sending>,
+    client: Client<Connector, Box<Sending>>,
     connector: Connector,
 }
 
@@ -72,7 +72,7 @@ impl Way {
         method: Method,
         address: &Address,
         mut headers: HeaderMap,
-        body: Sending,
+        body: Box<Sending>,
     ) -> impl Future<Output = Result<Response<Incoming>, Error>> + Send + use<> {
         headers.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
         if let Some(login) = &address.login {
