@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use ::http::Method;
 use ::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
@@ -12,7 +13,7 @@ use super::{body, refusal};
 use crate::correct::Part;
 use crate::event::Event;
 use crate::fault::{Fault, FaultKind};
-use crate::http::{Door, Response};
+use crate::http::{Address, Door, Response};
 use crate::key::KEY_HELPER;
 use crate::model::{Delta, Model};
 use crate::remedy::{Asked, with_remedy};
@@ -31,7 +32,8 @@ const WHOLE_LIMIT: usize = 32 << 20;
 /// The Messages API at one address, with one key.
 pub struct Anthropic {
     door: Door,
-    url: String,
+    /// Where it is, or why that is nowhere.
+    address: Result<Address, Fault>,
     headers: HeaderMap,
     key: Key,
     /// The variable that the key came from.
@@ -97,7 +99,8 @@ impl Anthropic {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("whimbrel/", env!("CARGO_PKG_VERSION"))));
         headers.extend(key.header());
-        Self { door, url: address(base), headers, key, key_variable: None, refused: Mutex::default() }
+        let address = Address::parse(&address(base));
+        Self { door, address, headers, key, key_variable: None, refused: Mutex::default() }
     }
 
     /// Which variable gave the key: `ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN` or `none`.
@@ -121,8 +124,8 @@ impl Anthropic {
         fetched: Option<&str>,
     ) -> impl Future<Output = Opened> + Send + use<> {
         let refused = self.refused(&request.model);
-        let (door, url, mut headers) =
-            (self.door.clone(), self.url.clone(), self.headers(&request, &refused));
+        let (door, address, mut headers) =
+            (self.door.clone(), self.address.clone(), self.headers(&request, &refused));
         let key = match fetched {
             Some(_) => Some(KEY_HELPER.to_owned()),
             None => self.key_variable.clone(),
@@ -130,9 +133,10 @@ impl Anthropic {
         let put = fetched.map_or(Ok(()), |key| carry(&mut headers, key));
         async move {
             put?;
+            let address = address?;
             let body = body::render(&request, &refused);
             let size = body.iter().map(Bytes::len).sum();
-            let answer = door.post(&url, headers, body).await?;
+            let answer = door.send(Method::POST, &address, headers, body).await?;
             let raw = if request.raw_events { Raw::Keep } else { Raw::Drop };
             let asked = Asked { model: &request.model, key: key.as_deref(), size };
             events(answer, raw).await.map_err(|fault| with_remedy(fault, &asked))

@@ -1,12 +1,16 @@
 //! Fetching what somebody else named: only addresses that the caller permits are connected to.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
-use ::http::header::{ACCEPT, USER_AGENT};
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use ::http::header::{ACCEPT, ACCEPT_ENCODING, USER_AGENT};
+use ::http::{HeaderMap, HeaderValue, Method};
 
+use super::address::Address;
+use super::names::Names;
+use super::sending::Pieces;
+use super::way::Way;
 use super::{Door, Inner, Response, Url, trouble};
-use crate::fault::Fault;
+use crate::fault::{Fault, FaultKind};
 
 /// Which addresses may be connected to.
 pub type Permit = fn(IpAddr) -> bool;
@@ -29,44 +33,35 @@ impl Door {
     /// The host is looked up once, and what is connected to is what was judged. Where a proxy stands between, it looks
     /// the host up itself; then only an address that stands in the URL can be judged.
     pub async fn get(&self, url: &Url, accept: &str, permit: Permit) -> Result<Response, NotFetched> {
-        let host = url.host_str().unwrap_or_default().to_owned();
-        if let Some(address) = literal(&host).filter(|address| !permit(*address)) {
-            return Err(NotFetched::Forbidden(address));
+        let address = Address::try_from(url.clone())?;
+        if let Some(place) = literal(address.host()).filter(|place| !permit(*place)) {
+            return Err(NotFetched::Forbidden(place));
         }
-        let Inner { route, limits, .. } = &*self.inner;
+        let Inner { route, limits, trust, .. } = &*self.inner;
         // A client of its own: a connection that others have made was judged by others.
-        let builder = route.builder(limits)?.dns_resolver(Judged { host: host.clone(), permit });
-        let request = route.client(url, builder)?.get(url.clone()).header(ACCEPT, accept);
-        let request = request.header(USER_AGENT, concat!("whimbrel/", env!("CARGO_PKG_VERSION")));
-        let answer = request.send().await.map_err(|error| match trouble::forbidden(&error) {
-            Some(address) => NotFetched::Forbidden(address),
-            None => NotFetched::Failed(trouble::sending(&host, &error)),
+        let way = Way::new(route, limits, trust, Names::judged(address.host(), permit))?;
+        let (body, _) = Pieces::default().sending();
+        let answer = way.send(Method::GET, &address, headers(accept)?, body).await;
+        let answer = answer.map_err(|error| match trouble::forbidden(&error) {
+            Some(place) => NotFetched::Forbidden(place),
+            None => NotFetched::Failed(trouble::sending(address.host(), &error)),
         })?;
-        Ok(Response::new(answer, host, limits.decoded))
+        Ok(Response::new(answer, &address, limits.decoded))
     }
+}
+
+fn headers(accept: &str) -> Result<HeaderMap, Fault> {
+    let accept = HeaderValue::from_str(accept)
+        .map_err(|_| Fault::new(FaultKind::InvalidRequest, format!("{accept:?} fits in no header.")))?;
+    let agent = HeaderValue::from_static(concat!("whimbrel/", env!("CARGO_PKG_VERSION")));
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, accept);
+    headers.insert(USER_AGENT, agent);
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+    Ok(headers)
 }
 
 /// The address that a host's name is, if it is one.
 fn literal(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
-}
-
-/// Looks names up, and judges where the host is. The other name that is ever asked for is that of the proxy.
-struct Judged {
-    host: String,
-    permit: Permit,
-}
-
-impl Resolve for Judged {
-    fn resolve(&self, name: Name) -> Resolving {
-        let permit = (name.as_str() == self.host).then_some(self.permit);
-        Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let barred = permit.and_then(|permit| found.iter().find(|address| !permit(address.ip())));
-            match barred {
-                Some(address) => Err(NotFetched::Forbidden(address.ip()).into()),
-                None => Ok(Box::new(found.into_iter()) as Addrs),
-            }
-        })
-    }
 }

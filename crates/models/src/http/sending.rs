@@ -43,11 +43,12 @@ impl From<Vec<u8>> for Pieces {
 }
 
 impl Pieces {
-    pub(super) fn sending(self) -> (Sending, Progress) {
+    /// The body to send, and how far it has come. Boxed, as each connection keeps room for 32 requests in line.
+    pub(super) fn sending(self) -> (Box<Sending>, Progress) {
         let left: u64 = self.0.iter().map(|piece| piece.len() as u64).sum();
         let counter = Arc::new(AtomicU64::new(left));
         let pieces = self.0.into_iter().filter(|piece| !piece.is_empty()).collect();
-        (Sending { pieces, left, counter: counter.clone() }, Progress { counter })
+        (Box::new(Sending { pieces, left, counter: counter.clone() }), Progress { counter })
     }
 }
 

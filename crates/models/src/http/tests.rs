@@ -1,7 +1,14 @@
 //! The door, tried on servers of our own.
 
+mod packed;
+mod proxies;
+
 use std::net::TcpListener;
 
+use bytes::Bytes;
+use futures::stream::StreamExt;
+
+use super::route::NEVER_PROXIED;
 use super::*;
 use crate::loopback::{Act, Server, answer};
 
@@ -54,7 +61,7 @@ async fn a_plain_address_needs_no_tls() {
     let door = door(&[]);
     let response = door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
     assert_eq!(response.status, 204);
-    assert!(door.inner.plain.get().is_some() && door.inner.secure.get().is_none());
+    assert!(door.inner.way.get().is_some() && !door.inner.trust.is_set_up());
 }
 
 #[tokio::test]
@@ -108,6 +115,59 @@ async fn a_server_that_does_not_read_is_given_up() {
     let door = Door::with_limits(|_| None, limits);
     let outcome = door.post(&server.url, HeaderMap::new(), vec![megabyte; 64]).await;
     assert_eq!(outcome.err().map(|fault| fault.kind), Some(FaultKind::Stalled));
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again_by_whoever_shares_the_door() {
+    let server = Server::start((0..4).map(|_| answer(200, "", "body"))).await;
+    let first = door(&[]);
+    for door in [first.clone(), first.clone(), first.clone(), first] {
+        let response = door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
+        assert_eq!(response.whole(10).await.unwrap(), "body");
+        settled().await;
+    }
+    assert_eq!((server.connections(), server.seen().len()), (1, 4));
+}
+
+#[tokio::test]
+async fn a_connection_that_the_server_has_closed_meanwhile_is_replaced() {
+    let closing = [answer(200, "", "body"), vec![Act::Close]].concat();
+    let server = Server::start([closing.clone(), closing.clone(), closing]).await;
+    let door = door(&[]);
+    for _ in 0..3 {
+        let response = door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
+        assert_eq!(response.whole(10).await.unwrap(), "body");
+        settled().await;
+    }
+    assert_eq!((server.connections(), server.seen().len()), (3, 3));
+}
+
+/// Lets the other tasks of the test come to rest, which see to the connection.
+async fn settled() {
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_request_has_the_headers_it_always_had_and_a_login_from_its_address() {
+    let server = Server::start([answer(200, "", ""), answer(200, "", "")]).await;
+    let door = door(&[]);
+    door.post(&server.url, HeaderMap::new(), String::from("{}")).await.unwrap();
+    let address = Url::parse(&server.url.replace("http://", "http://ann:secret@")).unwrap();
+    let own = HeaderMap::from_iter([(::http::header::ACCEPT, HeaderValue::from_static("text/x"))]);
+    door.request(Method::GET, address, own, Pieces::default()).await.unwrap();
+    let host = server.url.trim_start_matches("http://");
+    let table = [
+        ("POST / HTTP/1.1", "*/*", None, Some("2")),
+        ("GET / HTTP/1.1", "text/x", Some("Basic YW5uOnNlY3JldA=="), None),
+    ];
+    for (seen, (line, accept, login, length)) in server.seen().iter().zip(table) {
+        assert_eq!(seen.line.trim_end(), line);
+        assert_eq!((seen.header("accept"), seen.header("authorization")), (Some(accept), login));
+        assert_eq!((seen.header("accept-encoding"), seen.header("host")), (Some("identity"), Some(host)));
+        assert_eq!(seen.header("content-length"), length);
+    }
 }
 
 #[tokio::test]

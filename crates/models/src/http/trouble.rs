@@ -1,15 +1,25 @@
 //! What went wrong on the line, told as a fault: by what can be done about it, and without addresses or keys.
 
 use std::error::Error;
+use std::io;
 use std::net::IpAddr;
 
+use hyper_util::client::legacy;
 use rustls::CertificateError;
 
+use super::connecting::NotConnected;
 use super::fetching::NotFetched;
 use crate::fault::{Fault, FaultKind};
 
 /// The request did not reach the server, or no answer began.
-pub(super) fn sending(host: &str, error: &reqwest::Error) -> Fault {
+pub(super) fn sending(host: &str, error: &legacy::Error) -> Fault {
+    // What stands in the way of every connection is told where it is found.
+    if let Some(fault) = chain(error).find_map(|error| error.downcast_ref::<Fault>()) {
+        return fault.clone();
+    }
+    if let Some(why @ NotConnected::UnknownProxy(_)) = ours(error) {
+        return Fault::new(FaultKind::InvalidRequest, why.to_string());
+    }
     if let Some(why) = distrust(error) {
         return Fault::new(
             FaultKind::Certificate,
@@ -17,19 +27,18 @@ pub(super) fn sending(host: &str, error: &reqwest::Error) -> Fault {
         );
     }
     let why = root_cause(error);
-    let message = if error.is_connect() && error.is_timeout() {
+    let message = if error.is_connect() && is_late(error) {
         format!("Could not connect to {host} in time.")
     } else if error.is_connect() {
         format!("Could not connect to {host}: {why}.")
     } else {
         format!("The connection to {host} broke before an answer came: {why}.")
     };
-    let kind = if error.is_builder() { FaultKind::InvalidRequest } else { FaultKind::Connection };
-    Fault::new(kind, message)
+    Fault::new(FaultKind::Connection, message)
 }
 
 /// The address that was not permitted, if that is what went wrong.
-pub(super) fn forbidden(error: &reqwest::Error) -> Option<IpAddr> {
+pub(super) fn forbidden(error: &legacy::Error) -> Option<IpAddr> {
     chain(error).find_map(|error| match error.downcast_ref::<NotFetched>()? {
         NotFetched::Forbidden(address) => Some(*address),
         NotFetched::Failed(_) => None,
@@ -37,16 +46,15 @@ pub(super) fn forbidden(error: &reqwest::Error) -> Option<IpAddr> {
 }
 
 /// The answer broke off.
-pub(super) fn receiving(host: &str, error: &reqwest::Error) -> Fault {
+pub(super) fn receiving(host: &str, error: &(dyn Error + 'static)) -> Fault {
     let why = root_cause(error);
     Fault::new(FaultKind::Cut, format!("The connection to {host} broke in the middle of the answer: {why}."))
 }
 
-/// No client could be made, for want of root certificates as a rule.
-pub(super) fn setting_up(error: &reqwest::Error) -> Fault {
-    let why = root_cause(error);
+/// TLS cannot be spoken, for want of root certificates as a rule.
+pub(super) fn setting_up(error: &rustls::Error) -> Fault {
     let message = format!(
-        "Secure connections cannot be set up: {why}. Install the certificates of the system (often a package named \
+        "Secure connections cannot be set up: {error}. Install the certificates of the system (often a package named \
          ca-certificates), or name a PEM file in NODE_EXTRA_CA_CERTS."
     );
     Fault::new(FaultKind::Certificate, message)
@@ -62,17 +70,30 @@ pub(super) fn too_large(host: &str) -> Fault {
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| {
         // An io::Error hides what it wraps from `source`.
-        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         wrapped.map(|error| error as &(dyn Error + 'static)).or_else(|| error.source())
     })
 }
 
-fn root_cause(error: &reqwest::Error) -> String {
+fn ours(error: &legacy::Error) -> Option<&NotConnected> {
+    chain(error).find_map(|error| error.downcast_ref())
+}
+
+/// Whether time ran out, ours or that of the system.
+fn is_late(error: &legacy::Error) -> bool {
+    chain(error).any(|error| {
+        matches!(error.downcast_ref(), Some(NotConnected::TooLate))
+            || error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
+            || error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_timeout)
+    })
+}
+
+fn root_cause(error: &(dyn Error + 'static)) -> String {
     chain(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
 /// Why a certificate is not trusted, and what can be done about it.
-fn distrust(error: &reqwest::Error) -> Option<String> {
+fn distrust(error: &legacy::Error) -> Option<String> {
     chain(error).find_map(|error| match error.downcast_ref::<rustls::Error>()? {
         rustls::Error::InvalidCertificate(why) => Some(explained(why)),
         rustls::Error::NoCertificatesPresented => Some("it shows none.".to_owned()),

@@ -1,17 +1,42 @@
 //! Whose certificates are trusted: those of the system, and what the user names.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use reqwest::{Certificate, ClientBuilder};
+use rustls::ClientConfig;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls_platform_verifier::Verifier;
 
-use super::Route;
+use super::route::Route;
+use super::trouble;
 use crate::fault::{Fault, FaultKind};
 use crate::plain_file;
 
-impl Route {
+/// What TLS is spoken with. Nothing is read before the first connection that needs it.
+pub(super) struct Trust {
+    extra_roots: Option<String>,
+    shared_roots: Option<String>,
+    tls: OnceLock<Arc<ClientConfig>>,
+}
+
+impl Trust {
+    pub(super) fn new(route: &Route) -> Self {
+        let Route { extra_roots, shared_roots, .. } = route.clone();
+        Self { extra_roots, shared_roots, tls: OnceLock::new() }
+    }
+
     /// Trusts the roots of the system, and those of the extra files.
-    pub(super) fn trust(&self, builder: ClientBuilder) -> Result<ClientBuilder, Fault> {
+    pub(super) fn tls(&self) -> Result<Arc<ClientConfig>, Fault> {
+        if let Some(tls) = self.tls.get() {
+            return Ok(Arc::clone(tls));
+        }
+        let tls = client(self.roots()?).map_err(|error| trouble::setting_up(&error))?;
+        Ok(Arc::clone(self.tls.get_or_init(|| Arc::new(tls))))
+    }
+
+    fn roots(&self) -> Result<Vec<CertificateDer<'static>>, Fault> {
         let mut roots = Vec::new();
         if let Some(path) = &self.extra_roots {
             roots = certificates(path).map_err(|why| {
@@ -21,30 +46,43 @@ impl Route {
         }
         // Set for other programs as a rule, and sometimes to nothing on purpose.
         roots.extend(self.shared_roots.iter().filter_map(|path| certificates(path).ok()).flatten());
-        Ok(if roots.is_empty() { builder } else { builder.tls_certs_merge(roots) })
+        Ok(roots)
     }
+
+    /// Whether anything has been read.
+    #[cfg(test)]
+    pub(super) fn is_set_up(&self) -> bool {
+        self.tls.get().is_some()
+    }
+}
+
+fn client(roots: Vec<CertificateDer<'static>>) -> Result<ClientConfig, rustls::Error> {
+    let provider =
+        CryptoProvider::get_default().map_or_else(|| Arc::new(aws_lc_rs::default_provider()), Arc::clone);
+    let verifier = if roots.is_empty() {
+        Verifier::new(Arc::clone(&provider))?
+    } else {
+        Verifier::new_with_extra_roots(roots, Arc::clone(&provider))?
+    };
+    let mut tls = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(tls)
 }
 
 /// The most bytes that a file of certificates may have.
 const MOST_CERTIFICATES: u64 = 16 << 20;
 
 /// The certificates in a PEM file; an error says why there are none.
-fn certificates(path: &str) -> Result<Vec<Certificate>, String> {
+fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let pem = plain_file::read(Path::new(path), MOST_CERTIFICATES)?;
-    match Certificate::from_pem_bundle(&pem) {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    match found {
         Ok(found) if found.is_empty() => Err("it holds no certificate in PEM form.".to_owned()),
         Ok(found) => Ok(found),
-        Err(error) => Err(format!("{error}.")),
+        Err(error) => Err(format!("what stands in it is no PEM: {error}.")),
     }
-}
-
-/// Keeps the client from reading the system's root certificates: it gets a TLS setup that trusts nobody.
-pub(super) fn nobody(builder: ClientBuilder) -> Result<ClientBuilder, Fault> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| Fault::new(FaultKind::Certificate, error.to_string()))?
-        .with_root_certificates(rustls::RootCertStore::empty())
-        .with_no_client_auth();
-    Ok(builder.tls_backend_preconfigured(tls))
 }

@@ -1,0 +1,102 @@
+//! An address that is asked at, read once.
+
+use std::fmt;
+
+use ::http::{HeaderValue, Uri};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+use crate::fault::{Fault, FaultKind};
+
+/// Where something is asked for, read and checked once so that it can be asked at often.
+#[derive(Clone)]
+pub struct Address {
+    pub(super) uri: Uri,
+    /// The user and password that stood in it, as a header; they are not part of `uri`.
+    pub(super) login: Option<HeaderValue>,
+}
+
+impl Address {
+    /// Reads an address that begins with `http://` or `https://`.
+    pub fn parse(text: &str) -> Result<Self, Fault> {
+        let url = Url::parse(text).map_err(|error| bad(format!("{text:?} is no address: {error}.")))?;
+        Self::try_from(url)
+    }
+
+    /// The host, as it stands in the address.
+    pub fn host(&self) -> &str {
+        self.uri.host().unwrap_or_default()
+    }
+}
+
+impl TryFrom<Url> for Address {
+    type Error = Fault;
+
+    fn try_from(mut url: Url) -> Result<Self, Fault> {
+        if !matches!(url.scheme(), "http" | "https") {
+            let message = format!(
+                "An address that begins with {}: cannot be asked at; it has to begin with http:// or https://.",
+                url.scheme()
+            );
+            return Err(bad(message));
+        }
+        let login = take_login(&mut url);
+        let host = url.host_str().unwrap_or_default().to_owned();
+        let uri = Uri::try_from(String::from(url))
+            .map_err(|error| bad(format!("The address at {host} cannot be asked at: {error}.")))?;
+        Ok(Self { uri, login })
+    }
+}
+
+/// Without the query, which may hold a key.
+impl fmt::Debug for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Address").field(&self.host()).finish()
+    }
+}
+
+/// Takes user and password out of an address.
+fn take_login(url: &mut Url) -> Option<HeaderValue> {
+    if url.username().is_empty() && url.password().is_none() {
+        return None;
+    }
+    let mut login: Vec<u8> = percent_decode_str(url.username()).collect();
+    login.push(b':');
+    login.extend(percent_decode_str(url.password().unwrap_or_default()));
+    // Neither fails on an address with a host.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    let mut value = HeaderValue::try_from(format!("Basic {}", BASE64_STANDARD.encode(login))).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+fn bad(message: String) -> Fault {
+    Fault::new(FaultKind::InvalidRequest, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_and_password_become_a_header_and_what_is_no_web_address_is_refused() {
+        let address = Address::parse("https://ann:p%40ss@Host.test:8443/a?b=c#d").unwrap();
+        assert_eq!(address.uri, "https://host.test:8443/a?b=c");
+        assert_eq!(address.login.unwrap(), "Basic YW5uOnBAc3M=");
+        let plain = Address::parse("http://[::1]:80/").unwrap();
+        assert_eq!((plain.host(), &plain.login), ("[::1]", &None));
+        for (text, part) in [
+            ("nonsense", "\"nonsense\" is no address"),
+            ("ftp://host/x", "http:// or https://"),
+            ("file:///etc/passwd", "http:// or https://"),
+            ("http://", "is no address"),
+        ] {
+            let fault = Address::parse(text).unwrap_err();
+            assert_eq!(fault.kind, FaultKind::InvalidRequest, "{text}");
+            assert!(fault.message.contains(part), "{text}: {fault}");
+        }
+    }
+}

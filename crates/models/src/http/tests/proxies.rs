@@ -1,0 +1,82 @@
+//! Proxies for plain addresses, and proxies that are none.
+
+use super::*;
+
+/// A host that nobody is asked for, as no name may have a part as long as this.
+fn unknown() -> String {
+    format!("{}.invalid", "x".repeat(64))
+}
+
+#[tokio::test]
+async fn a_proxy_gets_the_whole_address_and_its_password_and_nobody_else_does() {
+    let proxy = Server::start([answer(200, "", ""), answer(200, "", "")]).await;
+    let here = Server::start([answer(200, "", "")]).await;
+    let address = proxy.url.replace("http://", "http://ann:p%40ss@");
+    let door = door(&[("http_proxy", &address)]);
+    door.post("http://far.invalid:81/x?y", HeaderMap::new(), String::from("{}")).await.unwrap();
+    door.get(&Url::parse("http://far.invalid/z").unwrap(), "*/*", |_| true).await.unwrap();
+    door.post(&here.url, HeaderMap::new(), String::from("{}")).await.unwrap();
+    let seen = proxy.seen();
+    let lines: Vec<&str> = seen.iter().map(|seen| seen.line.trim_end()).collect();
+    assert_eq!(lines, ["POST http://far.invalid:81/x?y HTTP/1.1", "GET http://far.invalid/z HTTP/1.1"]);
+    for (seen, host) in seen.iter().zip(["far.invalid:81", "far.invalid"]) {
+        assert_eq!(seen.header("proxy-authorization"), Some("Basic YW5uOnBAc3M="));
+        assert_eq!(seen.header("host"), Some(host));
+    }
+    assert_eq!(here.seen()[0].line.trim_end(), "POST / HTTP/1.1");
+    assert_eq!(here.seen()[0].header("proxy-authorization"), None);
+}
+
+#[tokio::test]
+async fn a_proxy_needs_no_scheme() {
+    let proxy = Server::start([answer(200, "", "")]).await;
+    let door = door(&[("ALL_PROXY", proxy.url.trim_start_matches("http://"))]);
+    let response = door.post("http://far.invalid/", HeaderMap::new(), String::new()).await.unwrap();
+    assert_eq!(response.status, 200);
+}
+
+#[tokio::test]
+async fn who_is_named_in_no_proxy_is_reached_directly() {
+    let proxy = Server::start([answer(200, "", "")]).await;
+    let url = format!("http://{}/", unknown());
+    for (variable, list) in [("NO_PROXY", "invalid"), ("no_proxy", "a.test, .invalid"), ("NO_PROXY", "*")] {
+        let door = door(&[("HTTP_PROXY", &proxy.url), (variable, list)]);
+        assert_eq!(fault(&door, &url).await.kind, FaultKind::Connection, "{list}");
+        assert_eq!(proxy.connections(), 0, "{list}");
+    }
+    let door = door(&[("HTTP_PROXY", &proxy.url), ("NO_PROXY", "other.test")]);
+    assert_eq!(door.post(&url, HeaderMap::new(), String::new()).await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn what_is_no_proxy_is_told_without_its_address() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let dead = format!("http://ann:secret@{free}");
+    let table = [
+        ("socks5://ann:secret@127.0.0.1:9", FaultKind::InvalidRequest, "speaks socks5"),
+        ("ftp://ann:secret@127.0.0.1:9", FaultKind::InvalidRequest, "no valid address"),
+        ("http://ann:secret@[127.0.0.1", FaultKind::InvalidRequest, "no valid address"),
+        ("http://", FaultKind::InvalidRequest, "no valid address"),
+        (&dead, FaultKind::Connection, "Could not connect to far.invalid: "),
+    ];
+    for (address, kind, part) in table {
+        for url in ["http://far.invalid", "https://far.invalid"] {
+            let fault = fault(&door(&[("ALL_PROXY", address)]), url).await;
+            assert_eq!(fault.kind, kind, "{address}: {fault}");
+            assert!(fault.message.contains(part), "{address}: {fault}");
+            assert!(!["secret", "127.0.0.1"].iter().any(|part| fault.message.contains(part)), "{fault}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_proxy_that_never_opens_the_tunnel_is_given_up() {
+    // The system accepts the connection; nobody answers what is said there.
+    let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+    let proxy = format!("http://{}", mute.local_addr().unwrap());
+    let limits = Limits { connect: Duration::from_millis(100), ..Limits::default() };
+    let door = Door::with_limits(|name| (name == "HTTPS_PROXY").then(|| proxy.clone()), limits);
+    let silent = fault(&door, "https://far.invalid").await;
+    assert_eq!(silent.kind, FaultKind::Connection, "{silent}");
+    assert_eq!(silent.message, "Could not connect to far.invalid in time.");
+}

@@ -1,0 +1,60 @@
+//! A proxy on loopback that opens tunnels, whatever host is asked for, to one and the same server.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+/// A proxy; it ends with the test's runtime.
+pub(crate) struct Proxy {
+    pub(crate) address: SocketAddr,
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl Proxy {
+    /// A proxy before a server, itself behind TLS or not, which answers like this to who asks for a tunnel.
+    pub(crate) async fn start(server: SocketAddr, tls: Option<TlsAcceptor>, answer: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let heads = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&heads);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (tls, noted) = (tls.clone(), Arc::clone(&noted));
+                tokio::spawn(async move {
+                    match tls {
+                        Some(tls) => tunnel(tls.accept(stream).await.ok()?, server, answer, &noted).await,
+                        None => tunnel(stream, server, answer, &noted).await,
+                    }
+                });
+            }
+        });
+        Self { address, heads }
+    }
+
+    /// What was said to open tunnels.
+    pub(crate) fn heads(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
+    }
+}
+
+async fn tunnel(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    server: SocketAddr,
+    answer: &str,
+    heads: &Mutex<Vec<String>>,
+) -> Option<()> {
+    let mut stream = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        stream.read_line(&mut head).await.ok().filter(|size| *size > 0)?;
+    }
+    heads.lock().unwrap().push(head);
+    stream.write_all(answer.as_bytes()).await.ok()?;
+    stream.flush().await.ok()?;
+    let mut server = TcpStream::connect(server).await.ok()?;
+    copy_bidirectional(&mut stream, &mut server).await.ok()?;
+    Some(())
+}
