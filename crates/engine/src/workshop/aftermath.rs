@@ -70,10 +70,12 @@ async fn tell(
 }
 
 /// Puts what hooks say in the place of the result. A tool of an MCP server has no fixed shape; what takes the place of
-/// another's result must have the shape of its structure, or be the text for the model.
+/// another's result must have the shape of its structure, or be the text for the model. The result of a server's tool may
+/// also be given as servers give theirs: its `content` counts.
 fn replace(made: &mut Made, tool: &str, said: &Folded) {
     let by_server = said.mcp_tool_output.as_ref().filter(|_| tool.starts_with("mcp__"));
     let Some(output) = by_server.or(said.tool_output.as_ref()) else { return };
+    let output = output.get("content").filter(|_| tool.starts_with("mcp__")).unwrap_or(output);
     match output {
         Value::String(text) => made.content = ResultContent::Text(text.clone()),
         Value::Array(_) => {
@@ -133,6 +135,17 @@ mod tests {
             let mut made = super::super::result("call", Text("old".into()), json!({}));
             replace(&mut made, tool, &Folded { mcp_tool_output: Some(json!("new")), ..Folded::default() });
             assert_eq!(made.content, Text(expected.into()), "{tool}");
+        }
+    }
+
+    #[test]
+    fn the_result_of_an_mcp_tool_may_be_given_as_servers_give_theirs() {
+        let blocks = json!([{"type": "text", "text": "new"}]);
+        for output in [blocks.clone(), json!({"content": blocks, "isError": false})] {
+            let mut made = super::super::result("call", Text("old".into()), json!({}));
+            let said = Folded { mcp_tool_output: Some(output), ..Folded::default() };
+            replace(&mut made, "mcp__a__b", &said);
+            assert_eq!(serde_json::to_value(&made.content).unwrap(), blocks);
         }
     }
 }
