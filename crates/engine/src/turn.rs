@@ -130,7 +130,6 @@ pub async fn run(agent: &mut Agent, cancel: &CancellationToken) -> Ending {
             Next::End(end) => {
                 ending.end = end;
                 Box::pin(wind_up(agent, workshop, &mut ending)).await;
-                agent.knobs.take_back();
                 return ending;
             }
         }

@@ -7,7 +7,7 @@ use whimbrel_models::History;
 use whimbrel_wire::Block;
 use whimbrel_wire::content::ResultContent;
 
-use crate::tools::LAUNCHED;
+use crate::tools::{LAUNCHED, SENT_TO, STOPPED, WILL_BE_TOLD};
 
 /// How the message begins, by which it is known again.
 const BEGINNING: &str = "<system-reminder>\nAgents that worked in the background ended with the earlier run";
@@ -32,10 +32,9 @@ pub(super) fn told(history: &History) -> Option<String> {
 fn hear(block: &Block, awaited: &mut BTreeSet<String>) {
     match block {
         Block::ToolResult { content: Some(ResultContent::Blocks(blocks)), .. } => {
-            for id in blocks.iter().filter_map(text).filter_map(|text| id_after(text, LAUNCHED)) {
-                awaited.insert(id.to_owned());
-            }
+            blocks.iter().filter_map(text).for_each(|text| answered(text, awaited));
         }
+        Block::ToolResult { content: Some(ResultContent::Text(text)), .. } => answered(text, awaited),
         Block::Text { text, .. } if text.starts_with(BEGINNING) => awaited.clear(),
         Block::Text { text, .. } => {
             for news in text.split("<task-notification>").skip(1) {
@@ -45,6 +44,16 @@ fn hear(block: &Block, awaited: &mut BTreeSet<String>) {
             }
         }
         _ => {}
+    }
+}
+
+/// Who is awaited after a call that was answered like this.
+fn answered(text: &str, awaited: &mut BTreeSet<String>) {
+    let begun = [LAUNCHED, SENT_TO].into_iter().find_map(|words| id_after(text, words));
+    if let Some(id) = begun.filter(|_| text.contains(WILL_BE_TOLD)) {
+        awaited.insert(id.to_owned());
+    } else if let Some(id) = id_after(text, STOPPED) {
+        awaited.remove(id);
     }
 }
 
@@ -68,10 +77,18 @@ mod tests {
     use super::*;
 
     fn launched(id: &str) -> Block {
-        let text = Block::text(format!("{LAUNCHED}{id}. You will be told when it is done."));
+        let text = Block::text(format!("{LAUNCHED}{id}. {WILL_BE_TOLD}."));
         Block::ToolResult {
             tool_use_id: "call".into(),
             content: Some(ResultContent::Blocks(vec![text])),
+            is_error: None,
+        }
+    }
+
+    fn result(text: &str) -> Block {
+        Block::ToolResult {
+            tool_use_id: "call".into(),
+            content: Some(ResultContent::Text(text.into())),
             is_error: None,
         }
     }
@@ -82,12 +99,19 @@ mod tests {
 
     #[test]
     fn who_is_awaited_is_told_of_once() {
-        let rows: [(&str, Vec<Block>, &[&str]); 6] = [
+        let rows: [(&str, Vec<Block>, &[&str]); 9] = [
             ("nobody", vec![Block::text("hello")], &[]),
             ("one", vec![launched("a1")], &["a1"]),
             ("whose end was told", vec![launched("a1"), news("a1")], &[]),
             ("one of two", vec![launched("a1"), launched("a11"), news("a1")], &["a11"]),
             ("one that went on", vec![launched("a1"), news("a1"), launched("a1")], &["a1"]),
+            ("one that the model stopped", vec![launched("a1"), result("Stopped a1 (nap).")], &[]),
+            (
+                "one that went on by a message",
+                vec![launched("a1"), news("a1"), result(&format!("{SENT_TO}a1. {WILL_BE_TOLD}."))],
+                &["a1"],
+            ),
+            ("a letter", vec![launched("a1"), news("a1"), result("Sent to ann.")], &[]),
             ("words about it", vec![Block::text(format!("{LAUNCHED}a1"))], &[]),
         ];
         for (name, said, expected) in rows {

@@ -46,10 +46,13 @@ impl Agents {
         let refused = |why: String| Trouble::Refused(format!("The agent {to} cannot go on: {why}"));
         let Some(Found { id, about, past }) = found.map_err(refused)? else { return Ok(None) };
         let definition = self.kind(&about.agent_type)?.clone();
+        // Without denials that it had, it would not be who it was.
+        about.deny_again(&self.position.gate.rights.within(None)).map_err(refused)?;
         let unreadable = past.loaded.repairs.unreadable;
         if unreadable > 0 {
+            let lines = if unreadable == 1 { "line" } else { "lines" };
             let told = format!(
-                "{unreadable} unreadable lines of the transcript of the agent {id} were passed over."
+                "{unreadable} unreadable {lines} of the transcript of the agent {id} were passed over."
             );
             self.home.outbox.warn(told).await;
         }

@@ -67,10 +67,7 @@ impl Place {
     /// Whether an id is a session's already: of another folder, or here in another spelling. What is kept beside transcripts
     /// goes by the id alone.
     pub fn is_taken_elsewhere(&self, session: &str) -> bool {
-        let folders = self.folder.parent().map(|projects| files::names(projects, MANY)).unwrap_or_default();
-        let places = folders.into_iter().map(|name| Self { folder: self.folder.with_file_name(name) });
-        let is_used = |place: &Self, spelled: &str| {
-            let path = place.transcript(spelled);
+        let is_used = |path: PathBuf| {
             match files::kind(&path) {
                 // An empty one is somebody's only as long as it is held.
                 Ok(Kind::File(stamp)) => {
@@ -79,8 +76,22 @@ impl Place {
                 _ => false,
             }
         };
-        let mut others = places.flat_map(|place| spellings(session).map(|spelled| (place.clone(), spelled)));
-        others.any(|(place, spelled)| (place != *self || spelled != session) && is_used(&place, &spelled))
+        // Here by the names that there are: on some disks every spelling finds the session's own file.
+        let own = self.transcript(session);
+        let other_spelling = |name: &String| {
+            let path = self.folder.join(name);
+            path != own && path.as_os_str().eq_ignore_ascii_case(&own)
+        };
+        let folders = self.folder.parent().map(|projects| files::names(projects, MANY)).unwrap_or_default();
+        let places = folders.into_iter().map(|name| Self { folder: self.folder.with_file_name(name) });
+        let mut elsewhere = places
+            .filter(|place| place != self)
+            .flat_map(|place| spellings(session).map(|spelled| place.transcript(&spelled)));
+        elsewhere.any(is_used)
+            || files::names(&self.folder, MANY)
+                .iter()
+                .filter(|name| other_spelling(name))
+                .any(|name| is_used(self.folder.join(name)))
     }
 
     /// The sessions here, the last one first.

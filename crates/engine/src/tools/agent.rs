@@ -159,11 +159,14 @@ fn answer(report: &Report, errand: &Errand) -> Output {
 /// How the model is told that an agent works beside the turn; its id follows.
 pub(crate) const LAUNCHED: &str = "The agent works in the background. agentId: ";
 
+/// What whoever starts an agent beside the turn can count on.
+pub(crate) const WILL_BE_TOLD: &str = "You will be told when it is done";
+
 /// The result of an agent that works beside the turn.
 pub(crate) fn works_beside(launched: &Launched, errand: &Errand) -> Done {
     let Launched { agent_id, output_file } = launched;
     let text = format!(
-        "{LAUNCHED}{agent_id}. You will be told when it is done; do not wait for it or do its work. Its report will be in {}.",
+        "{LAUNCHED}{agent_id}. {WILL_BE_TOLD}; do not wait for it or do its work. Its report will be in {}.",
         output_file.display()
     );
     let meta = json!({

@@ -54,10 +54,12 @@ mod write;
 
 use std::sync::Arc;
 
-pub(crate) use agent::{LAUNCHED, came_to_nothing, works_beside};
+pub(crate) use agent::{LAUNCHED, WILL_BE_TOLD, came_to_nothing, works_beside};
 pub use call::{Call, Done, Output, Trouble};
 pub use example::Example;
 pub(crate) use read::picture;
+pub(crate) use send_message::SENT_TO;
+pub(crate) use task_stop::STOPPED;
 pub use tool::{AnyTool, DealsWith, Tool};
 pub use touches::Touches;
 

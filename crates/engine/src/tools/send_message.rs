@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Call, Done, Example, Output, Tool, Touches, Trouble};
+use super::{Call, Done, Example, Output, Tool, Touches, Trouble, WILL_BE_TOLD};
 use crate::agents::team::letter::Letter;
 use crate::agents::team::requests::{Answer, Asked};
 use crate::agents::team::{LEAD, Receipt};
@@ -107,6 +107,9 @@ fn said(input: Input) -> Result<Input, Trouble> {
     }
 }
 
+/// How the answer begins that names who was written to.
+pub(crate) const SENT_TO: &str = "Sent to ";
+
 async fn message(agents: &Agents, input: Input, call: &Call) -> Output {
     let to = recipient(&input)?;
     if agents.is_mate() || agents.teams().has(&to) {
@@ -116,7 +119,7 @@ async fn message(agents: &Agents, input: Input, call: &Call) -> Output {
     }
     match agents.tell(&to, &input.content, call).await? {
         Sent::Away(Launched { agent_id, output_file }) => {
-            let text = format!("Sent to {agent_id}. You will be told when it is done.");
+            let text = format!("{SENT_TO}{agent_id}. {WILL_BE_TOLD}.");
             let meta =
                 json!({"success": true, "message": text, "agentId": agent_id, "outputFile": output_file});
             Ok(Done::text(text, meta))

@@ -6,6 +6,9 @@ use serde_json::json;
 
 use super::{Call, Done, Example, Output, Tool, Touches, Trouble};
 
+/// How the answer begins that names what was stopped.
+pub(crate) const STOPPED: &str = "Stopped ";
+
 /// The tool.
 pub(super) struct TaskStop;
 
@@ -32,7 +35,7 @@ impl Tool for TaskStop {
     async fn run(&self, input: Input, call: Call) -> Output {
         let stopped = call.tasks.stop(&input.task_id).await;
         let facts = stopped.map_err(|none| Trouble::Refused(format!("Nothing to stop: {none}.")))?.facts;
-        let message = format!("Stopped {} ({}).", facts.task_id, facts.description);
+        let message = format!("{STOPPED}{} ({}).", facts.task_id, facts.description);
         let meta = json!({
             "message": message,
             "task_id": facts.task_id,
