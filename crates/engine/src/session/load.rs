@@ -124,11 +124,6 @@ pub fn is_spoken(file: impl Read) -> io::Result<bool> {
     Index::has(BufReader::with_capacity(PIECE, file), Node::is_said)
 }
 
-/// Whether anything happened in a session, if only commands that the engine answers itself.
-pub(super) fn is_begun(file: impl Read) -> io::Result<bool> {
-    Index::has(BufReader::with_capacity(PIECE, file), |_| true)
-}
-
 impl Loaded {
     /// Whether anything was said.
     pub fn has_begun(&self) -> bool {

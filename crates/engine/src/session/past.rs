@@ -56,15 +56,6 @@ impl Past {
         medium::read(&place.transcript(session)).is_ok_and(|file| load::is_spoken(file).unwrap_or(false))
     }
 
-    /// Whether there is anything to go on with in a session, spoilt as it may be.
-    pub fn is_session(&self, place: &Place, session: &str) -> bool {
-        let begun = || {
-            let file = medium::read(&place.transcript(session));
-            file.is_ok_and(|file| load::is_begun(file).unwrap_or(false))
-        };
-        self.loaded.has_begun() || self.loaded.repairs.unreadable > 0 || begun()
-    }
-
     /// Reads a session back, to be gone on with under its own id.
     pub fn resume(place: &Place, session: &str, until: &Until) -> Result<Self, PastError> {
         let path = place.transcript(session);
@@ -148,12 +139,6 @@ impl StoredPast {
     /// Whether anything was said in it.
     pub fn is_spoken(&self) -> bool {
         load::is_spoken(self.text.as_slice()).unwrap_or(false)
-    }
-
-    /// Whether there is anything to go on with, spoilt as it may be.
-    pub fn is_session(&self) -> bool {
-        let begun = || load::is_begun(self.text.as_slice()).unwrap_or(false);
-        self.past.loaded.has_begun() || self.past.loaded.repairs.unreadable > 0 || begun()
     }
 
     /// The lines of a copy of it, which this is from now on.

@@ -64,7 +64,7 @@ impl Desk<'_> {
             None => Ok(None),
             Some(session) => {
                 resume::check_id(session)?;
-                let stored = self.read(session).await?.filter(StoredPast::is_session);
+                let stored = self.read(session).await?;
                 Ok(Some((session.clone(), stored.ok_or_else(|| resume::unknown(session))?)))
             }
         }

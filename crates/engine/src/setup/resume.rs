@@ -118,7 +118,6 @@ pub(super) fn begin(
                 Writes::Nothing => Past::read(kept, session, &until(options)),
             };
             let past = past.map_err(|error| refused(session, error))?;
-            found.check(&past)?;
             let Found { session, place: kept } = found;
             let place = (writes == Writes::Everything).then_some(kept);
             Ok(Beginning {
@@ -164,14 +163,6 @@ fn wanted(options: &Options, kept: Option<&Place>) -> Result<Option<Found>, Setu
     match kept.and_then(|place| place.holding(session)) {
         Some((place, session)) => Ok(Some(Found { session, place })),
         None => Err(unknown(session)),
-    }
-}
-
-impl Found {
-    /// A transcript in which nothing ever happened is no session: an engine that was ended early may leave one.
-    fn check(&self, past: &Past) -> Result<(), SetupError> {
-        let Self { session, place } = self;
-        if past.is_session(place, session) { Ok(()) } else { Err(unknown(session)) }
     }
 }
 
@@ -226,7 +217,6 @@ fn forked(
     let session = new_id(options)?;
     let Found { session: old, place: from } = found;
     let mut past = Past::read(from, old, &until(options)).map_err(|error| refused(old, error))?;
-    found.check(&past)?;
     if let Some(place) = &place {
         check_elsewhere(options, place, &session)?;
         past = past.fork(from, old, place, &session, keeping.mirror).map_err(|error| match error {
