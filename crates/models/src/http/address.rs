@@ -21,7 +21,8 @@ pub struct Address {
 impl Address {
     /// Reads an address that begins with `http://` or `https://`.
     pub fn parse(text: &str) -> Result<Self, Fault> {
-        let url = Url::parse(text).map_err(|error| bad(format!("{text:?} is no address: {error}.")))?;
+        let url =
+            Url::parse(text).map_err(|error| bad(format!("{:?} is no address: {error}.", shown(text))))?;
         Self::try_from(url)
     }
 
@@ -57,6 +58,19 @@ impl fmt::Debug for Address {
     }
 }
 
+/// The part of a text, meant as an address, that can be shown: neither user and password nor what stands behind the host.
+fn shown(text: &str) -> String {
+    let (scheme, rest) = match text.split_once("://") {
+        Some((scheme, rest)) if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+            (format!("{scheme}://"), rest)
+        }
+        _ => (String::new(), text),
+    };
+    let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    let host = host.split(['/', '?', '#', '&', ';', '=', '\\']).next().unwrap_or_default();
+    format!("{scheme}{host}")
+}
+
 /// Takes user and password out of an address.
 fn take_login(url: &mut Url) -> Option<HeaderValue> {
     if url.username().is_empty() && url.password().is_none() {
@@ -80,6 +94,23 @@ fn bad(message: String) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_or_key_in_what_is_no_address_is_not_repeated() {
+        for (text, shown) in [
+            ("https://ann:s3cret@host:99999/v1?key=s3cret", "\"https://host:99999\""),
+            ("https://ann:s3/c?r#s3cret@host:99999", "\"https://host:99999\""),
+            ("https://host:99999/x?mail=a@b&key=s3cret", "\"https://b\""),
+            ("https://host:99999/s3cret", "\"https://host:99999\""),
+            ("ann:s3cret@host", "An address that begins with ann:"),
+            ("//ann:s3cret@host/x", "\"host\""),
+            ("s3cret s3cret://ann@host of mine/x", "\"host of mine\""),
+        ] {
+            let fault = Address::parse(text).map(drop).unwrap_err();
+            assert!(!fault.message.contains("s3"), "{text}: {fault}");
+            assert!(fault.message.starts_with(shown), "{text}: {fault}");
+        }
+    }
 
     #[test]
     fn user_and_password_become_a_header_and_what_is_no_web_address_is_refused() {

@@ -11,15 +11,17 @@ use ::http::uri::{Scheme, Uri};
 use futures::future::{BoxFuture, FutureExt};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
-use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use hyper_util::client::proxy::matcher::Intercept;
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
 use super::line::Line;
 use super::names::Names;
+use super::proxies::Proxies;
 use super::trust::Trust;
 
 type BoxError = Box<dyn Error + Send + Sync>;
@@ -36,6 +38,12 @@ pub(super) enum NotConnected {
          http://host:port or https://host:port."
     )]
     UnknownProxy(String),
+    #[error("the proxy {at} cannot be used")]
+    Proxy {
+        /// Its host and port.
+        at: String,
+        source: BoxError,
+    },
 }
 
 /// Makes connections for a client. Cloning is cheap, as every request does it.
@@ -46,7 +54,7 @@ pub(super) struct Connector(Arc<Ways>);
 pub(super) struct Ways {
     pub(super) tcp: HttpConnector<Names>,
     pub(super) trust: Arc<Trust>,
-    pub(super) proxies: Option<Matcher>,
+    pub(super) proxies: Option<Proxies>,
     /// The longest time for all of it: name, connection, proxy, TLS.
     pub(super) limit: Duration,
 }
@@ -58,12 +66,20 @@ impl Connector {
 
     /// Puts the password of the proxy on a request that the proxy reads; one inside a tunnel it does not.
     pub(super) fn authorize(&self, to: &Uri, headers: &mut HeaderMap) {
-        if to.scheme() == Some(&Scheme::HTTP)
-            && let Some(proxy) = self.0.proxy(to)
+        if let Some(proxy) = self.reader(to)
             && let Some(password) = proxy.basic_auth()
         {
             headers.entry(PROXY_AUTHORIZATION).or_insert_with(|| password.clone());
         }
+    }
+
+    /// The host and port of the proxy that reads a request and passes it on.
+    pub(super) fn passing_on(&self, to: &Uri) -> Option<String> {
+        self.reader(to).map(|proxy| place(proxy.uri()))
+    }
+
+    fn reader(&self, to: &Uri) -> Option<Intercept> {
+        if is_secure(to) { None } else { self.0.proxy(to) }
     }
 }
 
@@ -78,20 +94,13 @@ impl Service<Uri> for Connector {
 
     fn call(&mut self, to: Uri) -> Self::Future {
         let ways = Arc::clone(&self.0);
-        async move {
-            let limit = ways.limit;
-            match tokio::time::timeout(limit, ways.connect(to)).await {
-                Ok(line) => line.map(TokioIo::new),
-                Err(_) => Err(NotConnected::TooLate.into()),
-            }
-        }
-        .boxed()
+        async move { ways.connect(to).await.map(TokioIo::new) }.boxed()
     }
 }
 
 impl Ways {
     fn proxy(&self, to: &Uri) -> Option<Intercept> {
-        self.proxies.as_ref()?.intercept(to)
+        self.proxies.as_ref()?.before(to)
     }
 
     async fn connect(self: Arc<Self>, to: Uri) -> Result<Line, BoxError> {
@@ -102,11 +111,27 @@ impl Ways {
         }
         // First of all: roots that cannot be read are so for every server.
         let tls = if is_secure(&to) { Some(self.trust.tls()?) } else { None };
-        match (proxy, tls) {
-            (None, None) => self.tcp(to).await,
-            (None, Some(tls)) => secure(self.tcp(to.clone()).await?, &to, tls).await,
-            (Some(proxy), None) => Ok(self.to_proxy(proxy.uri().clone()).await?.proxied()),
-            (Some(proxy), Some(tls)) => secure(self.tunnel(&proxy, to.clone()).await?, &to, tls).await,
+        let end = Instant::now() + self.limit;
+        let line = match proxy {
+            None => in_time(end, self.tcp(to.clone())).await?,
+            Some(proxy) => {
+                let at = place(proxy.uri());
+                let past = Arc::clone(&self).past(proxy, to.clone(), tls.is_some());
+                in_time(end, past).await.map_err(|source| NotConnected::Proxy { at, source })?
+            }
+        };
+        match tls {
+            None => Ok(line),
+            Some(tls) => in_time(end, secure(line, &to, tls)).await,
+        }
+    }
+
+    /// A connection to a proxy that passes requests on, or through it to the server.
+    async fn past(self: Arc<Self>, proxy: Intercept, to: Uri, through: bool) -> Result<Line, BoxError> {
+        if through {
+            self.tunnel(&proxy, to).await
+        } else {
+            Ok(self.to_proxy(proxy.uri().clone()).await?.proxied())
         }
     }
 
@@ -134,6 +159,17 @@ impl Ways {
         let stream = self.tcp.clone().call(to).await?;
         Ok(Line::plain(stream.into_inner()))
     }
+}
+
+/// What is done before the end of the time that a connection may take.
+async fn in_time(end: Instant, step: impl Future<Output = Result<Line, BoxError>>) -> Result<Line, BoxError> {
+    tokio::time::timeout_at(end, step).await.unwrap_or_else(|_| Err(NotConnected::TooLate.into()))
+}
+
+/// Host and port of a proxy, without its password.
+fn place(proxy: &Uri) -> String {
+    let host = proxy.host().unwrap_or_default();
+    proxy.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 fn is_secure(to: &Uri) -> bool {

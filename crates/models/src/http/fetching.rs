@@ -42,10 +42,10 @@ impl Door {
         let way = Way::new(route, limits, trust, Names::judged(address.host(), permit))?;
         let (body, _) = Pieces::default().sending();
         let answer = way.send(Method::GET, &address, headers(accept)?, body).await;
-        let answer = answer.map_err(|error| match trouble::forbidden(&error) {
-            Some(place) => NotFetched::Forbidden(place),
-            None => NotFetched::Failed(trouble::sending(address.host(), &error)),
-        })?;
+        if let Some(place) = answer.as_ref().err().and_then(trouble::forbidden) {
+            return Err(NotFetched::Forbidden(place));
+        }
+        let answer = way.understood(&address, answer)?;
         Ok(Response::new(answer, &address, limits.decoded))
     }
 }

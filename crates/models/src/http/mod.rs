@@ -11,8 +11,10 @@ mod connecting;
 mod fetching;
 mod line;
 mod names;
+mod proxies;
 mod route;
 mod sending;
+mod system_roots;
 mod trouble;
 mod trust;
 mod unzip;
@@ -69,7 +71,8 @@ impl Default for Limits {
 
 impl Door {
     /// A door that goes by `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY` (also in lower case), and trusts the
-    /// certificates in `NODE_EXTRA_CA_CERTS` and `SSL_CERT_FILE` beside those of the system.
+    /// certificates in `NODE_EXTRA_CA_CERTS` and `SSL_CERT_FILE` beside those of the system. No proxy is asked for this
+    /// machine itself. The first file has to be there and whole; the second need not, as it is meant for many programs.
     pub fn from_env(get: impl Fn(&str) -> Option<String>) -> Self {
         Self::with_limits(get, Limits::default())
     }
@@ -115,18 +118,16 @@ impl Door {
         headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         let Limits { write, decoded, .. } = self.inner.limits;
         let (body, progress) = body.into().sending();
+        let way = self.way()?;
         let answer = tokio::select! {
-            answer = self.way()?.send(method, address, headers, body) => answer,
+            answer = way.send(method, address, headers, body) => answer,
             () = progress.stuck(write) => {
                 let host = address.host();
                 let message = format!("{host} accepted the connection but does not read the request.");
                 return Err(Fault::new(FaultKind::Stalled, message));
             }
         };
-        match answer {
-            Ok(answer) => Ok(Response::new(answer, address, decoded)),
-            Err(error) => Err(trouble::sending(address.host(), &error)),
-        }
+        Ok(Response::new(way.understood(address, answer)?, address, decoded))
     }
 
     /// The connections of this door, set up once.

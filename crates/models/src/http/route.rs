@@ -4,6 +4,7 @@ use ::http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 use url::Url;
 
+use super::proxies::Proxies;
 use crate::fault::{Fault, FaultKind};
 
 /// How the network is reached, as the environment says.
@@ -11,15 +12,13 @@ use crate::fault::{Fault, FaultKind};
 pub(super) struct Route {
     pub(super) http_proxy: Option<String>,
     pub(super) https_proxy: Option<String>,
+    /// Who is reached without them.
     pub(super) no_proxy: String,
     /// A PEM file with further root certificates.
     pub(super) extra_roots: Option<String>,
     /// Another one, which many programs share and which need not be there.
     pub(super) shared_roots: Option<String>,
 }
-
-/// The proxy never stands between us and this machine.
-pub(super) const NEVER_PROXIED: &str = "localhost,127.0.0.0/8,::1";
 
 impl Route {
     pub(super) fn from_env(get: impl Fn(&str) -> Option<String>) -> Self {
@@ -29,26 +28,19 @@ impl Route {
         Self {
             http_proxy: any(&["HTTP_PROXY", "http_proxy"]).or_else(|| all.clone()),
             https_proxy: any(&["HTTPS_PROXY", "https_proxy"]).or(all),
-            no_proxy: any(&["NO_PROXY", "no_proxy"])
-                .map_or_else(|| NEVER_PROXIED.to_owned(), |list| format!("{NEVER_PROXIED},{list}")),
+            no_proxy: any(&["NO_PROXY", "no_proxy"]).unwrap_or_default(),
             extra_roots: any(&["NODE_EXTRA_CA_CERTS"]),
             shared_roots: any(&["SSL_CERT_FILE"]),
         }
     }
 
     /// Which proxy stands before which host, if there is any.
-    pub(super) fn proxies(&self) -> Result<Option<Matcher>, Fault> {
+    pub(super) fn proxies(&self) -> Result<Option<Proxies>, Fault> {
         if self.http_proxy.is_none() && self.https_proxy.is_none() {
             return Ok(None);
         }
-        let mut matcher = Matcher::builder().no(self.no_proxy.as_str());
-        if let Some(address) = &self.http_proxy {
-            matcher = matcher.http(proxy(address)?);
-        }
-        if let Some(address) = &self.https_proxy {
-            matcher = matcher.https(proxy(address)?);
-        }
-        Ok(Some(matcher.build()))
+        let read = |address: &Option<String>| address.as_deref().map(proxy).transpose();
+        Ok(Some(Proxies::new(read(&self.http_proxy)?, read(&self.https_proxy)?, &self.no_proxy)))
     }
 }
 

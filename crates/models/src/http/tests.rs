@@ -8,7 +8,6 @@ use std::net::TcpListener;
 use bytes::Bytes;
 use futures::stream::StreamExt;
 
-use super::route::NEVER_PROXIED;
 use super::*;
 use crate::loopback::{Act, Server, answer};
 
@@ -29,25 +28,21 @@ async fn fault(door: &Door, url: &str) -> Fault {
 fn the_environment_says_how_the_network_is_reached() {
     type Variables = &'static [(&'static str, &'static str)];
     let table: &[(&str, Variables, Route)] = &[
-        ("nothing", &[], Route { no_proxy: NEVER_PROXIED.into(), ..Route::default() }),
+        ("nothing", &[], Route::default()),
         (
             "all",
             &[("ALL_PROXY", "http://p"), ("NO_PROXY", "intern")],
             Route {
                 http_proxy: Some("http://p".into()),
                 https_proxy: Some("http://p".into()),
-                no_proxy: format!("{NEVER_PROXIED},intern"),
+                no_proxy: "intern".into(),
                 ..Route::default()
             },
         ),
         (
             "lower case and empty",
             &[("https_proxy", "http://p"), ("HTTP_PROXY", " ")],
-            Route {
-                https_proxy: Some("http://p".into()),
-                no_proxy: NEVER_PROXIED.into(),
-                ..Route::default()
-            },
+            Route { https_proxy: Some("http://p".into()), ..Route::default() },
         ),
     ];
     for (name, variables, expected) in table {
@@ -192,18 +187,24 @@ async fn a_proxy_is_used_except_for_this_machine() {
 async fn a_file_of_roots_that_cannot_be_used_is_named_but_a_shared_one_need_not_be_there() {
     let empty = tempfile::NamedTempFile::new().unwrap();
     let empty = empty.path().to_str().unwrap();
+    let broken = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(broken.path(), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").unwrap();
+    let broken = broken.path().to_str().unwrap();
     for (path, why) in [
         ("/nowhere.pem", "No such file"),
         ("/dev/zero", "a device"),
         ("/", "a folder"),
         (empty, "holds no certificate"),
+        (broken, "certificate 1 of 1"),
     ] {
         let fault = fault(&door(&[("NODE_EXTRA_CA_CERTS", path)]), "https://127.0.0.1:9").await;
         assert_eq!(fault.kind, FaultKind::Certificate);
         assert!(fault.message.contains(path) && fault.message.contains(why), "{}", fault.message);
     }
-    let shared = door(&[("SSL_CERT_FILE", "/no-cert-file.crt")]);
-    assert_eq!(fault(&shared, "https://127.0.0.1:9").await.kind, FaultKind::Connection);
+    for path in ["/no-cert-file.crt", "/dev/zero", "/", empty, broken] {
+        let shared = door(&[("SSL_CERT_FILE", path)]);
+        assert_eq!(fault(&shared, "https://127.0.0.1:9").await.kind, FaultKind::Connection, "{path}");
+    }
 }
 
 /// Deflate: 258 bytes in 13 bits, for as long as wanted.

@@ -1,4 +1,4 @@
-//! What went wrong on the line, told as a fault: by what can be done about it, and without addresses or keys.
+//! What went wrong on the line, told as a fault: by what can be done about it, and without passwords or keys.
 
 use std::error::Error;
 use std::io;
@@ -11,16 +11,21 @@ use super::connecting::NotConnected;
 use super::fetching::NotFetched;
 use crate::fault::{Fault, FaultKind};
 
-/// The request did not reach the server, or no answer began.
-pub(super) fn sending(host: &str, error: &legacy::Error) -> Fault {
+/// The request did not reach the server, or no answer began. If a proxy read it to pass it on, that is where the
+/// connection led.
+pub(super) fn sending(host: &str, passing_on: Option<String>, error: &legacy::Error) -> Fault {
     // What stands in the way of every connection is told where it is found.
     if let Some(fault) = chain(error).find_map(|error| error.downcast_ref::<Fault>()) {
         return fault.clone();
     }
-    if let Some(why @ NotConnected::UnknownProxy(_)) = ours(error) {
-        return Fault::new(FaultKind::InvalidRequest, why.to_string());
+    match ours(error) {
+        Some(why @ NotConnected::UnknownProxy(_)) => {
+            return Fault::new(FaultKind::InvalidRequest, why.to_string());
+        }
+        Some(NotConnected::Proxy { at, .. }) => return proxy(host, at, error),
+        _ => {}
     }
-    if let Some(why) = distrust(error) {
+    if let Some(why) = distrust(error, "Check the base URL.") {
         return Fault::new(
             FaultKind::Certificate,
             format!("The certificate of {host} is not trusted: {why}"),
@@ -32,9 +37,44 @@ pub(super) fn sending(host: &str, error: &legacy::Error) -> Fault {
     } else if error.is_connect() {
         format!("Could not connect to {host}: {why}.")
     } else {
-        format!("The connection to {host} broke before an answer came: {why}.")
+        let peer = passing_on.map_or_else(|| host.to_owned(), |at| named(&at, host));
+        format!("The connection to {peer} broke before an answer came: {why}.")
     };
     Fault::new(FaultKind::Connection, message)
+}
+
+/// The proxy before a host could not be reached, or did not do what it is for.
+fn proxy(host: &str, at: &str, error: &legacy::Error) -> Fault {
+    let named = named(at, host);
+    if let Some(why) = distrust(error, "Check the address of the proxy.") {
+        let message = format!("The certificate of {named} is not trusted: {why}");
+        return Fault::new(FaultKind::Certificate, message);
+    }
+    // The library says these by their texts only.
+    let why = match root_cause(error).as_str() {
+        "tunnel error: proxy authorization required" => return no_login(host, at),
+        "tunnel error: unsuccessful" => "it opens no tunnel there".to_owned(),
+        "tunnel error: unexpected end of file" => "it broke off without an answer".to_owned(),
+        why => why.to_owned(),
+    };
+    Fault::new(FaultKind::Connection, format!("Could not connect through {named}: {why}."))
+}
+
+/// The proxy before a host wants to know who we are. It would want that the next time, too.
+pub(super) fn no_login(host: &str, at: &str) -> Fault {
+    let message = format!(
+        "Could not connect through {}: it wants a user and password, or other ones. They belong in its address, as in \
+         http://user:password@host:port.",
+        named(at, host)
+    );
+    let mut fault = Fault::new(FaultKind::Connection, message);
+    fault.should_retry = Some(false);
+    fault
+}
+
+/// What a proxy is called, by its host and port.
+fn named(at: &str, host: &str) -> String {
+    format!("the proxy {at} (named in the environment, for {host})")
 }
 
 /// The address that was not permitted, if that is what went wrong.
@@ -51,11 +91,15 @@ pub(super) fn receiving(host: &str, error: &(dyn Error + 'static)) -> Fault {
     Fault::new(FaultKind::Cut, format!("The connection to {host} broke in the middle of the answer: {why}."))
 }
 
-/// TLS cannot be spoken, for want of root certificates as a rule.
-pub(super) fn setting_up(error: &rustls::Error) -> Fault {
+/// TLS cannot be spoken, for want of root certificates as a rule. Some of them may be missing because a variable names
+/// others in their place.
+pub(super) fn setting_up(error: &rustls::Error, replaced_by: Option<&str>) -> Fault {
+    let cause = replaced_by.map_or_else(String::new, |variable| {
+        format!(" {variable} is set, and names none that can be used: correct or unset it.")
+    });
     let message = format!(
-        "Secure connections cannot be set up: {error}. Install the certificates of the system (often a package named \
-         ca-certificates), or name a PEM file in NODE_EXTRA_CA_CERTS."
+        "Secure connections cannot be set up: {error}.{cause} Install the certificates of the system (often a package \
+         named ca-certificates), or name a PEM file in NODE_EXTRA_CA_CERTS."
     );
     Fault::new(FaultKind::Certificate, message)
 }
@@ -92,16 +136,16 @@ fn root_cause(error: &(dyn Error + 'static)) -> String {
     chain(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
-/// Why a certificate is not trusted, and what can be done about it.
-fn distrust(error: &legacy::Error) -> Option<String> {
+/// Why a certificate is not trusted, and what can be done about it; also if it is the wrong host that shows it.
+fn distrust(error: &legacy::Error, wrong_host: &'static str) -> Option<String> {
     chain(error).find_map(|error| match error.downcast_ref::<rustls::Error>()? {
-        rustls::Error::InvalidCertificate(why) => Some(explained(why)),
+        rustls::Error::InvalidCertificate(why) => Some(explained(why, wrong_host)),
         rustls::Error::NoCertificatesPresented => Some("it shows none.".to_owned()),
         _ => None,
     })
 }
 
-fn explained(why: &CertificateError) -> String {
+fn explained(why: &CertificateError, wrong_host: &'static str) -> String {
     use CertificateError::*;
     let (cause, remedy) = match why {
         UnknownIssuer => (
@@ -115,9 +159,7 @@ fn explained(why: &CertificateError) -> String {
         NotValidYet | NotValidYetContext { .. } => {
             ("it is not valid yet".to_owned(), "Check the clock of this machine.")
         }
-        NotValidForName | NotValidForNameContext { .. } => {
-            ("it is for another host".to_owned(), "Check the base URL.")
-        }
+        NotValidForName | NotValidForNameContext { .. } => ("it is for another host".to_owned(), wrong_host),
         other => (other.to_string(), "The server, or a proxy before it, has to show a better one."),
     };
     format!("{cause}. {remedy}")

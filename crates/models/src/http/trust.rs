@@ -10,6 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls_platform_verifier::Verifier;
 
 use super::route::Route;
+use super::system_roots::{self, MOST_CERTIFICATES};
 use super::trouble;
 use crate::fault::{Fault, FaultKind};
 use crate::plain_file;
@@ -32,7 +33,12 @@ impl Trust {
         if let Some(tls) = self.tls.get() {
             return Ok(Arc::clone(tls));
         }
-        let tls = client(self.roots()?).map_err(|error| trouble::setting_up(&error))?;
+        let hidden_by = system_roots::hidden_by();
+        let mut roots = self.roots()?;
+        if hidden_by.is_some() {
+            roots.extend(system_roots::read());
+        }
+        let tls = client(roots).map_err(|error| trouble::setting_up(&error, hidden_by))?;
         Ok(Arc::clone(self.tls.get_or_init(|| Arc::new(tls))))
     }
 
@@ -45,7 +51,7 @@ impl Trust {
             })?;
         }
         // Set for other programs as a rule, and sometimes to nothing on purpose.
-        roots.extend(self.shared_roots.iter().filter_map(|path| certificates(path).ok()).flatten());
+        roots.extend(self.shared_roots.iter().flat_map(|path| system_roots::usable(Path::new(path))));
         Ok(roots)
     }
 
@@ -73,16 +79,18 @@ fn client(roots: Vec<CertificateDer<'static>>) -> Result<ClientConfig, rustls::E
     Ok(tls)
 }
 
-/// The most bytes that a file of certificates may have.
-const MOST_CERTIFICATES: u64 = 16 << 20;
-
-/// The certificates in a PEM file; an error says why there are none.
+/// The certificates in a PEM file, all of them; an error says why not.
 fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let pem = plain_file::read(Path::new(path), MOST_CERTIFICATES)?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-    match found {
-        Ok(found) if found.is_empty() => Err("it holds no certificate in PEM form.".to_owned()),
-        Ok(found) => Ok(found),
-        Err(error) => Err(format!("what stands in it is no PEM: {error}.")),
+    let found = found.map_err(|error| format!("what stands in it is no PEM: {error}."))?;
+    if found.is_empty() {
+        return Err("it holds no certificate in PEM form.".to_owned());
     }
+    for (number, certificate) in (1..).zip(&found) {
+        system_roots::is_root(certificate).map_err(|error| {
+            format!("certificate {number} of {} in it cannot be understood: {error}.", found.len())
+        })?;
+    }
+    Ok(found)
 }

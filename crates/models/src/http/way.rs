@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::header::ACCEPT;
-use ::http::{HeaderMap, HeaderValue, Method, Request, Response, header::AUTHORIZATION};
+use ::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header::AUTHORIZATION};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error};
@@ -16,6 +16,7 @@ use super::connecting::{Connector, Ways};
 use super::names::Names;
 use super::route::Route;
 use super::sending::Sending;
+use super::trouble;
 use super::trust::Trust;
 use crate::fault::Fault;
 
@@ -84,5 +85,22 @@ impl Way {
         *request.uri_mut() = address.uri.clone();
         *request.headers_mut() = headers;
         self.client.request(request)
+    }
+
+    /// The answer of the server that was asked, or the fault, also where a proxy answers in its own name.
+    pub(super) fn understood(
+        &self,
+        address: &Address,
+        answer: Result<Response<Incoming>, Error>,
+    ) -> Result<Response<Incoming>, Fault> {
+        let proxy = || self.connector.passing_on(&address.uri);
+        match answer {
+            Err(error) => Err(trouble::sending(address.host(), proxy(), &error)),
+            Ok(answer) if answer.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => match proxy() {
+                Some(proxy) => Err(trouble::no_login(address.host(), &proxy)),
+                None => Ok(answer),
+            },
+            Ok(answer) => Ok(answer),
+        }
     }
 }

@@ -4,6 +4,7 @@
 
 mod proxy;
 mod server;
+mod trust;
 mod tunnels;
 
 use std::sync::Arc;

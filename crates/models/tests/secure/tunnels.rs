@@ -1,5 +1,7 @@
 //! Secure servers behind a proxy, and proxies that are secure themselves.
 
+use std::net::TcpListener;
+
 use http::HeaderMap;
 use tempfile::NamedTempFile;
 use whimbrel_models::http::Door;
@@ -67,6 +69,9 @@ async fn a_proxy_may_be_behind_tls_itself() {
     let distrusting = door(&[("HTTPS_PROXY", address)], &server.root);
     let fault = post(&distrusting, "https://far.test/x").await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Certificate, "{fault}");
+    let named =
+        format!("The certificate of the proxy {} (named in the environment, for far.test)", proxy.address);
+    assert!(fault.message.starts_with(&named), "{fault}");
 }
 
 #[tokio::test]
@@ -83,16 +88,23 @@ async fn a_plain_address_goes_to_a_secure_proxy_as_a_whole() {
 #[tokio::test]
 async fn a_proxy_that_wants_a_password_or_refuses_is_told() {
     let server = Server::start(named("far.test"), &["h2"]).await;
-    for (answer, part) in [
-        ("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", "proxy authorization required"),
-        ("HTTP/1.1 403 Forbidden\r\n\r\n", "tunnel error"),
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (answer, before, part) in [
+        (
+            "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n",
+            server.address,
+            "it wants a user and password",
+        ),
+        ("HTTP/1.1 403 Forbidden\r\n\r\n", server.address, "it opens no tunnel there"),
+        ("HTTP", gone, "it broke off without an answer"),
     ] {
-        let proxy = Proxy::start(server.address, None, answer).await;
+        let proxy = Proxy::start(before, None, answer).await;
         let door = door(&[("ALL_PROXY", format!("http://ann:secret@{}", proxy.address))], &server.root);
         let fault = post(&door, "https://far.test/x").await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Connection, "{fault}");
         assert!(fault.message.contains(part), "{fault}");
-        assert!(!fault.message.contains("secret") && !fault.message.contains("127.0.0.1"), "{fault}");
+        let named = format!("the proxy {} (named in the environment, for far.test)", proxy.address);
+        assert!(fault.message.contains(&named) && !fault.message.contains("secret"), "{fault}");
         assert_eq!(server.count(|counts| &counts.requests), 0);
     }
 }

@@ -39,34 +39,76 @@ async fn a_proxy_needs_no_scheme() {
 async fn who_is_named_in_no_proxy_is_reached_directly() {
     let proxy = Server::start([answer(200, "", "")]).await;
     let url = format!("http://{}/", unknown());
-    for (variable, list) in [("NO_PROXY", "invalid"), ("no_proxy", "a.test, .invalid"), ("NO_PROXY", "*")] {
+    for (variable, list) in [
+        ("NO_PROXY", "invalid"),
+        ("no_proxy", "a.test, .invalid"),
+        ("NO_PROXY", "a.test *.invalid"),
+        ("NO_PROXY", "invalid:80"),
+        ("NO_PROXY", "*"),
+    ] {
         let door = door(&[("HTTP_PROXY", &proxy.url), (variable, list)]);
         assert_eq!(fault(&door, &url).await.kind, FaultKind::Connection, "{list}");
         assert_eq!(proxy.connections(), 0, "{list}");
     }
-    let door = door(&[("HTTP_PROXY", &proxy.url), ("NO_PROXY", "other.test")]);
+    let door = door(&[("HTTP_PROXY", &proxy.url), ("NO_PROXY", "other.test, invalid:81")]);
     assert_eq!(door.post(&url, HeaderMap::new(), String::new()).await.unwrap().status, 200);
 }
 
 #[tokio::test]
-async fn what_is_no_proxy_is_told_without_its_address() {
+async fn this_machine_is_reached_directly_however_it_is_written() {
+    let proxy = Server::start([answer(200, "", "")]).await;
+    let here = Server::start((0..2).map(|_| answer(204, "", ""))).await;
+    let door = door(&[("HTTP_PROXY", &proxy.url)]);
+    for host in ["localhost", "127.0.0.1"] {
+        let url = here.url.replace("127.0.0.1", host);
+        assert_eq!(door.post(&url, HeaderMap::new(), String::new()).await.unwrap().status, 204, "{host}");
+    }
+    // How far the system gets with these is its own affair, but nothing goes to the proxy.
+    for host in ["localhost.", "[::ffff:127.0.0.1]", "0.0.0.0"] {
+        let _ = door.post(&format!("http://{host}:9/"), HeaderMap::new(), String::new()).await;
+    }
+    assert_eq!(proxy.connections(), 0);
+}
+
+#[tokio::test]
+async fn what_is_no_proxy_is_told_without_its_password() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let dead = format!("http://ann:secret@{free}");
+    let (dead, lost) = (format!("http://ann:secret@{free}"), format!("http://ann:secret@{}:81", unknown()));
+    let refused =
+        format!("through the proxy {free} (named in the environment, for far.invalid): Connection refused");
     let table = [
         ("socks5://ann:secret@127.0.0.1:9", FaultKind::InvalidRequest, "speaks socks5"),
         ("ftp://ann:secret@127.0.0.1:9", FaultKind::InvalidRequest, "no valid address"),
         ("http://ann:secret@[127.0.0.1", FaultKind::InvalidRequest, "no valid address"),
         ("http://", FaultKind::InvalidRequest, "no valid address"),
-        (&dead, FaultKind::Connection, "Could not connect to far.invalid: "),
+        (&dead, FaultKind::Connection, &refused),
+        (&lost, FaultKind::Connection, ".invalid:81 (named in the environment, for far.invalid): "),
     ];
     for (address, kind, part) in table {
         for url in ["http://far.invalid", "https://far.invalid"] {
             let fault = fault(&door(&[("ALL_PROXY", address)]), url).await;
             assert_eq!(fault.kind, kind, "{address}: {fault}");
             assert!(fault.message.contains(part), "{address}: {fault}");
-            assert!(!["secret", "127.0.0.1"].iter().any(|part| fault.message.contains(part)), "{fault}");
+            assert!(!fault.message.contains("secret"), "{fault}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_proxy_that_passes_nothing_on_is_named() {
+    let proxy = Server::start([answer(407, "", ""), vec![Act::Close]]).await;
+    let at = proxy.url.trim_start_matches("http://");
+    let named = format!("the proxy {at} (named in the environment, for far.invalid)");
+    let door = door(&[("HTTP_PROXY", &proxy.url.replace("http://", "http://ann:secret@"))]);
+    for (part, retry) in [("user and password", Some(false)), ("broke before an answer", None)] {
+        let fault = fault(&door, "http://far.invalid/").await;
+        assert_eq!((fault.kind, fault.should_retry), (FaultKind::Connection, retry), "{fault}");
+        assert!(fault.message.contains(&named) && fault.message.contains(part), "{fault}");
+        assert!(!fault.message.contains("secret"), "{fault}");
+    }
+    // Without a proxy it is the server's own affair what it means by that.
+    let server = Server::start([answer(407, "", "")]).await;
+    assert_eq!(door.post(&server.url, HeaderMap::new(), String::new()).await.unwrap().status, 407);
 }
 
 #[tokio::test]
@@ -78,5 +120,8 @@ async fn a_proxy_that_never_opens_the_tunnel_is_given_up() {
     let door = Door::with_limits(|name| (name == "HTTPS_PROXY").then(|| proxy.clone()), limits);
     let silent = fault(&door, "https://far.invalid").await;
     assert_eq!(silent.kind, FaultKind::Connection, "{silent}");
-    assert_eq!(silent.message, "Could not connect to far.invalid in time.");
+    let at = mute.local_addr().unwrap();
+    let named =
+        format!("through the proxy {at} (named in the environment, for far.invalid): it took too long.");
+    assert!(silent.message.ends_with(&named), "{silent}");
 }
