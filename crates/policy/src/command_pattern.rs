@@ -45,17 +45,22 @@ impl CommandPattern {
     /// Whether the pattern matches from some word of the text on, whatever follows.
     pub fn matches_from_some_word(&self, text: &str) -> bool {
         let first = self.literals.first().map_or("", String::as_str);
-        let first = first.strip_suffix(' ').filter(|_| self.optional_tail && self.literals.len() == 2);
-        let first = first.or(self.literals.first().map(String::as_str)).unwrap_or_default();
+        let whole = first.strip_suffix(' ').filter(|_| self.optional_tail && self.literals.len() == 2);
+        let first = whole.unwrap_or(first);
         let rest = self.literals.get(1..).unwrap_or_default();
         let boundary = |at: &usize| {
             let before = text.get(..*at).and_then(|before| before.chars().next_back());
             before.is_none_or(|before| !before.is_alphanumeric() && !matches!(before, '_' | '-' | '.'))
         };
-        // A leading star matches from the front on whatever it matches from a later word on.
-        let starts = text.match_indices(first).take(if first.is_empty() { 1 } else { usize::MAX });
-        starts.filter(|(at, _)| boundary(at)).any(|(at, found)| {
-            let mut after = text.get(at + found.len()..).unwrap_or_default();
+        // Where the blank may be missing, the last word must end there.
+        let ended = |at: &usize| {
+            let after = text.get(at + first.len()..).and_then(|after| after.chars().next());
+            whole.is_none() || after.is_none_or(|after| !after.is_alphanumeric())
+        };
+        // What follows a later start follows the first one too.
+        let mut starts = text.match_indices(first).map(|(at, _)| at);
+        starts.find(|at| boundary(at) && ended(at)).is_some_and(|at| {
+            let mut after = text.get(at + first.len()..).unwrap_or_default();
             rest.iter().all(|literal| match after.find(literal.as_str()) {
                 Some(at) => {
                     after = after.get(at + literal.len()..).unwrap_or_default();
@@ -160,6 +165,26 @@ pub fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn from_some_word_on_whole_words_count() {
+        for (pattern, text, expected) in [
+            ("rm *", "x 1e rm -f y", true),
+            ("rm *", "s/rm -f/x/", true),
+            ("rm *", "x rm", true),
+            ("rm *", "x rmdir y", false),
+            ("rm *", "farm rmdir \"rm\"", true),
+            ("rm *", "farm y", false),
+            ("git * --force", "git x; git push --force", true),
+            ("git * --force", "--force; git push", false),
+        ] {
+            assert_eq!(
+                CommandPattern::new(pattern).matches_from_some_word(text),
+                expected,
+                "{pattern}: {text}"
+            );
+        }
+    }
 
     #[test]
     fn what_a_pattern_matches() {

@@ -123,6 +123,14 @@ fn a_huge_command_is_judged_and_not_allowed() {
         (0..9_000).map(|number| format!("cat g{number}*; ")).collect(),
         format!("cp {}/w", repeated("a/b ")),
         format!("curl -{}", repeated("x")),
+        format!("awk '{}'; curl x", repeated("\"a\" | ")),
+        format!("awk '{}'; curl x", repeated("| \"(\" ")),
+        format!("sed '{}'; curl x", repeated("1ea;")),
+        format!("sed '{}'; curl x", repeated("s/a/b/e\n")),
+        repeated("sed '1e a' f; ") + "curl x",
+        format!("python3 -c '{}'; curl x", repeated("system(\"git\");")),
+        repeated("git -c a.b=c log; ") + "curl x",
+        repeated("git stash; ") + "curl x",
     ];
     let rules = rules();
     for command in &commands {

@@ -12,7 +12,7 @@ use crate::decide::Case;
 use crate::files::{edit_grant, read_grant};
 use crate::fs::EntryKind;
 use crate::paths::{Spellings, resolve_absolute};
-use crate::shell::{Class, Part, Place, Redirect, Value, Way};
+use crate::shell::{Class, Part, Place, Reach, Redirect, Value, Way};
 
 /// Why a part or its paths are not allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,13 +163,12 @@ impl Command<'_> {
         }
         let stays = path.physical == crate::paths::physical(around.cwd, around.fs);
         let writes = |part: &Part| {
-            let redirects = part.redirects.iter();
-            !part.writes.is_empty()
-                || redirects.into_iter().any(|to| to.way == Way::Write && to.place != Place::Null)
+            let mut redirects = part.redirects.iter();
+            !part.writes.is_empty() || redirects.any(|to| to.way == Way::Write && to.place != Place::Null)
         };
         let uses_git = |part: &Part| part.program.as_deref() == Some("git");
-        let parts = &self.script.parts;
-        (parts.iter().any(writes) || !stays && parts.iter().any(uses_git)).then_some(Obstacle::Unknown)
+        let mut parts = self.script.parts.iter().filter(|part| part.reach != Reach::Guessed);
+        parts.any(|part| writes(part) || !stays && uses_git(part)).then_some(Obstacle::Unknown)
     }
 }
 

@@ -214,27 +214,14 @@ fn answer(behavior: PermissionBehavior, reason: Reason) -> Decision {
 fn touched(part: &Part) -> impl Iterator<Item = (&Value, Use)> {
     let program = part.program.as_deref();
     let read = if matches!(program, Some("cp" | "mv")) { Use::Copy } else { Use::Read };
-    let write = if writes_below(part) { Use::WriteBelow } else { Use::Write };
+    let write = if part.changes_below { Use::WriteBelow } else { Use::Write };
     let redirects = part.redirects.iter().filter(|redirect| redirect.place != Place::Null);
     let redirects = redirects.map(|redirect| match redirect.way {
         Way::Read => (&redirect.target, Use::Read),
         Way::Write => (&redirect.target, Use::Write),
     });
     let operands = reads(part).map(move |value| (value, read));
-    operands.chain(part.writes.iter().map(move |value| (value, write))).chain(redirects)
-}
-
-/// Whether a part changes all that lies below what it names.
-fn writes_below(part: &Part) -> bool {
-    let program = part.program.as_deref().and_then(|program| program.rsplit('/').next());
-    let recursive = |text: &str| {
-        text == "--recursive" || text.starts_with('-') && !text.starts_with("--") && text.contains('R')
-    };
-    match program {
-        Some("rm" | "mv" | "rmdir" | "git") => true,
-        Some("chmod" | "chown" | "chgrp") => {
-            part.words.iter().any(|word| word.value.literal().is_none_or(recursive))
-        }
-        _ => false,
-    }
+    let writes = part.writes.iter().map(move |value| (value, write));
+    let sweeps = part.sweeps.iter().map(|value| (value, Use::WriteBelow));
+    operands.chain(writes).chain(sweeps).chain(redirects)
 }

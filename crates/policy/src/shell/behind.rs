@@ -6,7 +6,9 @@ use super::facts::plain_name;
 use super::inspect::Inspector;
 use super::spelling::written;
 use super::word::text_of;
-use super::{Kind, Value, Word, builtins, carriers, find, interpreters, part, unknown, wrappers};
+use super::{
+    Kind, Value, Word, builtins, carriers, fallback, find, interpreters, part, scripts, unknown, wrappers,
+};
 
 /// How many wrappers may stand before one another until the rest is searched as text.
 const DEEPEST: usize = 8;
@@ -107,8 +109,26 @@ impl Inspector<'_> {
         if name == "hash" {
             self.remembered(arguments);
         }
-        for text in carriers::texts(&name, arguments) {
-            self.nested(&text);
+        self.carriers(at, &name, arguments);
+    }
+
+    /// What ordinary programs are given to run, or may run.
+    fn carriers(&mut self, at: usize, name: &str, arguments: &[Word]) {
+        let carried = carriers::carried(name, arguments);
+        for text in &carried.commands {
+            self.carried(at, text);
+        }
+        for text in &carried.guesses {
+            self.perhaps(text);
+        }
+        for code in scripts::found(name, arguments) {
+            if let Some(part) = self.script.parts.get_mut(at) {
+                part.opaque |= code.opaque;
+                part.deny_spellings.extend(fallback::spellings_in(&code.text));
+            }
+            for piece in &code.pieces {
+                self.perhaps(piece);
+            }
         }
     }
 

@@ -1,17 +1,16 @@
-//! Commands in the arguments of ordinary programs: options whose value is a command, and scripts of other languages in
-//! which commands stand as text. For refusing only: what may be a command is taken for one.
+//! Commands in the arguments of ordinary programs: options and operands that are one, settings that may be one. What
+//! scripts of other languages may run is in `scripts`.
 
-use super::Word;
+use super::git::without_globals;
 use super::given::{Known, NOTHING, read};
+use super::word::text_of;
+use super::{Value, Word};
 
 /// Options whose value is a command, or ends with one.
 const OPTIONS: &[(&[&str], &[&str])] = &[
     (
         &["git"],
         &[
-            "-c",
-            "-x",
-            "-O",
             "--exec",
             "--extcmd",
             "--open-files-in-pager",
@@ -41,38 +40,207 @@ const OPTIONS: &[(&[&str], &[&str])] = &[
         ],
     ),
     (&["rsync"], &["-e", "--rsh", "--rsync-path"]),
-    (&["ssh", "scp", "sftp"], &["-o", "-S"]),
+    (&["ssh", "scp", "sftp"], &["-S"]),
     (&["nc", "ncat", "netcat"], &["-e", "-c", "--exec", "--sh-exec"]),
     (&["split"], &["--filter"]),
     (&["sort"], &["--compress-program"]),
     (&["zip"], &["-TT", "--unzip-command"]),
     (&["man"], &["-P", "-H", "--pager", "--html"]),
-    (&["vi", "vim", "nvim", "view", "ex"], &["-c", "-S", "--cmd"]),
     (&["wget"], &["--use-askpass"]),
 ];
 
-/// Texts in the arguments of a program that it may run.
-pub(super) fn texts(name: &str, arguments: &[Word]) -> Vec<String> {
-    let mut texts = Vec::new();
-    if let Some((_, options)) = OPTIONS.iter().find(|(names, _)| names.contains(&name)) {
-        let given = read(arguments, &Known { reads: options, ..NOTHING });
-        texts.extend(given.reads.iter().filter_map(|value| value.literal()).flat_map(ends));
+/// Options whose value may be a command: settings of any sort, or options that mean something else elsewhere.
+const SETTINGS: &[(&[&str], &[&str])] = &[
+    (&["git"], &["-c", "-x", "-O"]),
+    (&["ssh", "scp", "sftp"], &["-o"]),
+    (&["vi", "vim", "nvim", "view", "ex"], &["-c", "-S", "--cmd"]),
+];
+
+/// Ends of the names of settings of `git` whose value is a command.
+const RUNNING: &[&str] = &[
+    "alternaterefscommand",
+    "askpass",
+    "browser",
+    "clean",
+    "cmd",
+    "command",
+    "difffilter",
+    "driver",
+    "editor",
+    "external",
+    "fsmonitor",
+    "gitproxy",
+    "helper",
+    "packobjectshook",
+    "pager",
+    "process",
+    "program",
+    "receivepack",
+    "smudge",
+    "sshcommand",
+    "textconv",
+    "update",
+    "uploadpack",
+];
+
+/// Letters of `tar` that take a word each, if they stand without a dash.
+const TAR_LETTERS: &str = "fTXCbgIFKLNV";
+
+/// What a program is given to run.
+#[derive(Debug, Default)]
+pub(super) struct Carried {
+    /// Commands, as for `sh -c`.
+    pub(super) commands: Vec<Value>,
+    /// Texts that may be commands.
+    pub(super) guesses: Vec<String>,
+}
+
+/// The options of a program whose value is a command.
+pub(super) fn options(name: &str) -> &'static [&'static str] {
+    listed(OPTIONS, name)
+}
+
+fn listed(
+    table: &'static [(&'static [&'static str], &'static [&'static str])],
+    name: &str,
+) -> &'static [&'static str] {
+    table.iter().find(|(names, _)| names.contains(&name)).map_or(&[], |(_, options)| options)
+}
+
+/// What stands in the arguments of a program that it would run, or may run.
+pub(super) fn carried(name: &str, arguments: &[Word]) -> Carried {
+    let mut carried = Carried::default();
+    let values = |options: &'static [&'static str]| match options {
+        [] => Vec::new(),
+        reads => read(arguments, &Known { reads, ..NOTHING }).reads,
+    };
+    for value in values(options(name)) {
+        carried.command(&value);
     }
-    let mut words = arguments.iter().filter_map(|word| word.value.literal());
+    for value in values(listed(SETTINGS, name)) {
+        carried.setting(name, &value);
+    }
+    let words = arguments.iter().map(|word| &word.value);
     match name {
-        "awk" | "gawk" | "mawk" | "nawk" => texts.extend(words.flat_map(quoted)),
-        "sed" | "gsed" => texts.extend(words.flat_map(executed_by_sed)),
-        "git" => texts.extend(given_to_git(words)),
+        "git" => carried.given_to_git(arguments),
+        "tar" => {
+            let bundle = arguments.first().and_then(|word| word.value.literal()).unwrap_or_default();
+            if bundle.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+                let taking = bundle.chars().filter(|letter| TAR_LETTERS.contains(*letter));
+                let commands = taking.zip(words.skip(1)).filter(|(letter, _)| matches!(letter, 'I' | 'F'));
+                commands.for_each(|(_, value)| carried.command(value));
+            }
+        }
         "vi" | "vim" | "nvim" | "view" | "ex" => {
-            texts.extend(words.filter(|word| word.starts_with('+')).flat_map(ends));
+            let texts = words.map(text_of).filter(|text| text.starts_with('+'));
+            carried.guesses.extend(texts.flat_map(|text| ends(&text)));
         }
-        "socat" => {
-            texts.extend(words.filter_map(|word| word.split_once(':')).map(|(_, text)| text.to_owned()));
+        "make" | "gmake" => {
+            let texts = words.filter_map(|value| text_of(value).strip_prefix("SHELL=").map(str::to_owned));
+            carried.guesses.extend(texts);
         }
-        "split" => texts.extend(words.find_map(|word| word.strip_prefix("--filter=")).map(str::to_owned)),
+        "socat" => words.for_each(|value| carried.address(value)),
         _ => {}
     }
-    texts
+    carried
+}
+
+impl Carried {
+    /// A command, with whatever marks stand before it.
+    fn command(&mut self, value: &Value) {
+        let text = text_of(value);
+        let unknown = value.literal().is_none();
+        let all = ends(&text).into_iter();
+        self.commands.extend(all.map(|text| if unknown { not_known(&text) } else { Value::Literal(text) }));
+    }
+
+    /// `NAME=VALUE`: a command for certain if it is a setting of that sort.
+    fn setting(&mut self, program: &str, value: &Value) {
+        let mut text = text_of(value);
+        if program.starts_with('s') && !text.split([' ', '\t']).next().unwrap_or_default().contains('=') {
+            // `ssh` takes a blank in place of the mark.
+            text = text.replacen([' ', '\t'], "=", 1);
+        }
+        let key = text.split('=').next().unwrap_or_default();
+        let sure = match program {
+            "git" => text.contains('=') && runs(key),
+            "ssh" | "scp" | "sftp" => key.contains("$?") || key.to_ascii_lowercase().ends_with("command"),
+            _ => false,
+        };
+        match (sure, value.literal()) {
+            (true, Some(_)) => self.command(&Value::Literal(text)),
+            (true, None) => self.command(&not_known(&text)),
+            (false, _) => self.guesses.extend(ends(&text)),
+        }
+    }
+
+    /// `git bisect run`, `git submodule foreach`, `git config`, and aliases for commands of the shell.
+    fn given_to_git(&mut self, arguments: &[Word]) {
+        let rest = without_globals(arguments);
+        let globals = arguments.get(..arguments.len() - rest.len()).unwrap_or_default();
+        // A setting that is not known may be any.
+        let settings = globals.windows(2).filter_map(|pair| match pair {
+            [option, setting] if option.value.literal() == Some("-c") => Some(&setting.value),
+            _ => None,
+        });
+        let unknown = |value: &&Value| text_of(value).split('=').next().is_some_and(|key| key.contains("$?"));
+        self.commands.extend(settings.filter(unknown).cloned());
+        let texts: Vec<String> = rest.iter().map(|word| text_of(&word.value)).collect();
+        let after = |text: &str| texts.iter().position(|word| word == text).map_or(rest.len(), |at| at + 1);
+        let aliases = texts.iter().filter_map(|text| text.strip_prefix('!'));
+        self.guesses.extend(aliases.map(str::to_owned));
+        let start = match texts.first().map(String::as_str) {
+            Some("bisect") => after("run"),
+            Some("submodule") => after("foreach"),
+            Some("config") => {
+                let Some(key) = texts.iter().position(|text| text.contains('.') && !text.starts_with('-'))
+                else {
+                    return;
+                };
+                let Some(value) = rest.get(key + 1).map(|word| &word.value) else { return };
+                if texts.get(key).is_some_and(|key| runs(key)) {
+                    self.command(value);
+                } else {
+                    self.guesses.push(text_of(value));
+                }
+                return;
+            }
+            _ => return,
+        };
+        let words = rest.iter().zip(&texts).skip(start).skip_while(|(_, text)| text.starts_with('-'));
+        let (words, texts): (Vec<&Word>, Vec<&str>) = words.map(|(word, text)| (word, text.as_str())).unzip();
+        let text = texts.join(" ");
+        if words.iter().any(|word| word.value.literal().is_none()) {
+            self.commands.push(not_known(&text));
+        } else if !text.is_empty() {
+            self.commands.push(Value::Literal(text));
+        }
+    }
+
+    /// `EXEC:COMMAND` of `socat`.
+    fn address(&mut self, value: &Value) {
+        let text = text_of(value);
+        let Some((kind, text)) = text.split_once(':') else { return };
+        let runs = ["exec", "system", "shell"].iter().any(|known| kind.eq_ignore_ascii_case(known));
+        match (runs, value.literal()) {
+            (true, None) => self.commands.push(not_known(text)),
+            (true, Some(_)) => self.commands.push(Value::Literal(text.to_owned())),
+            (false, _) => self.guesses.push(text.to_owned()),
+        }
+    }
+}
+
+/// Whether the value of a setting of `git` is a command.
+fn runs(setting: &str) -> bool {
+    let setting = setting.to_ascii_lowercase();
+    let last = setting.rsplit('.').next().unwrap_or_default();
+    setting.starts_with("alias.") || setting.starts_with("pager.") || RUNNING.contains(&last)
+}
+
+/// A text in which something is not known, to be searched all the same.
+fn not_known(text: &str) -> Value {
+    let (before, after) = text.split_once("$?").unwrap_or((text, ""));
+    Value::Unknown { before: before.to_owned(), after: after.to_owned(), guarded: false }
 }
 
 /// The text, and what stands behind the marks after which a command may follow.
@@ -81,73 +249,4 @@ fn ends(text: &str) -> Vec<String> {
     let named = behind('=').map(|end| end.strip_prefix("exec=").unwrap_or(end));
     let all = [Some(text), named, named.and_then(|end| end.strip_prefix('!')), behind('!')];
     all.into_iter().flatten().map(str::to_owned).collect()
-}
-
-/// The texts in double quotes of a script that can run them.
-fn quoted(script: &str) -> Vec<String> {
-    if !["system", "|"].iter().any(|way| script.contains(way)) {
-        return Vec::new();
-    }
-    let mut texts = Vec::new();
-    let mut text: Option<String> = None;
-    let mut letters = script.chars();
-    while let Some(letter) = letters.next() {
-        match (&mut text, letter) {
-            (None, '"') => text = Some(String::new()),
-            (None, _) => {}
-            (Some(_), '"') => texts.extend(text.take()),
-            (Some(text), '\\') => text.extend(letters.next()),
-            (Some(text), letter) => text.push(letter),
-        }
-    }
-    texts
-}
-
-/// What the command `e` of a script runs, and what its substitutions may make.
-fn executed_by_sed(script: &str) -> Vec<String> {
-    let mut texts = Vec::new();
-    for line in script.lines() {
-        let starts = line.match_indices("e ").filter(|(at, _)| {
-            let before = line.get(..*at).unwrap_or_default().chars().next_back();
-            before.is_none_or(|before| !before.is_alphabetic())
-        });
-        texts.extend(starts.filter_map(|(at, _)| line.get(at + 2..)).map(str::to_owned));
-        // `s/a/TEXT/e`, with whatever stands between.
-        if let Some(end) = line.rfind(|letter: char| letter.is_ascii_punctuation())
-            && line.get(end + 1..).is_some_and(|flags| flags.contains('e'))
-            && let Some((before, mark)) = line.get(..=end).and_then(|text| text.split_at_checked(end))
-        {
-            texts.extend(before.rsplit_once(mark).map(|(_, text)| text.to_owned()));
-        }
-    }
-    texts
-}
-
-/// `git bisect run`, `git submodule foreach`, and aliases for commands of the shell.
-fn given_to_git<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let words: Vec<&str> = words.collect();
-    let begins = |pair: &[&str]| matches!(pair, ["bisect", "run"] | ["submodule", "foreach"]);
-    let start = words.windows(2).position(begins).map(|at| at + 2);
-    let rest = start.and_then(|start| words.get(start..)).unwrap_or_default();
-    let rest: Vec<&str> = rest.iter().copied().skip_while(|word| word.starts_with('-')).collect();
-    let aliases = words.iter().filter_map(|word| word.strip_prefix('!')).map(str::to_owned);
-    aliases.chain((!rest.is_empty()).then(|| rest.join(" "))).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{Surroundings, analyse};
-
-    #[test]
-    fn what_is_only_printed_is_no_command() {
-        for (text, count) in [
-            ("awk '{ print \"git clean\" }' f", 1),
-            ("awk '{ print | \"sort -u\" }' f", 2),
-            ("sed -n 's/the e/x/p' f", 1),
-            ("git commit -m 'run it'", 1),
-            ("git submodule update", 1),
-        ] {
-            assert_eq!(analyse(text, &Surroundings { home: "/home/u" }).parts.len(), count, "{text}");
-        }
-    }
 }

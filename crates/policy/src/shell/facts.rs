@@ -12,6 +12,10 @@ pub(super) struct Facts {
     /// What it puts into directories.
     pub(super) lands: Vec<Landing>,
     pub(super) recursive: bool,
+    /// Whether it changes all that lies below what it writes.
+    pub(super) changes_below: bool,
+    /// Directories in which it may change anything.
+    pub(super) sweeps: Vec<Value>,
     pub(super) critical: Vec<Value>,
     /// Whether its files must be in scope even under a rule with a specifier.
     pub(super) scoped: bool,
@@ -29,6 +33,8 @@ impl Default for Facts {
             writes: Vec::new(),
             lands: Vec::new(),
             recursive: false,
+            changes_below: false,
+            sweeps: Vec::new(),
             critical: Vec::new(),
             scoped: false,
             minds_globs: false,
@@ -66,6 +72,8 @@ pub(super) fn of(words: &[Word]) -> Facts {
         facts.writes.extend(wide.writes);
         facts.lands.extend(wide.lands);
         facts.recursive |= wide.recursive;
+        facts.changes_below |= wide.changes_below;
+        facts.sweeps.extend(wide.sweeps);
     }
     facts.critical = critical::removals(&plain, arguments);
     if risks::found(name, arguments) { facts.exact_only() } else { facts }

@@ -58,11 +58,32 @@ pub(super) fn part(text: &str, home: &str) -> Part {
         reads: files,
         lands: Vec::new(),
         recursive: false,
+        changes_below: false,
+        sweeps: Vec::new(),
         scoped: false,
         glob_asks: false,
         opaque: true,
         suggestion: Suggestion { never: true, ..Suggestion::default() },
     }
+}
+
+/// A part that stands for a text that may be no command: each word of it may be one, and that is all.
+pub(super) fn doubtful(text: &str) -> Part {
+    Part { reach: Reach::Guessed, deny_spellings: spellings_in(text), opaque: false, ..part("", "") }
+}
+
+/// What rules are compared with at every word of a text in another language.
+pub(super) fn spellings_in(text: &str) -> Vec<DenySpelling> {
+    // Lists of words are written with marks between them, line ends and tabs as letters.
+    let marks = |c: char| " \"'()[],;|`\t\n".contains(c);
+    let plain = text.replace("\\n", " ").replace("\\t", " ");
+    let joined = |words: &mut dyn Iterator<Item = &str>| {
+        words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    };
+    let mut texts = vec![joined(&mut text.split([' ', '\t', '\n'])), joined(&mut plain.split(marks))];
+    texts.dedup();
+    let spelling = |text| DenySpelling { text, start: Start::EveryWord, deny_only: false };
+    texts.into_iter().map(spelling).collect()
 }
 
 fn operands(text: &str, home: &str) -> Vec<Value> {

@@ -1,7 +1,7 @@
 //! `git`: the subcommands and flags that only read, and the files of the others.
 
 use super::facts::Facts;
-use super::given::{Known, NOTHING, read};
+use super::given::{Given, Known, NOTHING, read};
 use super::options::{Arguments, NONE, Options, check};
 use super::{By, Class, Landing, Value, Word};
 
@@ -156,6 +156,18 @@ const READING: &[&str] =
 /// Subcommands whose operands are files that are changed.
 const WRITING: &[&str] = &["checkout", "restore", "rm", "mv", "clean"];
 
+/// Subcommands that change whatever they find if they have one of these options, or no operand where none is listed;
+/// and the options with which they change nothing.
+const SWEEPING: &[(&str, &[&str], &[&str])] = &[
+    ("clean", &[], &["-n", "--dry-run"]),
+    ("reset", &["--hard", "--merge", "--keep"], &[]),
+    ("checkout", &["-f", "--force"], &[]),
+    ("switch", &["-f", "--force", "--discard-changes"], &[]),
+];
+
+/// What `git stash` does without changing a file.
+const KEEPING: &[&str] = &["list", "show", "drop", "clear", "create", "store"];
+
 /// Options of the others, for refusing.
 const WIDE: Known = Known {
     values: "mnSGUL",
@@ -220,6 +232,10 @@ fn wide(rest: &[Word]) -> Facts {
     given.guesses.retain(is_path);
     let skip = usize::from(name == "grep" && !given.has(&["-e", "-f"]));
     let files: Vec<Value> = given.all_reads(skip).iter().flat_map(with_path_in_revision).collect();
+    facts.changes_below = true;
+    if sweeps(name, &given) {
+        facts.sweeps.push(Value::Literal(".".to_owned()));
+    }
     facts.writes = given.writes.clone();
     if !facts.writes.is_empty() {
         facts.by = By::ExactRule;
@@ -239,6 +255,19 @@ fn wide(rest: &[Word]) -> Facts {
             matches!(name, "grep" | "diff" | "show" | "log" | "archive" | "add") && facts.reads.is_empty();
     }
     facts
+}
+
+/// Whether a subcommand may change anything in the tree.
+fn sweeps(name: &str, given: &Given<'_>) -> bool {
+    if name == "stash" {
+        let deed = given.operands.first().and_then(|value| value.literal());
+        return deed.is_none_or(|deed| !KEEPING.contains(&deed));
+    }
+    let row = SWEEPING.iter().find(|(listed, ..)| *listed == name);
+    row.is_some_and(|(_, options, harmless)| {
+        let asked = if options.is_empty() { given.operands.is_empty() } else { given.may_have(options) };
+        asked && !given.has(harmless)
+    })
 }
 
 /// `REV:path` names a file of the tree.

@@ -88,6 +88,12 @@ impl Given<'_> {
         self.seen.iter().any(|seen| options.contains(&seen.as_str()))
     }
 
+    /// Whether one of the options was given, or a long one that may be short for one of them.
+    pub(super) fn may_have(&self, options: &[&str]) -> bool {
+        let short_for = |seen: &str| seen.len() > 2 && options.iter().any(|option| option.starts_with(seen));
+        self.has(options) || self.seen.iter().any(|seen| seen.starts_with("--") && short_for(seen))
+    }
+
     /// What is read: the files that options name or may name, then the operands from some place on.
     pub(super) fn all_reads(&self, skip: usize) -> Vec<Value> {
         let named = self.reads.iter().chain(&self.guesses);

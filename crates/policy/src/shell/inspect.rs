@@ -27,6 +27,8 @@ pub(super) struct Inspector<'a> {
     /// How many words were filled into commands by what they read.
     pub(super) filled: usize,
     level: usize,
+    /// Whether the text at hand may be no command at all.
+    guessing: bool,
     /// Whether the words at hand are already searched as text.
     pub(super) covered: bool,
 }
@@ -41,6 +43,7 @@ impl<'a> Inspector<'a> {
             readings: 0,
             filled: 0,
             level: 0,
+            guessing: false,
             covered: false,
         };
         if text.len() > LONGEST && text.chars().count() > LONGEST {
@@ -70,7 +73,9 @@ impl<'a> Inspector<'a> {
     /// Takes a text apart that a command would run.
     pub(super) fn nested(&mut self, text: &str) {
         if self.level >= DEEPEST_TEXT || text.len() > self.budget {
-            self.unfollowed(text);
+            if !self.guessing {
+                self.unfollowed(text);
+            }
             return;
         }
         self.budget -= text.len();
@@ -81,9 +86,27 @@ impl<'a> Inspector<'a> {
         self.level -= 1;
     }
 
+    /// Takes a text apart that may be a command. If it is none, nothing is the worse for it.
+    pub(super) fn perhaps(&mut self, text: &str) {
+        let (start, places) = (self.script.parts.len(), self.script.changes_dir.len());
+        let guessing = std::mem::replace(&mut self.guessing, true);
+        self.nested(text);
+        self.guessing = guessing;
+        self.script.changes_dir.truncate(places);
+        for part in self.script.parts.iter_mut().skip(start) {
+            part.opaque = false;
+            part.reach = Reach::Guessed;
+        }
+    }
+
     /// Leaves a text to be searched as it is.
     pub(super) fn unfollowed(&mut self, text: &str) {
-        self.script.parts.push(fallback::part(text, self.scope.home));
+        let home = self.scope.home;
+        self.script.parts.push(if self.guessing {
+            fallback::doubtful(text)
+        } else {
+            fallback::part(text, home)
+        });
     }
 
     fn text(&mut self, text: &str) {

@@ -45,6 +45,7 @@ mod redirects;
 mod risks;
 mod scope;
 mod script;
+mod scripts;
 mod sed;
 mod shells;
 mod spelling;

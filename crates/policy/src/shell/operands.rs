@@ -18,6 +18,7 @@ pub(super) fn facts(name: &str, arguments: &[Word]) -> Option<Facts> {
         reads: given.reads.clone(),
         writes: given.writes.clone(),
         recursive: row.recursive.contains(&"*") || given.has(row.recursive),
+        changes_below: changes_below(row, arguments, &given),
         scoped: row.writer,
         minds_globs: row.writer,
         ..Facts::default()
@@ -28,6 +29,12 @@ pub(super) fn facts(name: &str, arguments: &[Word]) -> Option<Facts> {
     // Standard output.
     facts.writes.retain(|value| value.literal() != Some("-"));
     Some(facts)
+}
+
+/// Whether it changes all that lies below what it writes. A word that is not known may be the option.
+fn changes_below(row: &Row, arguments: &[Word], given: &Given<'_>) -> bool {
+    let unknown = || arguments.iter().any(|word| word.value.literal().is_none());
+    row.below.contains(&"*") || given.may_have(row.below) || !row.below.is_empty() && unknown()
 }
 
 /// As `facts`, for a command that may not be listed: then what is not an option is read.
@@ -135,9 +142,22 @@ fn special(name: &str, arguments: &[Word], given: &Given<'_>, facts: &mut Facts)
                 let named = taking.zip(arguments.iter().skip(1)).filter(|(letter, _)| *letter == 'f');
                 facts.writes.extend(named.map(|(_, word)| word.value.clone()));
             }
+            let extracts = given.may_have(&["-x", "--extract", "--get"])
+                || !bundle.starts_with('-') && !bundle.contains(['/', '.']) && bundle.contains('x');
+            if extracts {
+                let letters = bundle.chars().filter(|letter| "fTXCbgIFKLNV".contains(*letter));
+                let named = letters.zip(arguments.iter().skip(1)).filter(|(letter, _)| *letter == 'C');
+                facts.sweeps = named.map(|(_, word)| word.value.clone()).collect();
+                facts.sweeps.extend(super::places::chosen_by(name, arguments));
+            }
         }
         // The first is read; the next is written, or what the names of what is written begin with.
         "split" | "uniq" | "xxd" => facts.writes.extend(files(given).skip(1).cloned()),
+        // With `-m` what is packed is removed.
+        "zip" if given.may_have(&["-m", "--move"]) => {
+            facts.writes.extend(files(given).cloned());
+            facts.changes_below = true;
+        }
         "zip" => facts.writes.extend(files(given).take(1).cloned()),
         "awk" | "gawk" | "perl" | "ruby" if works_in_place(name, arguments) => {
             facts.writes.extend(files(given).cloned());

@@ -38,7 +38,11 @@ const CHOOSING: &[(&str, Known)] = &[
 
 /// The directories that a program is told to work in.
 pub(super) fn chosen(words: &[Word]) -> Vec<Value> {
-    let Some((name, arguments)) = named(words) else { return Vec::new() };
+    named(words).map(|(name, arguments)| chosen_by(&name, arguments)).unwrap_or_default()
+}
+
+/// As `chosen`, by the plain name and the arguments.
+pub(super) fn chosen_by(name: &str, arguments: &[Word]) -> Vec<Value> {
     let Some((_, known)) = CHOOSING.iter().find(|(listed, _)| *listed == name) else { return Vec::new() };
     read(arguments, known).reads
 }

@@ -1,40 +1,38 @@
 //! Ordinary commands with arguments that run programs or write: no rule with a star covers those.
 
-use super::Word;
+use super::{Word, carriers};
 
 /// Whether the arguments make the command one that only an exact rule may allow.
 pub(super) fn found(name: &str, arguments: &[Word]) -> bool {
     match name {
         "awk" | "gawk" | "mawk" | "nawk" => arguments.iter().any(|word| word.value.literal().is_none_or(awk)),
-        "sort" => any(arguments, &["--output", "--compress-program"], "o"),
+        "sort" => any(arguments, name, &["-o", "--output"]),
         "tar" => {
-            let long = [
-                "--to-command",
-                "--checkpoint-action",
-                "--use-compress-program",
-                "--info-script",
-                "--new-volume-script",
-                "--rsh-command",
-                "--rmt-command",
-            ];
             // The first word may be a bundle of letters without a dash.
             let bundle = arguments.first().and_then(|word| word.value.literal()).unwrap_or_default();
-            any(arguments, &long, "IF") || (!bundle.contains(['/', '.']) && bundle.contains(['I', 'F']))
+            any(arguments, name, &[]) || (!bundle.contains(['/', '.']) && bundle.contains(['I', 'F']))
         }
-        "zip" => any(arguments, &["--unzip-command", "--test"], "T"),
+        "zip" => any(arguments, name, &["-T", "--test"]),
         _ => false,
     }
 }
 
-/// Whether a long option, also a shortened one, or a letter in a bundle is there.
-fn any(arguments: &[Word], long: &[&str], letters: &str) -> bool {
+/// Whether an option that holds a command, or one of some others, is there: a letter in a bundle counts, and a long option
+/// that is shortened.
+fn any(arguments: &[Word], name: &str, others: &[&str]) -> bool {
+    let risky = |wanted: &dyn Fn(&str) -> bool| {
+        carriers::options(name).iter().chain(others).any(|option| wanted(option))
+    };
     arguments.iter().any(|word| {
         let Some(text) = word.value.literal() else { return true };
         if text.starts_with("--") {
             let name = text.split_once('=').map_or(text, |(name, _)| name);
-            return name.len() > 3 && long.iter().any(|option| option.starts_with(name));
+            return name.len() > 3 && risky(&|option| option.starts_with(name));
         }
-        text.strip_prefix('-').is_some_and(|bundle| bundle.contains(|letter| letters.contains(letter)))
+        let Some(bundle) = text.strip_prefix('-') else { return false };
+        risky(&|option| {
+            option.strip_prefix('-').is_some_and(|letter| letter.len() == 1 && bundle.contains(letter))
+        })
     })
 }
 

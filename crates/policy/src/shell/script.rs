@@ -117,6 +117,8 @@ pub enum Reach {
     /// It is only searched for what is denied, asked about or critical: something inside a substitution, or the command
     /// behind a wrapper whose outer form is judged.
     Searched,
+    /// As searched, but it may be no command at all: text in a script of another language.
+    Guessed,
 }
 
 /// One simple command.
@@ -148,6 +150,10 @@ pub struct Part {
     pub lands: Vec<Landing>,
     /// Whether it also reads what lies below its directories.
     pub recursive: bool,
+    /// Whether it changes, removes or moves what it writes with all that lies below.
+    pub changes_below: bool,
+    /// Directories in which it may change anything, without naming what. For refusing only.
+    pub sweeps: Vec<Value>,
     /// What it removes, for the search for critical removals.
     pub critical: Vec<Value>,
     /// Whether `reads` and `writes` must lie in the working directories even if a rule with a specifier allows the

@@ -52,7 +52,7 @@ fn options(arguments: &[Word]) -> Option<(Vec<&str>, &[Word])> {
 }
 
 /// `5p`, `1,3p`, joined by `;`.
-fn prints_lines(script: &str) -> bool {
+pub(super) fn prints_lines(script: &str) -> bool {
     let number =
         |text: &str| !text.is_empty() && text.len() < 10 && text.bytes().all(|byte| byte.is_ascii_digit());
     script.split(';').all(|command| {

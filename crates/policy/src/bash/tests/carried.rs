@@ -54,6 +54,37 @@ fn what_writers_are_handed_is_found() {
 }
 
 #[test]
+fn scripts_of_other_languages_are_refused_for_commands_and_nothing_else() {
+    let room = Room::new().rules(&["Bash"], &[], &["Bash(git clean *)", "Bash(rm *)", "Read(./sub/**)"]);
+    for mode in [Default, BypassPermissions] {
+        check(
+            &room,
+            mode,
+            &[
+                ("awk 'BEGIN { system(\"git clean -fd\") }'", 'D'),
+                ("awk \"BEGIN { system(\\\"git clean -fd $X\\\") }\"", 'D'),
+                ("awk 'BEGIN { system(\"git -C . clean -fd\") }'", 'D'),
+                ("awk 'BEGIN { system(\"cat sub/x\") }'", 'D'),
+                ("git -c core.pager=\"git clean -fd $X\" log", 'D'),
+                ("sed '1egit clean -fd' f", 'D'),
+                ("sed 's/x/git clean -fd/e;p' f", 'D'),
+                ("perl -e 'system(\"git clean -fd\")'", 'D'),
+                ("python3 -c 'import os; os.system(\"rm x\")'", 'D'),
+                ("awk '/a|b/ { print \"(\" $1 \")\" }' f", 'A'),
+                ("awk '!/sub|node_modules/' f", 'A'),
+                ("awk '/rmdir|format/ { s += $1 * $2 }' f", 'A'),
+                ("cd src && awk '/a|b/ { print \"touch x\" }' f", 'A'),
+                ("sed -i 's/e (x/y/' f", 'A'),
+                ("sed -i 's/rm -f/x/' f", 'A'),
+                ("sed -e '/e/d' -e '/rmdir/d' f", 'A'),
+                ("python3 -c 'print(\"git clean\")'", 'A'),
+                ("git -c user.name=\"$NAME\" commit -m x", 'A'),
+            ],
+        );
+    }
+}
+
+#[test]
 fn a_list_of_arguments_is_read_too() {
     let room = Room::new().rules(&["Bash"], &[], &["Read(./sub/**)"]);
     for mode in [Default, BypassPermissions] {

@@ -27,11 +27,14 @@ pub(super) struct Row {
     /// Its options. A writer has all of them here, so that one that is not listed can be told.
     pub(super) known: Known,
     pub(super) recursive: &'static [&'static str],
+    /// Options that make it change all that lies below what it writes; `*` if it always does.
+    pub(super) below: &'static [&'static str],
     /// Whether it counts as a writer, whose files must be in scope.
     pub(super) writer: bool,
 }
 
-const ROW: Row = Row { names: &[], files: Files::Read, known: NOTHING, recursive: &[], writer: false };
+const ROW: Row =
+    Row { names: &[], files: Files::Read, known: NOTHING, recursive: &[], below: &[], writer: false };
 
 /// The option that names the directory to copy to.
 pub(super) const TARGET: &[&str] = &["-t", "--target-directory"];
@@ -64,38 +67,8 @@ pub(super) const ROWS: &[Row] = &[
         writer: true,
         ..ROW
     },
-    Row {
-        names: &["rm", "rmdir", "unlink", "shred", "mkfifo", "tee"],
-        files: Files::Written,
-        known: Known {
-            flags: "rRfivdIpuxzaZ",
-            values: "nsm",
-            long: &[
-                "recursive",
-                "force",
-                "verbose",
-                "dir",
-                "interactive",
-                "one-file-system",
-                "preserve-root",
-                "no-preserve-root",
-                "parents",
-                "ignore-fail-on-non-empty",
-                "remove",
-                "exact",
-                "zero",
-                "append",
-                "ignore-interrupts",
-                "output-error",
-                "context",
-            ],
-            long_values: &["iterations", "size", "mode"],
-            reads: &["--random-source"],
-            ..NOTHING
-        },
-        writer: true,
-        ..ROW
-    },
+    Row { names: &["rm", "rmdir"], below: &["*"], ..REMOVING },
+    Row { names: &["unlink", "shred", "mkfifo", "tee"], ..REMOVING },
     Row {
         names: &["chmod", "chown", "chgrp"],
         files: Files::WrittenAfterFirst,
@@ -117,16 +90,18 @@ pub(super) const ROWS: &[Row] = &[
             reads: &["--reference"],
             ..NOTHING
         },
+        below: &["-R", "--recursive"],
         writer: true,
         ..ROW
     },
-    Row { names: &["mv"], files: Files::Moved, known: COPYING, writer: true, ..ROW },
+    Row { names: &["mv"], files: Files::Moved, known: COPYING, below: &["*"], writer: true, ..ROW },
     Row {
         names: &["cp", "ln"],
         files: Files::Copied,
         known: COPYING,
         recursive: &["-r", "-R", "-a", "--recursive", "--archive"],
         writer: true,
+        ..ROW
     },
     Row {
         names: &["install"],
@@ -158,6 +133,7 @@ pub(super) const ROWS: &[Row] = &[
         known: Known { flags: "ABCOpqrRsTv", values: "cDJloPSX", reads: &["-i", "-F"], ..NOTHING },
         recursive: &["-r"],
         writer: true,
+        ..ROW
     },
     Row {
         names: &["rsync"],
@@ -165,6 +141,7 @@ pub(super) const ROWS: &[Row] = &[
         known: RSYNC,
         recursive: &["-r", "-a", "--recursive", "--archive"],
         writer: true,
+        ..ROW
     },
     Row {
         names: &["patch"],
@@ -291,6 +268,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
         files: Files::Changed(&["-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test"]),
         known: Known { writes: &["-o"], ..NOTHING },
+        below: &["-r", "--recursive"],
         ..ROW
     },
     Row {
@@ -310,9 +288,42 @@ pub(super) const ROWS: &[Row] = &[
         ..ROW
     },
     Row { names: &["csplit"], known: Known { writes: &["-f", "--prefix"], ..NOTHING }, ..ROW },
-    Row { names: &["unzip"], known: Known { writes: &["-d"], ..NOTHING }, ..ROW },
+    Row { names: &["unzip"], known: Known { writes: &["-d"], ..NOTHING }, below: &["*"], ..ROW },
     Row { names: READERS, ..ROW },
 ];
+
+/// What removes or makes what it names.
+const REMOVING: Row = Row {
+    files: Files::Written,
+    known: Known {
+        flags: "rRfivdIpuxzaZ",
+        values: "nsm",
+        long: &[
+            "recursive",
+            "force",
+            "verbose",
+            "dir",
+            "interactive",
+            "one-file-system",
+            "preserve-root",
+            "no-preserve-root",
+            "parents",
+            "ignore-fail-on-non-empty",
+            "remove",
+            "exact",
+            "zero",
+            "append",
+            "ignore-interrupts",
+            "output-error",
+            "context",
+        ],
+        long_values: &["iterations", "size", "mode"],
+        reads: &["--random-source"],
+        ..NOTHING
+    },
+    writer: true,
+    ..ROW
+};
 
 /// Options of `cp`, `mv` and `ln`.
 const COPYING: Known = Known {

@@ -78,9 +78,24 @@ const DISGUISES: &[&str] = &[
     "sed '1e @' f",
     "sed -n '$e @' f",
     "sed 's|x|@|e' f",
+    "sed '1e@' f",
+    "sed '1e\t@' f",
+    "sed -e p -e 's|x|@|ge;p' f",
+    "perl -e 'system(\"@\")'",
+    "perl -e 'print `@`'",
+    "python3 -c 'import os; os.system(\"@\")'",
+    "ruby -e 'exec \"@\"'",
+    "node -e 'require(\"child_process\").execSync(\"@\")'",
+    "php -r 'passthru(\"@\");'",
+    "awk 'BEGIN { system(\"true\\n@\") }'",
     "git -c core.pager='@' log",
     "git -c alias.q='!@' q",
     "git config alias.q '!@'",
+    "git config core.pager '@'",
+    "git config --global core.pager '@'",
+    "git submodule --quiet foreach '@'",
+    "git submodule --quiet foreach --recursive '@'",
+    "make SHELL='@'",
     "git rebase --exec '@' main",
     "git rebase -x '@' main",
     "git bisect run @",
@@ -90,6 +105,8 @@ const DISGUISES: &[&str] = &[
     "tar -xf a --to-command='@'",
     "tar -cf a --checkpoint=1 --checkpoint-action=exec='@' f",
     "tar -I '@' -cf a f",
+    "tar cfI a '@' f",
+    "ssh -o 'ProxyCommand @' h",
     "rsync -e '@' a h:b",
     "split --filter='@' f",
     "ssh -o ProxyCommand='@' h",
@@ -172,6 +189,50 @@ fn a_command_is_found_in_every_construct() {
     for disguise in DISGUISES {
         let text = disguise.replace('@', "git clean -fd");
         assert!(is_found(&script(&text), "git clean -fd"), "{text}");
+    }
+}
+
+#[test]
+fn a_variable_in_a_text_hides_no_command() {
+    let rows = [
+        "sh -c \"@\"",
+        "git -c core.pager=\"@\" log",
+        "git -c alias.q=\"!@\" q",
+        "git rebase --exec \"@\" main",
+        "git submodule foreach \"@\"",
+        "git config core.pager \"@\"",
+        "awk \"BEGIN { system(\\\"@\\\") }\"",
+        "sed \"1e @\" f",
+        "sed \"s|x|@|e\" f",
+        "perl -e \"system('@')\"",
+        "tar -I \"@\" -cf a f",
+        "tar cfI a \"@\" f",
+        "rsync -e \"@\" a h:b",
+        "split --filter=\"@\" f",
+        "ssh -o ProxyCommand=\"@\" h",
+        "ssh -o \"ProxyCommand @\" h",
+        "socat - EXEC:\"@\"",
+        "vim -c \":!@\" f",
+        "vim +\":!@\" f",
+        "man -P \"@\" ls",
+        "make SHELL=\"@\"",
+    ];
+    for row in rows {
+        for command in ["git clean -fd $X", "git clean $X -fd", "git clean -fd $(x)"] {
+            let text = row.replace('@', command);
+            assert!(is_found(&script(&text), "git clean"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn lists_of_words_are_commands_too() {
+    for text in [
+        "python3 -c 'import subprocess; subprocess.run([\"git\", \"clean\", \"-fd\"])'",
+        "perl -e 'system(\"git\", \"clean\", \"-fd\")'",
+        "sed 's/x/git clean -fd/e;p' f",
+    ] {
+        assert!(is_found(&script(text), "git clean -fd"), "{text}");
     }
 }
 
