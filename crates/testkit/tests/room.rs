@@ -1,4 +1,4 @@
-//! How much memory it takes to go on with a long session. What is counted is what is asked of the allocator: the size of the
+//! How much memory it takes to go on with a long session, and to list many. What is counted is what is asked of the allocator: the size of the
 //! process also has the pages of the program in it, which a test cannot foresee.
 
 use std::fs::File;
@@ -6,6 +6,7 @@ use std::io::{BufReader, BufWriter, Write};
 
 use peak_alloc::PeakAlloc;
 use serde_json::{Value, json};
+use whimbrel_engine::session::library::Sessions;
 use whimbrel_engine::session::load::{Until, load};
 
 #[global_allocator]
@@ -60,4 +61,31 @@ fn what_a_summary_has_replaced_takes_no_room() {
     let lines = 2 * CALLS;
     assert!(most < lines * PER_LINE + READING, "{most} bytes at most for {lines} lines");
     assert!(kept < 64 * 1024, "{kept} bytes are kept of it");
+}
+
+/// How many sessions are listed.
+const SESSIONS: usize = 10_000;
+
+/// What may be kept of a session in a list, in bytes.
+const PER_SESSION: usize = 2_048;
+
+#[tokio::test]
+async fn ten_thousand_sessions_are_listed_in_the_room_that_their_titles_take() {
+    let config = tempfile::tempdir().unwrap();
+    let project = config.path().join("projects/-work");
+    std::fs::create_dir_all(&project).unwrap();
+    let answer = line("assistant", "a", Some("u"), &json!("x".repeat(12_000)));
+    for number in 0..SESSIONS {
+        let mut prompt = line("user", "u", None, &json!(format!("prompt {number}")));
+        prompt["cwd"] = "/work".into();
+        let text = format!("{prompt}\n{answer}\n");
+        std::fs::write(project.join(format!("{number:08x}-2222-4333-8444-555555555555.jsonl")), text)
+            .unwrap();
+    }
+    let before = MEMORY.current_usage();
+    MEMORY.reset_peak_usage();
+    let listed = Sessions::on_disk(config.path(), None).list().await.unwrap();
+    let most = MEMORY.peak_usage() - before;
+    assert_eq!(listed.len(), SESSIONS);
+    assert!(most < SESSIONS * PER_SESSION + 4 * READING, "{most} bytes at most");
 }
