@@ -67,13 +67,13 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Whether another git holds a lock on what was to be written, or is just making a work tree of which only half can be
-    /// read. Its own words are all that it tells.
+    /// Whether another git holds a lock on what was to be written, or is just making a work tree or taking one away, of
+    /// which only half can be read. Its own words are all that it tells.
     pub(super) fn is_locked(&self) -> bool {
         match self {
             Self::Git { said, .. } => {
-                let half_made = said.contains("failed to read") && said.contains("/worktrees/");
-                half_made
+                let unreadable = said.contains("failed to read") || said.contains("Invalid path");
+                (unreadable && said.contains("/worktrees"))
                     || said.contains(".lock': File exists")
                     || said.contains("could not lock config file")
             }
