@@ -135,7 +135,7 @@ async fn attend(engine: Engine, mut link: Link, start: Box<Start>) -> Farewell {
             line = link.incoming.recv(), if input != Input::Gone => line.map_or(Wake::HostGone, Wake::Host),
             () = link.finished.cancelled(), if input == Input::Open => Wake::InputFinished,
             Some(post) = posts.recv() => Wake::Post(post),
-            ended = turn_end(&mut session.running) => Wake::TurnEnded(Box::new(ended)),
+            ended = turn_end(&mut session.running) => Wake::TurnEnded(ended),
             () = until(limit) => Wake::TimeIsUp,
         };
         match wake {
@@ -157,7 +157,7 @@ async fn attend(engine: Engine, mut link: Link, start: Box<Start>) -> Farewell {
                 while let Ok(post) = posts.try_recv() {
                     session.take_in(post).await;
                 }
-                Box::pin(session.end_turn(*ended)).await;
+                Box::pin(session.end_turn(ended)).await;
             }
             Wake::TimeIsUp => break,
             Wake::Stop => {
@@ -218,7 +218,7 @@ enum Wake {
     HostGone,
     InputFinished,
     Post(Post),
-    TurnEnded(Box<(Box<Agent>, Ending)>),
+    TurnEnded((Box<Agent>, Box<Ending>)),
     TimeIsUp,
     Stop,
 }

@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use futures::Stream;
-use tokio::sync::mpsc;
+use futures::channel::mpsc;
+use futures::{Stream, StreamExt};
 use whimbrel_wire::Frame;
 use whimbrel_wire::message::TurnResult;
 
@@ -26,9 +26,9 @@ pub struct Frames {
     line: Arc<Line>,
 }
 
-/// A frame that waits for its reader, and what it weighs. Small, because room for some is held in advance.
+/// A frame that waits for its reader, and what it weighs.
 struct Unread {
-    frame: Result<Frame, Box<Error>>,
+    frame: Result<Frame, Error>,
     bytes: usize,
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct Shelf {
     line: Arc<Line>,
 }
 
-/// Both ends.
+/// Both ends. Of the channels at hand this one takes room only for what waits in it, and most sessions wait themselves.
 pub(crate) fn shelf(line: &Arc<Line>) -> (Shelf, Frames) {
-    let (frames, shelf) = mpsc::unbounded_channel();
+    let (frames, shelf) = mpsc::unbounded();
     (Shelf { frames, line: Arc::clone(line) }, Frames { shelf, line: Arc::clone(line) })
 }
 
@@ -49,7 +49,7 @@ impl Shelf {
     pub(crate) fn put(&self, frame: Result<Frame, Error>) {
         let bytes = frame.as_ref().map_or(0, weight);
         self.line.shelved(bytes);
-        let _ = self.frames.send(Unread { frame: frame.map_err(Box::new), bytes });
+        let _ = self.frames.unbounded_send(Unread { frame, bytes });
     }
 }
 
@@ -72,11 +72,11 @@ impl Frames {
     }
 
     fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> {
-        let Some(Unread { frame, bytes }) = ready!(self.shelf.poll_recv(context)) else {
+        let Some(Unread { frame, bytes }) = ready!(self.shelf.poll_next_unpin(context)) else {
             return Poll::Ready(None);
         };
         self.line.taken(bytes);
-        Poll::Ready(Some(frame.map_err(|error| *error)))
+        Poll::Ready(Some(frame))
     }
 }
 
@@ -96,6 +96,6 @@ impl Drop for Frames {
 
 impl fmt::Debug for Frames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Frames").field("unread", &self.shelf.len()).finish_non_exhaustive()
+        f.debug_struct("Frames").finish_non_exhaustive()
     }
 }

@@ -69,7 +69,7 @@ fn try_lay_over(session: &mut Session, changes: Map<String, Value>) -> Result<Op
         let effort = effective.known.effort_level.as_deref().and_then(effort_named);
         session.knobs.send_modify(|knobs| knobs.effort = effort);
     }
-    let requested = effective.known.model;
+    let requested = effective.known.model.clone();
     let to = session.setup.model(&session.engine, requested.as_deref());
     Ok(is_named("model").then_some(Wish { asker: Asker::Settings, to, requested }))
 }

@@ -27,25 +27,31 @@ use crate::workspace::Workspace;
 #[derive(Debug, Clone)]
 pub struct Rights {
     standing: watch::Sender<Arc<Standing>>,
-    modes: Arc<Mutex<Modes>>,
     /// The settings that they were made of. Never held while a file is written.
     settings: Arc<Mutex<Settings>>,
-    /// Changes for files that do not count by themselves, in order: they count for the session.
-    unkept: Arc<Mutex<Vec<PermissionUpdate>>>,
-    /// Held by whoever writes to a settings file and reads the files again.
-    writer: Arc<Mutex<()>>,
+    common: Arc<Common>,
     workspace: Arc<Workspace>,
-    home: Arc<Path>,
-    /// What the session itself is configured by.
-    protected: Arc<[PathBuf]>,
-    repositories: Arc<Unvouched>,
-    bypass: Bypass,
     /// The widest mode that counts here, for an agent that may less than the session.
     cap: Option<PermissionMode>,
     /// Rules that count for this agent only.
     lent: Arc<Lent>,
     /// What keeps an agent in plan mode until its plan is approved.
     pledge: Option<Pledge>,
+}
+
+/// What is the same for all agents of a session.
+#[derive(Debug)]
+struct Common {
+    modes: Mutex<Modes>,
+    /// Changes for files that do not count by themselves, in order: they count for the session.
+    unkept: Mutex<Vec<PermissionUpdate>>,
+    /// Held by whoever writes to a settings file and reads the files again.
+    writer: Mutex<()>,
+    home: Arc<Path>,
+    /// What the session itself is configured by.
+    protected: Box<[PathBuf]>,
+    repositories: Unvouched,
+    bypass: Bypass,
 }
 
 /// Modes beside the one that counts.
@@ -104,18 +110,20 @@ impl Rights {
             dirs.add(directory, Source::CliArg, &RealFs);
         }
         let standing = Standing { rules, mode: grants.mode, dirs };
-        let protected = settings.places().into();
+        let common = Common {
+            modes: Mutex::default(),
+            unkept: Mutex::default(),
+            writer: Mutex::default(),
+            home: home.into(),
+            protected: settings.places().into(),
+            repositories: Unvouched::default(),
+            bypass,
+        };
         let rights = Self {
             standing: watch::Sender::new(Arc::new(standing)),
-            modes: Arc::default(),
             settings: Arc::new(Mutex::new(settings)),
-            unkept: Arc::default(),
-            writer: Arc::default(),
+            common: Arc::new(common),
             workspace,
-            home: home.into(),
-            protected,
-            repositories: Arc::default(),
-            bypass,
             cap: None,
             lent: Arc::default(),
             pledge: None,
@@ -252,7 +260,7 @@ impl Rights {
     }
 
     fn may_bypass(&self) -> bool {
-        self.bypass == Bypass::Available && !self.settings().effective().bypass_disabled
+        self.common.bypass == Bypass::Available && !self.settings().effective().bypass_disabled
     }
 
     /// Ends plan mode: the mode is what it was before. Another mode stays.
@@ -275,7 +283,7 @@ impl Rights {
 
     /// A single value is put in at once; a panic elsewhere cannot leave it half changed.
     fn modes(&self) -> MutexGuard<'_, Modes> {
-        self.modes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.common.modes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a rule takes a tool away altogether.
@@ -310,9 +318,9 @@ impl Rights {
         let vouched_for = self.settings().trust() != Trust::Unknown;
         let facts = Facts {
             hook,
-            protected: &self.protected,
-            repositories: (!vouched_for).then_some(&*self.repositories as &dyn Repositories),
-            ..Facts::new(&cwd, &self.home, &RealFs, facts.clone())
+            protected: &self.common.protected,
+            repositories: (!vouched_for).then_some(&self.common.repositories as &dyn Repositories),
+            ..Facts::new(&cwd, &self.common.home, &RealFs, facts.clone())
         };
         let call = Call { tool, input };
         let judged = judge(&call, &standing.rules, mode, &standing.dirs, &facts);
@@ -327,15 +335,15 @@ impl Rights {
         if let Ok(below) = path.strip_prefix(self.workspace.cwd()) {
             return below.display().to_string();
         }
-        match path.strip_prefix(&self.home) {
-            Ok(below) if !self.home.as_os_str().is_empty() => format!("~/{}", below.display()),
+        match path.strip_prefix(&self.common.home) {
+            Ok(below) if !self.common.home.as_os_str().is_empty() => format!("~/{}", below.display()),
             _ => path.display().to_string(),
         }
     }
 
     /// What a search may see, as things stand.
     pub fn sight(&self) -> Sight {
-        Sight::of(self.in_force(), Arc::clone(&self.home))
+        Sight::of(self.in_force(), Arc::clone(&self.common.home))
     }
 
     /// The changes that are made from now on.

@@ -23,7 +23,7 @@ use crate::{clock, ids, rewind};
 
 /// A turn under way.
 pub(super) struct Running {
-    turn: BoxFuture<'static, (Box<Agent>, Ending)>,
+    turn: BoxFuture<'static, (Box<Agent>, Box<Ending>)>,
     pub(super) cancel: CancellationToken,
     started: std::time::Instant,
     origin: Option<Origin>,
@@ -45,7 +45,7 @@ pub(super) enum Work {
 }
 
 /// Ends when the turn under way ends; never, if there is none.
-pub(super) async fn turn_end(running: &mut Option<Running>) -> (Box<Agent>, Ending) {
+pub(super) async fn turn_end(running: &mut Option<Running>) -> (Box<Agent>, Box<Ending>) {
     match running {
         Some(running) => (&mut running.turn).await,
         None => std::future::pending().await,
@@ -138,11 +138,12 @@ impl Session {
         Arc::make_mut(&mut agent.bench).call.cancel = cancel.clone();
         let token = cancel.clone();
         let arrival = self.crew.arrival(&self.setup.commands, &work);
+        // How it ends is on the heap, so that there is no room for it beside the turn itself.
         let turn = Box::pin(async move {
             let work = crew::await_servers(arrival.as_ref(), &mut agent, work, &token).await;
             let ending = match work {
                 Work::Turn(opening) => {
-                    let ended = Box::pin(opening::open(&mut agent, *opening, &token)).await;
+                    let ended = Box::pin(opening::open(&mut agent, *opening, &token)).await.map(Box::new);
                     arrival.iter().for_each(Arrival::announced);
                     match ended {
                         Some(ending) => {
@@ -150,7 +151,7 @@ impl Session {
                             ending
                         }
                         None => {
-                            let ending = turn::run(&mut agent, &token).await;
+                            let ending = Box::new(turn::run(&mut agent, &token).await);
                             // Agents that were stopped with the turn are paid for in its result.
                             agent.bench.call.tasks.stopped_is_gone(WIND_UP).await;
                             ending
@@ -161,9 +162,9 @@ impl Session {
                     match opening::begin(&mut agent, first, &token).await {
                         true => {
                             Box::pin(notices.tell(&agent.outbox)).await;
-                            Ending::new(End::HookStopped)
+                            Box::new(Ending::new(End::HookStopped))
                         }
-                        false => Box::pin(commands::run(&mut agent, job, *notices, &token)).await,
+                        false => Box::new(Box::pin(commands::run(&mut agent, job, *notices, &token)).await),
                     }
                 }
             };
@@ -184,10 +185,10 @@ impl Session {
     }
 
     /// Ends a turn with its result.
-    pub(super) async fn end_turn(&mut self, (agent, ending): (Box<Agent>, Ending)) {
+    pub(super) async fn end_turn(&mut self, (agent, ending): (Box<Agent>, Box<Ending>)) {
         let Some(running) = self.running.take() else { return };
         let result = report(Report {
-            ending,
+            ending: *ending,
             spend: &agent.ledger.read(),
             denials: agent.denials.take(),
             took: clock::monotonic() - running.started,

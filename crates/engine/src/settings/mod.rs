@@ -37,6 +37,7 @@ pub mod write;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 use whimbrel_wire::control::SettingsReport;
@@ -61,7 +62,7 @@ pub struct Settings {
     overlay: Map<String, Value>,
     found: Found,
     gathered: Gathered,
-    effective: Effective,
+    effective: Arc<Effective>,
 }
 
 impl Settings {
@@ -69,18 +70,18 @@ impl Settings {
     pub fn load(request: Request) -> Result<Self, SettingsError> {
         let found = load::find(&request)?;
         let gathered = load::sift(&request, &found, &Map::new())?;
-        let effective = merge::merge(&gathered.layers);
+        let effective = in_force(&gathered.layers);
         Ok(Self { request, overlay: Map::new(), found, gathered, effective })
     }
 
     /// No settings at all.
     pub fn none() -> Self {
         let (request, overlay, found) = (Request::default(), Map::new(), Found::default());
-        Self { request, overlay, found, gathered: Gathered::default(), effective: Effective::default() }
+        Self { request, overlay, found, gathered: Gathered::default(), effective: in_force(&[]) }
     }
 
     /// What is in force.
-    pub fn effective(&self) -> &Effective {
+    pub fn effective(&self) -> &Arc<Effective> {
         &self.effective
     }
 
@@ -134,7 +135,7 @@ impl Settings {
             .copied()
             .filter(|source| says(&self.gathered.layers, *source) != says(&gathered.layers, *source))
             .collect();
-        self.effective = merge::merge(&gathered.layers);
+        self.effective = in_force(&gathered.layers);
         self.gathered = gathered;
         changed
     }
@@ -153,6 +154,12 @@ impl Settings {
     pub fn report(&self, applied: Map<String, Value>) -> SettingsReport {
         view::report(&self.effective, &self.gathered.layers, applied)
     }
+}
+
+/// What layers come to. Sessions without any settings, which may be many in one process, share theirs.
+fn in_force(layers: &[Layer]) -> Arc<Effective> {
+    static NOTHING: LazyLock<Arc<Effective>> = LazyLock::new(|| Arc::new(merge::merge(&[])));
+    if layers.is_empty() { Arc::clone(&NOTHING) } else { Arc::new(merge::merge(layers)) }
 }
 
 #[cfg(test)]

@@ -140,13 +140,13 @@ fn a_trusted_project_counts_in_full_and_without_a_warning() {
 #[test]
 fn no_files_are_no_settings_and_only_the_sources_asked_for_are_read() {
     let mut bench = Bench::new(&[]);
-    assert_eq!(bench.load().effective(), &Effective::default());
+    assert_eq!(**bench.load().effective(), Effective::default());
     bench.put(USER, "not even json");
     bench.put(PROJECT, r#"{"model": "p"}"#);
     bench.sources = [SettingSource::Project].into();
     assert_eq!(bench.load().effective().known.model.as_deref(), Some("p"));
     bench.sources = BTreeSet::new();
-    assert_eq!(bench.load().effective(), &Effective::default());
+    assert_eq!(**bench.load().effective(), Effective::default());
 }
 
 #[test]

@@ -77,11 +77,11 @@ pub(super) async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &
         };
         match step {
             None => break,
-            Some(Ok(Step::Delta(delta))) => {
+            Some(Ok(Step::Delta(mut delta))) => {
                 if !delta.event.is_sign_of_life() {
                     heard.first_event.get_or_insert_with(clock::monotonic);
                 }
-                match take(agent, &mut assembly, workshop, &mut unheard, delta).await {
+                match take(agent, &mut assembly, workshop, &mut unheard, &mut delta).await {
                     Ok(Some(text)) => heard.text = Some(text),
                     Ok(None) => {}
                     Err(fault) => {
@@ -151,13 +151,14 @@ async fn take(
     assembly: &mut Assembly,
     workshop: &mut Workshop,
     unheard: &mut Unheard,
-    delta: Delta,
+    delta: &mut Delta,
 ) -> Result<Option<String>, Fault> {
-    let mut text = None;
-    if let Some(finished) = assembly.take(&delta.event)? {
-        text = Box::pin(record(agent, assembly, workshop, finished)).await;
-    }
-    if let Some(event) = delta.raw
+    let finished = assembly.take(&delta.event)?;
+    let text = match finished.map(|finished| Box::pin(record(agent, assembly, workshop, finished))) {
+        Some(recording) => recording.await,
+        None => None,
+    };
+    if let Some(event) = delta.raw.take()
         && unheard.lets_through(&delta.event, agent.conversation.speaker())
     {
         pass_on(agent, event).await;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
 use whimbrel_policy::fs::RealFs;
@@ -71,7 +71,7 @@ impl Rights {
 
     /// Changes whose file does not say so by itself.
     pub(super) fn unkept(&self) -> MutexGuard<'_, Vec<PermissionUpdate>> {
-        self.unkept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.common.unkept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes values to a file for the host. Touches the disk.
@@ -82,7 +82,7 @@ impl Rights {
 
     /// Writes a draft, one after the other, and takes in what the files say then.
     fn write(&self, draft: Draft) -> Result<Updated, SettingsError> {
-        let _one_at_a_time = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.common.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let written = draft.write()?;
         Ok(self.adopt(written))
     }
@@ -104,7 +104,7 @@ impl Rights {
 
     /// Lays settings of the host over all others, and gives what was and what is in force. If something in them cannot be
     /// taken, nothing changes.
-    pub fn lay_over(&self, changes: Map<String, Value>) -> Result<(Effective, Effective), String> {
+    pub fn lay_over(&self, changes: Map<String, Value>) -> Result<(Arc<Effective>, Arc<Effective>), String> {
         let mut settings = self.settings();
         let before = settings.clone();
         let changed = settings.apply_flag(changes).map_err(|error| error.to_string())?;

@@ -78,7 +78,7 @@ impl Rights {
     pub fn lend(&self, file: &Path, allow: Vec<String>, deny: Vec<String>) -> Result<Vec<String>, String> {
         let root = self.workspace.root();
         let layer = Layer { file: Some(file.to_owned()), allow, deny, ..Layer::new(Source::Skill, root) };
-        let mut rules = RuleSet::new(&self.home, root);
+        let mut rules = RuleSet::new(&self.common.home, root);
         let loaded = rules.add_layer(&layer, &RealFs);
         if let Some(error) = loaded.errors.first() {
             return Err(error.to_string());
