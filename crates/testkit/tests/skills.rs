@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 use whimbrel_testkit::{Asked, Host, Reply};
-use whimbrel_wire::control::SetModel;
+use whimbrel_wire::control::{Interrupt, SetModel};
 use whimbrel_wire::options::{Options, SettingSource};
 use whimbrel_wire::permission::PermissionMode;
 
@@ -121,6 +121,25 @@ async fn a_skill_that_the_model_calls_chooses_the_model_until_the_turn_ends() {
     host.run("And now?").await.unwrap();
     let models: Vec<bool> = host.asked().iter().map(|asked| asked.model().contains("haiku")).collect();
     assert_eq!(models, [false, true, false]);
+}
+
+#[tokio::test]
+async fn a_lent_model_is_given_back_when_the_turn_is_cut() {
+    let skill = "---\ndescription: d\nmodel: haiku\n---\nBe quick.";
+    for (name, prompt, mut script) in [("a skill", "Go.", vec![load()]), ("a command", "/it", vec![])] {
+        script.extend([Reply::text("A long story.").stall_after(2), Reply::text("Two.")]);
+        let lent = script.len() - 2;
+        let options = Options { include_partial_messages: true, ..project() };
+        let mut host = host(skill, options, script).await;
+        host.say(prompt).await.unwrap();
+        let begins = json!({"event": {"type": "content_block_start", "content_block": {"type": "text"}}});
+        host.next_like(&begins).await.unwrap();
+        host.ask(Interrupt::default()).await.unwrap();
+        host.result().await.unwrap();
+        host.run("And now?").await.unwrap();
+        let models: Vec<bool> = host.asked().iter().map(|asked| asked.model().contains("haiku")).collect();
+        assert_eq!(models[lent..], [true, false], "{name}");
+    }
 }
 
 #[tokio::test]

@@ -145,13 +145,22 @@ async fn a_torn_transcript_loses_its_torn_line_only() {
 #[tokio::test]
 async fn what_cannot_go_on_says_why() {
     type Spoil = fn(&Path, &Path);
-    let rows: [(&str, Spoil, &str); 5] = [
+    let rows: [(&str, Spoil, &str); 6] = [
         ("no file beside it", |_, about| std::fs::remove_file(about).unwrap(), "is not there"),
         ("a spoilt file beside it", |_, about| std::fs::write(about, "{").unwrap(), "is spoilt"),
         (
             "a kind that is gone",
             |_, about| std::fs::write(about, r#"{"agentType":"gardener"}"#).unwrap(),
             "no agent type 'gardener'",
+        ),
+        (
+            "a denial that cannot be read",
+            |_, about| {
+                let skill = json!({"file": "SKILL.md", "disallowedTools": ["Bash(ls"]});
+                let about_it = json!({"agentType": "general-purpose", "skill": skill});
+                std::fs::write(about, about_it.to_string()).unwrap();
+            },
+            "Bash(ls",
         ),
         ("an empty transcript", |path, _| std::fs::write(path, "").unwrap(), "nothing in it"),
         (
