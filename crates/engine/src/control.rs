@@ -23,6 +23,7 @@ use crate::agents::{Definition, notices};
 use crate::hooks::HookSet;
 use crate::mcp::Switch;
 use crate::model_switch::{Asker, Wish};
+use crate::permission::NO_AUTO;
 use crate::rewind;
 use crate::serve::Session;
 use crate::setup::SetupError;
@@ -193,8 +194,20 @@ async fn task_output(tasks: Tasks, id: String, task: &str) -> ControlResponse {
 
 async fn set_mode(session: &mut Session, id: String, mode: PermissionMode) -> ControlResponse {
     if !session.setup.rights.set_mode(mode) {
-        let text = "Permissions can only be bypassed in a session that was started with --allow-dangerously-skip-permissions.";
-        return ControlResponse::error_with_code(id, text, "bypass_not_launched");
+        let (text, code) = match session.setup.rights.bypass_is_disabled() {
+            true => (
+                "Permissions cannot be bypassed here: the settings say disableBypassPermissionsMode.",
+                "bypass_disabled",
+            ),
+            false => (
+                "Permissions can only be bypassed in a session that was started with --allow-dangerously-skip-permissions.",
+                "bypass_not_launched",
+            ),
+        };
+        return ControlResponse::error_with_code(id, text, code);
+    }
+    if mode == PermissionMode::Auto {
+        session.outbox.warn(NO_AUTO).await;
     }
     session.outbox.notify(Status { permission_mode: Some(mode), ..Status::default() }).await;
     ControlResponse::success(id, &SetPermissionModeReply { mode })

@@ -16,7 +16,7 @@
 //!   [`output_styles`]: what else people add
 //! - [`settings`]: what the person, the project, the host and an administrator want
 //! - [`setup`]: options to meaning; `key_helper`: a key that a command prints; [`knobs`]: what can be turned while it runs;
-//!   [`toolbox`]: which tools there are; [`on_demand`]: which of them the model is shown
+//!   [`toolbox`]: which tools there are; [`audience`]: who answers what they ask; [`on_demand`]: which of them the model is shown
 //! - [`hooks`]: code that is told what happens and may have a say
 //! - [`agents`]: subagents, the same turn on a branch of its own
 //! - [`mcp`]: tools, resources and prompts of MCP servers
@@ -29,6 +29,7 @@ pub mod agenda;
 pub mod agent;
 pub mod agents;
 pub mod ask;
+pub mod audience;
 pub mod clock;
 pub mod commands;
 mod compare;

@@ -9,6 +9,8 @@ use whimbrel_policy::ToolFacts;
 use whimbrel_wire::options::ToolSet;
 use whimbrel_wire::permission::McpServerProvenance;
 
+use crate::audience::{Audience, Person};
+use crate::hooks::HookSet;
 use crate::mcp::{Roster, Supply};
 use crate::permission::Rights;
 use crate::tools::{AGENT, AnyTool, DealsWith};
@@ -35,6 +37,12 @@ impl Offered {
         let (old, new) = (before.spec(), tool.spec());
         let spec = if *old == new { old } else { Arc::new(new) };
         Self { spec: spec.into(), ..Self::new(tool) }
+    }
+
+    /// The same tool, of which the model reads something else.
+    fn described(&self, description: &str) -> Self {
+        let spec = ToolSpec { description: description.into(), ..ToolSpec::clone(&self.spec()) };
+        Self { spec: Arc::new(spec).into(), ..Self::new(Arc::clone(&self.tool)) }
     }
 
     /// The tool as the model sees it.
@@ -108,19 +116,12 @@ impl Offered {
     }
 }
 
-/// Whether a person can be asked something through the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Person {
-    /// One can.
-    Present,
-    /// None can, or none wants to be.
-    Absent,
-}
-
 /// The tools of a session.
 #[derive(Clone, Default)]
 pub struct Toolbox {
     tools: Vec<Arc<Offered>>,
+    /// Who answers what some of them ask of a person; without it nobody does, and those are not offered.
+    audience: Option<Arc<Audience>>,
     /// What MCP servers bring, which changes as they come and go.
     supply: Option<Supply>,
     /// The same of servers that work for this agent alone. They are there to be used.
@@ -132,17 +133,25 @@ pub struct Toolbox {
 }
 
 impl Toolbox {
-    /// Picks from all tools what the options ask for, less what a rule takes away and what would ask a person where there
-    /// is none to ask.
+    /// Picks from all tools what the options ask for, less what a rule takes away. What would ask a person is offered only
+    /// while somebody answers.
     pub fn pick(all: &[Arc<Offered>], wanted: Option<&ToolSet>, rights: &Rights, person: Person) -> Self {
         let asked_for = |tool: &Arc<Offered>| match wanted {
             None | Some(ToolSet::Default) => true,
             Some(ToolSet::List(names)) => names.iter().any(|name| tool.answers_to(name)),
         };
         let refused = |tool: &Arc<Offered>| rights.removes(tool.tool.name());
-        let of_use = |tool: &Arc<Offered>| person == Person::Present || tool.needs_no_person();
-        let kept = |tool: &&Arc<Offered>| asked_for(tool) && of_use(tool) && !refused(tool);
-        Self { tools: all.iter().filter(kept).cloned().collect(), ..Self::default() }
+        let kept = |tool: &&Arc<Offered>| asked_for(tool) && !refused(tool);
+        let audience = Some(Arc::new(Audience::new(person, rights)));
+        Self { tools: all.iter().filter(kept).cloned().collect(), audience, ..Self::default() }
+    }
+
+    /// The same tools, where these hooks may answer for a person.
+    #[must_use]
+    pub fn answered_by(&self, hooks: &HookSet) -> Self {
+        let asking = self.tools.iter().filter(|tool| !tool.needs_no_person()).map(|tool| tool.tool.name());
+        let audience = self.audience.as_ref().map(|audience| Arc::new(audience.with_hooks(hooks, asking)));
+        Self { audience, ..self.clone() }
     }
 
     /// The same tools, and those of MCP servers as they come and go.
@@ -178,6 +187,15 @@ impl Toolbox {
             None => tools.push(tool),
         }
         Self { tools, ..self.clone() }
+    }
+
+    /// The same tools, of which the model reads something else about one.
+    #[must_use]
+    pub fn described(mut self, name: &str, description: &str) -> Self {
+        for tool in self.tools.iter_mut().filter(|tool| tool.tool.name() == name) {
+            *tool = Arc::new(tool.described(description));
+        }
+        self
     }
 
     /// The same tools less these.
@@ -219,7 +237,7 @@ impl Toolbox {
         let tools = self.tools.iter().filter(kept).cloned().collect();
         let except =
             self.except.iter().cloned().chain(without.iter().map(|name| (*name).to_owned())).collect();
-        Self { tools, supply: self.supply.clone(), own: self.own.clone(), only: lists, except }
+        Self { tools, only: lists, except, ..self.clone() }
     }
 
     /// The same tools, but of the MCP servers only those with these names.
@@ -239,7 +257,13 @@ impl Toolbox {
         // Of two servers with one name the agent's own counts.
         let brought = brought.filter(|tool| own.iter().all(|other| other.tool.name() != tool.tool.name()));
         let brought = own.iter().chain(brought).filter(|tool| !named(tool, &self.except));
-        self.tools.iter().chain(brought).cloned().collect::<Vec<_>>().into_iter()
+        self.offered().chain(brought).cloned().collect::<Vec<_>>().into_iter()
+    }
+
+    /// Our own tools, less those that would ask somebody who does not answer.
+    fn offered(&self) -> impl Iterator<Item = &Arc<Offered>> {
+        let answers = |tool: &Offered| self.audience.as_ref().is_some_and(|it| it.answers(tool.tool.name()));
+        self.tools.iter().filter(move |tool| tool.needs_no_person() || answers(tool))
     }
 
     /// What MCP servers want the model to know, a text each.
@@ -253,7 +277,7 @@ impl Toolbox {
 
     /// Finds a tool by its name or an older one.
     pub fn find(&self, name: &str) -> Option<Arc<Offered>> {
-        let own = self.tools.iter().find(|tool| tool.answers_to(name)).cloned();
+        let own = self.offered().find(|tool| tool.answers_to(name)).cloned();
         own.or_else(|| self.all().find(|tool| tool.answers_to(name)))
     }
 

@@ -3,7 +3,11 @@
 use std::fmt;
 
 use thiserror::Error;
-use whimbrel_wire::permission::RuleValue;
+use whimbrel_wire::permission::{PermissionBehavior, RuleValue};
+
+use crate::command_pattern::CommandPattern;
+use crate::params::ParameterRule;
+use crate::tools::ToolKind;
 
 /// A rule, read from text. What the specifier means depends on the tool and is worked out in `ruleset`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -97,6 +101,20 @@ impl Rule {
     /// Whether the rule is about every call of the tools that it names.
     pub fn is_bare(&self) -> bool {
         self.content.is_none()
+    }
+
+    /// Whether another rule with the same effect says the same in other words: `x:*` and `x *` are one command pattern.
+    /// What does not grant is the same only if neither may be about a field of the input.
+    pub fn means(&self, other: &Self, behavior: PermissionBehavior) -> bool {
+        let (Some(one), Some(two)) = (&self.content, &other.content) else { return self == other };
+        let about_field =
+            |content: &str| behavior != PermissionBehavior::Allow && ParameterRule::read(content).is_some();
+        let is_command = self.tool == other.tool && ToolKind::of(&self.tool) == ToolKind::Shell;
+        self == other
+            || is_command
+                && !about_field(one)
+                && !about_field(two)
+                && CommandPattern::new(one) == CommandPattern::new(two)
     }
 
     fn new(name: &str, content: Option<String>) -> Self {
@@ -227,6 +245,24 @@ mod tests {
             assert_eq!(Rule::parse(&rule.to_string()), Ok(rule.clone()), "{rule}");
         }
         assert_eq!(rule("Read", Some("//a/(b)\\c")).to_string(), "Read(//a/\\(b\\)\\\\c)");
+    }
+
+    #[test]
+    fn one_rule_in_several_ways() {
+        use PermissionBehavior::{Allow, Deny};
+        let rows = [
+            ("Bash(touch:*)", "Bash(touch *)", Allow, true),
+            ("Bash(npm  run:*)", "Bash(npm run *)", Deny, true),
+            ("Bash(timeout:*)", "Bash(timeout *)", Deny, false),
+            ("Bash(touch:*)", "Bash(touch*)", Allow, false),
+            ("Bash(touch:*)", "Monitor(touch *)", Allow, false),
+            ("Bash(touch:*)", "Bash", Allow, false),
+            ("Read(touch:*)", "Read(touch *)", Allow, false),
+        ];
+        for (one, other, behavior, expected) in rows {
+            let [first, second] = [one, other].map(|text| Rule::parse(text).unwrap());
+            assert_eq!(first.means(&second, behavior), expected, "{behavior} {one} {other}");
+        }
     }
 
     #[test]

@@ -8,9 +8,11 @@ use whimbrel_wire::permission::{
     Destination, PermissionBehavior, PermissionMode, PermissionUpdate, RuleValue,
 };
 
+use crate::call::Facts;
 use crate::decide::{Case, walk};
 use crate::decision::{Danger, Decision, Question, Reason};
 use crate::files::{Access, FileAccess};
+use crate::paths;
 use crate::subject::Subject;
 use crate::tools::ToolKind;
 use crate::update::{Bounds, Standing, apply};
@@ -89,12 +91,14 @@ fn of_file(file: &FileAccess, reason: &Reason, case: &Case<'_>) -> Vec<Permissio
 fn readable(file: &FileAccess, case: &Case<'_>) -> Vec<PermissionUpdate> {
     let outside = file.path.all().filter(|path| !case.dirs.all().any(|dir| dir.holds(path)));
     let contents = outside.map(|path| match (file.access, path.parent()) {
-        (Access::Search, _) => below(path),
-        (_, Some(parent)) if may_be_opened(parent, case) => below(parent),
-        _ => exactly(path),
+        // A rule for a directory counts for whatever is below it.
+        _ if !may_be_opened(path, case) => None,
+        (Access::Search, _) => Some(below(path)),
+        (_, Some(parent)) if may_be_opened(parent, case) => Some(below(parent)),
+        _ => Some(exactly(path)),
     });
     let mut updates: Vec<PermissionUpdate> = Vec::new();
-    for content in contents {
+    for content in contents.flatten() {
         let update = session("Read", content);
         if !updates.contains(&update) {
             updates.push(update);
@@ -123,9 +127,12 @@ fn of_plain(case: &Case<'_>) -> Vec<PermissionUpdate> {
     }
 }
 
-/// Whether a directory may be opened as a whole: never the root or a home.
+/// Whether a directory may be opened as a whole: never one that holds the home, or what the session is configured by.
 fn may_be_opened(directory: &Path, case: &Case<'_>) -> bool {
-    directory.parent().is_some() && directory != case.facts.home
+    let Facts { home, fs, protected, .. } = case.facts;
+    let physical = paths::physical(directory, *fs);
+    let holds = |place: &Path| place.starts_with(directory) || place.starts_with(&physical);
+    !holds(home) && !holds(&paths::physical(home, *fs)) && !protected.iter().any(|place| holds(place))
 }
 
 fn accept_edits() -> PermissionUpdate {

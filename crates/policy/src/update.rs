@@ -69,7 +69,7 @@ pub fn apply(standing: &mut Standing, update: &PermissionUpdate, bounds: &Bounds
             each_rule(rules, |rule| standing.rules.add_rule(rule, *behavior, source, bounds.fs))
         }
         PermissionUpdate::RemoveRules { rules, behavior, .. } => each_rule(rules, |doomed| {
-            standing.rules.remove_rules(source, *behavior, |rule| *rule == doomed);
+            standing.rules.remove_rules(source, *behavior, |rule| rule.means(&doomed, *behavior));
             Ok(None)
         }),
         PermissionUpdate::SetMode { mode: PermissionMode::BypassPermissions, .. }
@@ -167,6 +167,14 @@ mod tests {
             "rules": [{"toolName": "Read", "ruleContent": "*"}]});
         assert_eq!(change(&mut state, remove), []);
         assert_eq!(rules(&state), ["allow Bash(m1 *) session"]);
+        let other_words = json!({"type": "addRules", "behavior": "allow", "destination": "session",
+            "rules": [{"toolName": "Bash", "ruleContent": "m1:*"}]});
+        assert_eq!(change(&mut state, other_words), []);
+        assert_eq!(rules(&state), ["allow Bash(m1 *) session"]);
+        let remove = json!({"type": "removeRules", "behavior": "allow", "destination": "session",
+            "rules": [{"toolName": "Bash", "ruleContent": "m1:*"}]});
+        assert_eq!(change(&mut state, remove), []);
+        assert_eq!(rules(&state), Vec::<String>::new());
         let replace = json!({"type": "replaceRules", "behavior": "allow", "destination": "session",
             "rules": [{"toolName": "Edit"}]});
         assert_eq!(change(&mut state, replace), []);

@@ -11,6 +11,17 @@ use whimbrel_wire::permission::PermissionMode;
 
 /// The text says it: refused in every mode.
 const SAID: &[&str] = &[
+    // What a substitution prints is run as what a pipe brings.
+    "bash <(echo zap x)",
+    "source <(echo zap x)",
+    ". <(printf 'zap x')",
+    "eval \"$(echo zap x)\"",
+    "sh -c \"$(echo zap x)\"",
+    "eval `echo zap x`",
+    "at now <<< 'zap x'",
+    "newgrp <<< 'zap x'",
+    "/lib64/ld-linux-x86-64.so.2 /bin/zap x",
+    "python3 - <<E\nimport os; os.system('zap x')\nE",
     // Arithmetic is no here-document.
     "(( 1<<2 ))\nzap x\n2",
     "((1<<E))\nzap x\nE",

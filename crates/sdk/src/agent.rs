@@ -153,6 +153,8 @@ setters! {
     /// How long a permission question waits before the answer is no; as long as it takes, if nothing is said.
     permission_timeout(limit: Duration) => permission_timeout_ms =
         Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+    /// Whether settings files that cannot be read are left out with a warning, instead of stopping the start.
+    tolerate_bad_settings(tolerate: bool) => tolerate_bad_settings = tolerate;
     /// What becomes of background work when nothing else is due and no input can come.
     background_at_end(end: BackgroundAtEnd) => background_at_end = Some(end);
     /// Go on with this session.
@@ -336,10 +338,12 @@ impl Agent {
                 let made = || self.home.engine.get_or_init(|| environment.with(&self.options.env).engine());
                 let engine = engine.as_ref().unwrap_or_else(made);
                 // What the options add to the environment is added by the engine.
+                let mut variables = environment.variables().clone();
+                variables.entry("CLAUDE_CODE_ENTRYPOINT".into()).or_insert_with(|| "sdk-rs".into());
                 let start = Start {
                     store: self.store.clone(),
                     local_servers: self.callbacks.tool_servers.local(),
-                    ..Start::new(Options::clone(&self.options), environment.variables().clone())
+                    ..Start::new(Options::clone(&self.options), variables)
                 };
                 Ok(in_process::connect(engine.clone(), start))
             }

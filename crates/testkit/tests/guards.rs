@@ -222,6 +222,42 @@ async fn settings_whose_denials_cannot_be_read_stop_the_start() {
         let said = serde_json::to_value(&result).unwrap().to_string();
         assert!(result.is_error && said.contains(told), "{name}: {said}");
         assert_eq!((host.asked().len(), host.finish().await.unwrap().code), (0, 1), "{name}");
+        let lenient = Options { tolerate_bad_settings: true, ..project() };
+        let host = Host::with([Reply::text("Said.")]).options(lenient);
+        let mut host = host.file(".claude/settings.json", text).start().await.unwrap();
+        assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Said."), "{name}");
+        let mut lines = host.heard().iter().map(|heard| &heard.json);
+        assert!(lines.any(|line| line["level"] == "warning" && line.to_string().contains(told)), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_is_a_no_and_one_warning() {
+    let rows = [
+        ("no behavior", json!({"message": "sure"})),
+        ("an unknown one", json!({"behavior": "maybe"})),
+        ("a list", json!(["allow"])),
+        ("an input that is none", json!({"behavior": "allow", "updatedInput": 5})),
+    ];
+    for (name, reply) in rows {
+        let script = [Reply::tool("Bash", json!({"command": "touch made"})), Reply::text("Done.")];
+        let mut host = Host::with(script)
+            .change(|options| options.permission_prompt_tool = Some(PermissionPromptTool::Stdio))
+            .answer(move |_| Answer::Reply(reply.clone()))
+            .start()
+            .await
+            .unwrap();
+        let result = host.run("Go.").await.unwrap();
+        assert_eq!(result.permission_denials.len(), 1, "{name}");
+        assert!(!host.stage().workspace().join("made").exists(), "{name}");
+        assert!(host.asked()[1].says("Tool permission request failed"), "{name}");
+        let lines = host.heard().iter().map(|heard| &heard.json);
+        let warnings = lines.filter(|line| line["subtype"] == "informational" && line["level"] == "warning");
+        let told: Vec<String> = warnings.map(|line| line["content"].to_string()).collect();
+        assert!(
+            told.len() == 1 && told[0].contains("the question about Bash cannot be read"),
+            "{name}: {told:?}"
+        );
     }
 }
 

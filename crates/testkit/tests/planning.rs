@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 use whimbrel_testkit::{Answer, Host, HostBuilder, Reply, Script};
-use whimbrel_wire::control::{ControlResponse, Interrupt, SetPermissionMode};
+use whimbrel_wire::control::{ControlResponse, Initialize, Interrupt, SetPermissionMode};
 use whimbrel_wire::message::Outcome;
 use whimbrel_wire::options::{Options, PermissionPromptTool, SystemPrompt};
 use whimbrel_wire::permission::PermissionMode::{self, AcceptEdits, Default as Usual, DontAsk, Plan};
@@ -80,6 +80,57 @@ async fn tools_for_people_are_offered_where_somebody_answers_and_to_the_main_age
             assert!(!asked[1].tools().contains(&tool), "{name}: the subagent has {tool}");
         }
         assert!(asked[1].says("Look.") && asked[1].tools().contains(&"Read"), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn tools_for_people_come_and_go_with_the_mode() {
+    let script = [Reply::text("One."), Reply::text("Two."), Reply::text("Three."), Reply::text("Four.")];
+    let mut host = host(DontAsk, script).start().await.unwrap();
+    for (mode, expected) in [(DontAsk, false), (Usual, true), (DontAsk, false), (Plan, true)] {
+        host.ask(SetPermissionMode { mode }).await.unwrap();
+        host.say("Go.").await.unwrap();
+        let init = host.next_like(&json!({"type": "system", "subtype": "init"})).await.unwrap().clone();
+        host.result().await.unwrap();
+        let asked = host.asked();
+        for tool in FOR_PEOPLE {
+            assert_eq!(asked.last().unwrap().tools().contains(&tool), expected, "{mode}: {tool}");
+            assert_eq!(init["tools"].as_array().unwrap().contains(&json!(tool)), expected, "{mode}: {tool}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_hook_that_is_named_for_it_answers_where_nobody_else_does() {
+    let nobody = || Options { permission_prompt_tool: None, ..Options::default() };
+    let question = json!({"question": "Which colour?", "header": "Colour", "multiSelect": false,
+        "options": [{"label": "Blue", "description": "b"}, {"label": "Red", "description": "r"}]});
+    let answered = json!({"questions": [question], "answers": {"Which colour?": "Blue"}});
+    let script = || [Reply::tool("AskUserQuestion", json!({"questions": [question]})), Reply::text("I see.")];
+    let rows = [
+        ("named before calls", "PreToolUse", Some("AskUserQuestion"), &["AskUserQuestion"][..]),
+        ("for every call", "PreToolUse", None, &[]),
+        ("in the person's place", "PermissionRequest", None, &FOR_PEOPLE),
+        ("plans", "PreToolUse", Some("ExitPlanMode"), &["EnterPlanMode", "ExitPlanMode"]),
+    ];
+    for (name, event, matcher, expected) in rows {
+        let allow = json!({"hookEventName": event, "permissionDecision": "allow", "updatedInput": answered,
+            "decision": {"behavior": "allow", "updatedInput": answered}});
+        let mut host = Host::with(script())
+            .options(nobody())
+            .answer(move |_| Answer::Reply(json!({"hookSpecificOutput": allow})))
+            .start()
+            .await
+            .unwrap();
+        let hooks = json!({"hooks": {event: [{"matcher": matcher, "hookCallbackIds": ["h"]}]}});
+        host.ask(serde_json::from_value::<Initialize>(hooks).unwrap()).await.unwrap();
+        host.run("Ask.").await.unwrap();
+        let asked = host.asked();
+        let offered: Vec<&str> =
+            FOR_PEOPLE.into_iter().filter(|tool| asked[0].tools().contains(tool)).collect();
+        assert_eq!(offered, expected, "{name}");
+        let answered = expected.contains(&"AskUserQuestion");
+        assert_eq!(asked[1].says("Which colour? → Blue"), answered, "{name}: {:?}", asked[1].messages());
     }
 }
 

@@ -272,6 +272,12 @@ pub(super) const FLAGS: &[Flag] = &[
         "The settings files to read, of user,project,local. Empty: none; not given: all.",
     ),
     Flag::new(
+        "tolerate-bad-settings",
+        Surroundings,
+        Switch(|typed| typed.options.tolerate_bad_settings = true),
+        "Leave out settings files that cannot be read, with a warning, instead of refusing to start.",
+    ),
+    Flag::new(
         "settings",
         Surroundings,
         One("FILE|JSON", |typed, value| push(&mut typed.settings, value)),

@@ -184,6 +184,7 @@ fn every_switch_that_an_sdk_sends_is_known() {
             "--dangerously-skip-permissions",
             Options { permission_mode: Some(PermissionMode::BypassPermissions), ..none() },
         ),
+        ("--tolerate-bad-settings", Options { tolerate_bad_settings: true, ..none() }),
         ("--continue", Options { continue_conversation: true, ..none() }),
         ("--fork-session", Options { fork_session: true, ..none() }),
         ("--no-session-persistence", Options { persist_session: Some(false), ..none() }),

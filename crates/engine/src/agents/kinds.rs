@@ -91,6 +91,13 @@ impl Kinds {
         Self { list: self.list.iter().filter(|definition| !denied(definition)).cloned().collect() }
     }
 
+    /// Those with other names.
+    #[cfg(test)]
+    pub(crate) fn without(&self, names: &[&str]) -> Self {
+        let kept = |definition: &&Arc<Definition>| !names.contains(&definition.name.as_str());
+        Self { list: self.list.iter().filter(kept).cloned().collect() }
+    }
+
     /// The kind with this name.
     pub fn named(&self, name: &str) -> Option<&Definition> {
         self.iter().find(|definition| definition.name == name)

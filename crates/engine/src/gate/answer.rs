@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use whimbrel_policy::{Decision, Judged};
 use whimbrel_wire::codec::restore;
-use whimbrel_wire::control::CanUseTool;
+use whimbrel_wire::control::{AskError, CanUseTool};
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::permission::PermissionResult;
 
@@ -106,6 +106,11 @@ impl Gate {
         };
         if let Ok(PermissionResult::Allow { updated_permissions, unread, .. }) = &answer {
             self.change(updated_permissions.clone().unwrap_or_default(), unread).await;
+        }
+        if let Err(NoAnswer::Failed(AskError::WrongShape(error))) = &answer {
+            let text =
+                format!("The answer to the question about {tool} cannot be read and counts as no: {error}");
+            self.outbox.warn(text).await;
         }
         read(tool, asked.input, answer, by)
     }

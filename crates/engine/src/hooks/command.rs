@@ -1,6 +1,7 @@
 //! A command as a hook: it is told what happened, and its exit code and output say what it thinks of it.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -117,7 +118,7 @@ impl Job<'_> {
         }
         environment.extend(self.environment.clone());
         // Not where the shell stands: a path in a hook means the same file all along.
-        let cwd = workspace.root().to_path_buf();
+        let cwd = standing(workspace.root());
         let order = Order { command: self.command.to_owned(), cwd, environment };
         let exchange = Exchange::start(&self.desk.tasks, &order, self.input.clone())?;
         let mut herald = Herald::new(&self.desk.outbox, self.desk.announce, self.event, self.occasion);
@@ -216,6 +217,11 @@ impl Drop for Run {
             self.herald.cut_off(Some(exchange.heard()));
         }
     }
+}
+
+/// The folder, or if it is gone the nearest one above that is there: who takes away a folder does not take away the guards.
+fn standing(folder: &Path) -> PathBuf {
+    folder.ancestors().find(|above| above.is_dir()).unwrap_or(folder).to_path_buf()
 }
 
 fn unstarted(fault: &StartFault) -> Said {

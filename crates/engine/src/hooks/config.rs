@@ -161,6 +161,17 @@ impl HookSet {
         self.events & bit(event) != 0
     }
 
+    /// Whether a hook may answer what a tool asks of a person: one that is asked in the person's place, or one before calls
+    /// that names the tool. One that looks at every call is no sign that somebody answers.
+    pub fn may_answer(&self, tool: &str) -> bool {
+        let meant = |hook: &Hook| match hook.event {
+            HookEvent::PermissionRequest => hook.matcher.matches(Some(tool)),
+            HookEvent::PreToolUse => hook.matcher.names(tool),
+            _ => false,
+        };
+        self.hooks.iter().any(meant)
+    }
+
     /// What was left out, in words: hooks for events that there are not.
     pub fn warnings(&self) -> &[String] {
         &self.warnings

@@ -106,6 +106,11 @@ impl Lookout {
         self.0.hooks.listens(event)
     }
 
+    /// Tells the person that what hooks of an event said is of no use.
+    pub async fn warn(&self, event: HookEvent, text: &str) {
+        self.0.outbox.warn(format!("{event} hook: {text}")).await;
+    }
+
     /// Tells the hooks of an event, if it has any, and waits for what they say. What they say to the person is passed on.
     pub async fn raise(
         &self,

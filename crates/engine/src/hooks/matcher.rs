@@ -47,6 +47,12 @@ impl Matcher {
             Self::Pattern(pattern) => pattern.is_match(subject).unwrap_or(true),
         }
     }
+
+    /// Whether the hook is for this name because it says so, and not because it is for any.
+    pub fn names(&self, subject: &str) -> bool {
+        let nobody = "\u{1}";
+        self.matches(Some(subject)) && !self.matches(Some(nobody))
+    }
 }
 
 /// What a matcher is compared with; none where an event knows no matchers.

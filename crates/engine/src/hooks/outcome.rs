@@ -1,6 +1,6 @@
 //! What one hook said, read from an exit code and two outputs or from the host's answer; pure.
 //!
-//! A command's output is an answer in JSON if it begins with `{` and ends with `}`. Its exit code:
+//! A command's output is meant as an answer in JSON if it begins with `{`. Its exit code:
 //! - 0: the answer counts; output that is no JSON is text;
 //! - 2: the hook blocks, whatever else it says, with the answer's reason or else with its complaints;
 //! - any other: the hook has failed; of an answer only what holds something up counts. A hook that has to make or remove a
@@ -89,7 +89,7 @@ impl Said {
     /// Reads what a web address said.
     pub(super) fn by_text(event: HookEvent, text: &str) -> Self {
         let trimmed = text.trim().trim_start_matches('\u{feff}');
-        let answer = match trimmed.starts_with('{') && trimmed.ends_with('}') {
+        let answer = match trimmed.starts_with('{') {
             true => read_json(event, trimmed),
             false => Answer::Text(trimmed.to_owned()),
         };
@@ -199,7 +199,7 @@ impl Answer {
                 heard.stdout.size()
             ));
         }
-        if trimmed.starts_with('{') && trimmed.ends_with('}') {
+        if trimmed.starts_with('{') {
             return read_json(event, trimmed);
         }
         Self::Text(heard.stdout.text().trim().to_owned())
@@ -218,12 +218,21 @@ impl Answer {
 fn read_json(event: HookEvent, json: &str) -> Answer {
     let last = match serde_json::from_str(json) {
         Ok(output) => check(event, output),
-        Err(error) => return Answer::Wrong(format!("its answer cannot be read: {error}")),
+        Err(error) => return read_beginning(event, json, format!("its answer cannot be read: {error}")),
     };
     let Some(first) = by_first_keys(json) else { return last };
     let first = serde_json::from_value(first).map(|output| check(event, output));
     let flaw = "its answer has a key twice, so nobody knows what it means".to_owned();
     match first.ok().and_then(Answer::restraint).or_else(|| last.restraint()) {
+        Some(legible) => Answer::Flawed { legible, flaw },
+        None => Answer::Wrong(flaw),
+    }
+}
+
+/// What counts of an output that begins as an answer and goes on as something else.
+fn read_beginning(event: HookEvent, json: &str, flaw: String) -> Answer {
+    let whole = serde_json::Deserializer::from_str(json).into_iter::<HookOutput>().map_while(Result::ok);
+    match whole.filter_map(|output| check(event, output).restraint()).next() {
         Some(legible) => Answer::Flawed { legible, flaw },
         None => Answer::Wrong(flaw),
     }

@@ -7,6 +7,7 @@ use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::hook::{HookEvent, HookEventInput, HookInput};
 
+use super::catalog::{self, Text};
 use super::config::HookSet;
 use super::events::Occasion;
 use super::fold::{Folded, fold};
@@ -154,8 +155,15 @@ fn json_for(handlers: &[Handler], input: &HookInput) -> Bytes {
     json.into()
 }
 
-/// A failure that must not pass blocks. A change of model that nobody could judge in time does not happen either.
+/// A failure that must not pass blocks. A change of model that nobody could judge in time does not happen either. Who must
+/// agree and says something that means nothing at this event has not agreed.
 fn judge(event: HookEvent, failure: Failure, said: Said) -> Said {
+    let said = match said {
+        Said::Text(_) if failure == Failure::Blocks && catalog::row(event).text == Text::Dropped => {
+            Said::Fault("it printed text that is no answer".into())
+        }
+        other => other,
+    };
     let closes = match &said {
         Said::TimedOut(_) => failure == Failure::Blocks || event == HookEvent::PreModelSwitch,
         _ => failure == Failure::Blocks,

@@ -5,7 +5,7 @@ use whimbrel_policy::{Layer, Source, Standing};
 use whimbrel_wire::permission::PermissionBehavior;
 
 use crate::permission::paths;
-use crate::settings::{self, Directory, Effective, Rule};
+use crate::settings::{self, Directory, Effective, Rule, Tolerance};
 use crate::workspace::Workspace;
 
 /// Puts what some sources say now in the place of what they said before. Gives what rules do not do although they seem
@@ -15,6 +15,7 @@ pub fn replace(
     effective: &Effective,
     sources: &[settings::Source],
     workspace: &Workspace,
+    tolerance: Tolerance,
 ) -> Result<Vec<String>, String> {
     for source in sources.iter().copied().map(source) {
         for behavior in PermissionBehavior::ALL {
@@ -24,7 +25,14 @@ pub fn replace(
     }
     let mut warnings = Vec::new();
     for rule in effective.rules.iter().filter(|rule| sources.contains(&rule.source)) {
-        warnings.extend(add(standing, rule)?);
+        match add(standing, rule) {
+            Ok(told) => warnings.extend(told),
+            // What the host or an administrator says is never left out.
+            Err(error) if tolerance == Tolerance::Tolerant && rule.source < settings::Source::Flag => {
+                warnings.push(error);
+            }
+            Err(error) => return Err(error),
+        }
     }
     for Directory { path, source: by } in &effective.directories {
         if sources.contains(by) {

@@ -21,3 +21,6 @@ pub use rights::Rights;
 pub use sight::Sight;
 pub use switch::ModeSwitch;
 pub use whimbrel_policy::is_unseen;
+
+/// What is told where the mode `auto` is asked for.
+pub const NO_AUTO: &str = "There is no mode auto yet: the session asks as in the mode default.";

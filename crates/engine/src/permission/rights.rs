@@ -20,7 +20,7 @@ use whimbrel_wire::permission::{PermissionMode, PermissionUpdate};
 use self::loan::Lent;
 use crate::permission::git::Unvouched;
 use crate::permission::{Pledge, Sight, from_settings};
-use crate::settings::{self, Effective, Settings, Trust};
+use crate::settings::{self, Effective, Settings, Tolerance, Trust};
 use crate::workspace::Workspace;
 
 /// The rights of a session. Cheap to clone; a change is seen by all at once.
@@ -50,6 +50,8 @@ struct Common {
     home: Arc<Path>,
     /// What the session itself is configured by.
     protected: Box<[PathBuf]>,
+    /// Whether rules that cannot be read stop the start.
+    tolerance: Tolerance,
     repositories: Unvouched,
     bypass: Bypass,
 }
@@ -116,6 +118,7 @@ impl Rights {
             writer: Mutex::default(),
             home: home.into(),
             protected: settings.places().into(),
+            tolerance: settings.tolerance(),
             repositories: Unvouched::default(),
             bypass,
         };
@@ -151,6 +154,7 @@ impl Rights {
         let unkept = self.unkept().clone();
         // A mode is never among them.
         let bounds = Bounds { bypass_available: false, fs: &RealFs };
+        let tolerance = self.common.tolerance;
         let taken = self.revise(|standing| {
             if effective.managed_rules_only {
                 standing.rules.limit_to_managed();
@@ -158,7 +162,7 @@ impl Rights {
             if effective.bypass_disabled && standing.mode == PermissionMode::BypassPermissions {
                 standing.mode = PermissionMode::Default;
             }
-            let warnings = from_settings::replace(standing, effective, sources, &self.workspace)?;
+            let warnings = from_settings::replace(standing, effective, sources, &self.workspace, tolerance)?;
             let is_taken = |update: &&PermissionUpdate| {
                 let source = Source::of(update.destination());
                 sources.iter().any(|taken| from_settings::source(*taken) == source)
@@ -259,8 +263,13 @@ impl Rights {
         true
     }
 
+    /// Whether the settings forbid that permissions are bypassed.
+    pub fn bypass_is_disabled(&self) -> bool {
+        self.settings().effective().bypass_disabled
+    }
+
     fn may_bypass(&self) -> bool {
-        self.common.bypass == Bypass::Available && !self.settings().effective().bypass_disabled
+        self.common.bypass == Bypass::Available && !self.bypass_is_disabled()
     }
 
     /// Ends plan mode: the mode is what it was before. Another mode stays.
@@ -360,8 +369,9 @@ impl Rights {
             settings: Arc::new(Mutex::new(settings)),
             ..self.clone()
         };
+        let (all, tolerance) = (settings::Source::ALL, self.common.tolerance);
         trusted.revise(|standing| {
-            from_settings::replace(standing, &effective, settings::Source::ALL, &self.workspace)
+            from_settings::replace(standing, &effective, all, &self.workspace, tolerance)
         })?;
         Ok(trusted)
     }

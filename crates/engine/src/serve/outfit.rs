@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::hook::HookBase;
+use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::Init;
 
 use super::Session;
@@ -55,7 +56,11 @@ impl Session {
             tools: self.setup.toolbox.names_for_init(),
             agents: Some(self.setup.kinds.names()),
             model: knobs.model.clone(),
-            permission_mode: self.setup.rights.mode(),
+            permission_mode: match self.setup.rights.mode() {
+                // That is how it runs.
+                PermissionMode::Auto => PermissionMode::Default,
+                mode => mode,
+            },
             api_key_source: self.engine.key_source().into(),
             claude_code_version: PROTOCOL_VERSION.into(),
             mcp_servers: self.crew.for_init(),
@@ -130,6 +135,7 @@ impl Session {
     pub(crate) fn add_hooks(&mut self, more: HookSet) {
         self.add_warnings(more.warnings().to_vec());
         self.setup.hooks.append(more);
+        self.setup.toolbox = Arc::new(self.setup.toolbox.answered_by(&self.setup.hooks));
         self.lookout = lookout(&self.setup, &self.ask, &self.tasks, &self.outbox);
         self.crew.set_lookout(&self.lookout);
     }

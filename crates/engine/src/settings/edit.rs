@@ -61,7 +61,7 @@ impl List {
 
     fn same(self, one: &str, other: &str) -> bool {
         match self {
-            Self::Rules(_) => one == other || is_same_rule(one, other),
+            Self::Rules(behavior) => one == other || is_same_rule(one, other, behavior),
             Self::Directories => one == other,
         }
     }
@@ -126,8 +126,8 @@ fn written(value: &RuleValue, behavior: PermissionBehavior, act: Act) -> Option<
 }
 
 /// Whether two texts are the same rule, however they are written.
-fn is_same_rule(one: &str, other: &str) -> bool {
-    matches!((Rule::parse(one), Rule::parse(other)), (Ok(one), Ok(other)) if one == other)
+fn is_same_rule(one: &str, other: &str, behavior: PermissionBehavior) -> bool {
+    matches!((Rule::parse(one), Rule::parse(other)), (Ok(one), Ok(other)) if one.means(&other, behavior))
 }
 
 /// Makes a change to a text that is strict JSON. None if it says so already; an error if a key in the way has another

@@ -55,6 +55,14 @@ pub fn find(request: &Request) -> Result<Found, SettingsError> {
             Err(error) => return Err(error),
         }
     }
+    let passed_over = request.passed_over();
+    if !passed_over.is_empty() {
+        let files: Vec<String> = passed_over.iter().map(|file| shown(file)).collect();
+        found.unread.push(format!(
+            "Not read, because the session began in another folder: {}. Nothing in it is in force.",
+            files.join(", ")
+        ));
+    }
     Ok(found)
 }
 

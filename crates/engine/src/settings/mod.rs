@@ -49,7 +49,9 @@ pub use hooks::{CommandHook, Handler};
 pub use known::Known;
 pub use layer::{Hook, Layer, Rule};
 pub use merge::{Directory, Effective};
-pub use sources::{Origin, Request, Scope, Source, Tolerance, config_folder, home_folder, managed_files};
+pub use sources::{
+    Origin, Request, Scope, Source, Tolerance, config_folder, home_folder, managed_files, repository_root,
+};
 pub use trust::Trust;
 pub use update::{Counts, Draft, Updated, Written};
 
@@ -88,6 +90,11 @@ impl Settings {
     /// How far the project is trusted.
     pub fn trust(&self) -> Trust {
         self.request.trust
+    }
+
+    /// Whether what cannot be read stops the start.
+    pub fn tolerance(&self) -> Tolerance {
+        self.request.tolerance
     }
 
     /// The file of a source.

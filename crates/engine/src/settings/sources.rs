@@ -10,7 +10,7 @@ use whimbrel_wire::options::SettingSource;
 
 use super::error::SettingsError;
 use super::trust::Trust;
-use crate::files;
+use crate::files::{self, Kind};
 
 /// Who settings come from, the weakest first: where two say different things, the stronger counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -140,6 +140,31 @@ impl Request {
         }
         files
     }
+}
+
+impl Request {
+    /// Settings files on the way from the working directory up to the root of its repository that are not read although
+    /// their kind is asked for. Touches the disk.
+    pub(super) fn passed_over(&self) -> Vec<PathBuf> {
+        let Some(root) = repository_root(&self.cwd) else { return Vec::new() };
+        let read: BTreeSet<PathBuf> = self.files().iter().map(|(_, file, _)| real(file)).collect();
+        let kinds = [
+            (SettingSource::Project, ".claude/settings.json"),
+            (SettingSource::Local, ".claude/settings.local.json"),
+        ];
+        let asked = kinds.into_iter().filter(|(source, _)| self.sources.contains(source));
+        let names: Vec<&str> = asked.map(|(_, name)| name).collect();
+        let folders = self.cwd.ancestors().take_while(|folder| folder.starts_with(&root));
+        let files = folders.flat_map(|folder| names.iter().map(|name| folder.join(name)));
+        let is_there = |file: &PathBuf| matches!(files::kind(file), Ok(Kind::File(_)));
+        files.filter(|file| is_there(file) && !read.contains(&real(file))).collect()
+    }
+}
+
+/// The folder of the repository that a folder lies in, if it lies in one. Touches the disk.
+pub fn repository_root(folder: &Path) -> Option<PathBuf> {
+    let is_repository = |folder: &&Path| !matches!(files::kind(&folder.join(".git")), Ok(Kind::Missing));
+    folder.ancestors().find(is_repository).map(Into::into)
 }
 
 fn real(file: &Path) -> PathBuf {

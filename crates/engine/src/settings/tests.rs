@@ -167,6 +167,27 @@ fn a_file_that_cannot_be_read_stops_the_start_unless_that_is_tolerated() {
 }
 
 #[test]
+fn files_of_the_repository_that_are_passed_over_are_told() {
+    let (above, deep) = (".claude/settings.json", "project/.claude/settings.local.json");
+    let bench = Bench::new(&[(above, allow("A")), (deep, allow("L"))]);
+    assert_eq!(bench.load().warnings(), [""; 0], "no repository");
+    fs::create_dir(bench.path(".git")).unwrap();
+    let at_root = Request { local: bench.path(""), ..bench.request() };
+    let rows =
+        [("for a host", bench.request(), vec![above]), ("at the terminal", at_root, vec![deep, above])];
+    for (name, request, expected) in rows {
+        let warnings = Settings::load(request).unwrap().warnings().to_vec();
+        let files: Vec<String> = expected.iter().map(|file| bench.path(file).display().to_string()).collect();
+        let told = format!("Not read, because the session began in another folder: {}.", files.join(", "));
+        assert!(warnings.iter().any(|warning| warning.starts_with(&told)), "{name}: {warnings:?}");
+    }
+    let mut own = Bench::new(&[(above, allow("A"))]);
+    fs::create_dir(own.path(".git")).unwrap();
+    own.sources = [SettingSource::User].into();
+    assert_eq!(own.load().warnings(), [""; 0], "nobody asked for it");
+}
+
+#[test]
 fn a_wrong_value_is_told_with_file_key_and_line() {
     let mut bench = Bench::new(&[]);
     bench.put(USER, "{\n  \"model\": 5,\n  \"permissions\": {\n    \"deny\": \"Bash\"\n  }\n}");

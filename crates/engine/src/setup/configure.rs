@@ -21,14 +21,14 @@ pub(super) fn read(options: &Options, env: &Env, root: &Path) -> Result<Settings
         config: settings::config_folder(env),
         trust: trust(options, env, &project),
         project,
-        local: root.into(),
+        local: local(env, root),
         cwd: root.into(),
         sources: sources(options),
         named: options.setting_sources.iter().flatten().copied().collect(),
         flag: options.settings.clone(),
         managed_files: settings::managed_files().map_err(invalid)?,
         managed: managed(options)?,
-        tolerance: Tolerance::Strict,
+        tolerance: tolerance(options),
     })
     .map_err(invalid)?;
     match absent::in_settings(&settings) {
@@ -40,6 +40,18 @@ pub(super) fn read(options: &Options, env: &Env, root: &Path) -> Result<Settings
 /// The folder that holds the project's `.claude`.
 pub(super) fn project(options: &Options, root: &Path) -> PathBuf {
     options.project_config_root.as_ref().map_or_else(|| root.into(), |folder| root.join(folder))
+}
+
+/// The folder that holds the `.claude` of the local settings: for a host the one that it names, for a person at the
+/// terminal the root of the repository. Touches the disk.
+fn local(env: &Env, root: &Path) -> PathBuf {
+    let by_host = env.get("CLAUDE_CODE_ENTRYPOINT").is_some_and(|name| name.starts_with("sdk"));
+    let repository = if by_host { None } else { settings::repository_root(root) };
+    repository.unwrap_or_else(|| root.into())
+}
+
+fn tolerance(options: &Options) -> Tolerance {
+    if options.tolerate_bad_settings { Tolerance::Tolerant } else { Tolerance::Strict }
 }
 
 /// The files to read: those that were named, or all.
@@ -86,6 +98,22 @@ pub(super) fn ground(options: &Options, settings: &Settings, config: Option<Path
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn local_settings_lie_at_the_root_of_the_repository_unless_a_host_names_the_folder() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join("repository");
+        let folder = root.join("part");
+        std::fs::create_dir_all(&folder).unwrap();
+        let by = |name: &str| Env::from([("CLAUDE_CODE_ENTRYPOINT".to_owned(), name.to_owned())]);
+        assert_eq!(local(&Env::new(), &folder), folder, "no repository");
+        std::fs::create_dir(root.join(".git")).unwrap();
+        let rows =
+            [(Env::new(), &root), (by("cli"), &root), (by("sdk-py"), &folder), (by("sdk-ts"), &folder)];
+        for (env, expected) in rows {
+            assert_eq!(local(&env, &folder), *expected, "{env:?}");
+        }
+    }
 
     #[test]
     fn a_machine_is_disposable_only_if_it_says_yes() {

@@ -8,10 +8,10 @@ use whimbrel_wire::options::{Options, PermissionPromptTool};
 use whimbrel_wire::permission::PermissionMode;
 
 use super::{SetupError, configure};
+use crate::audience::Person;
 use crate::permission::rights::{Bypass, Granted, Grants};
-use crate::permission::{Rights, paths};
+use crate::permission::{NO_AUTO, Rights, paths};
 use crate::settings::Settings;
-use crate::toolbox::Person;
 use crate::workspace::Workspace;
 
 /// What the session may do at its start.
@@ -49,6 +49,9 @@ pub(super) fn rights(
         (None, Some((mode, _))) => mode,
         (None, None) => PermissionMode::Default,
     };
+    if mode == PermissionMode::Auto {
+        warnings.push(NO_AUTO.into());
+    }
     let real = |folder: &String| paths::real(&workspace.resolve(folder));
     let grants = Grants {
         mode,
@@ -74,12 +77,11 @@ pub(super) fn prompt_tool(options: &Options) -> Option<String> {
     }
 }
 
-/// Whether somebody answers what the model asks: the host does, and the session is not one that never asks.
-pub(super) fn person(host_answers: bool, mode: PermissionMode) -> Person {
-    match mode {
-        PermissionMode::DontAsk => Person::Absent,
-        _ if host_answers => Person::Present,
-        _ => Person::Absent,
+/// Whether somebody answers what the model asks: the host, or a tool that was named for that.
+pub(super) fn person(options: &Options) -> Person {
+    match host_answers(options) || prompt_tool(options).is_some() {
+        true => Person::Present,
+        false => Person::Absent,
     }
 }
 

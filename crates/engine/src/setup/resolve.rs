@@ -161,13 +161,15 @@ impl Setup {
         let window = engine.catalog().lookup(&default_model).map(|model| model.context_window);
         let (toolbox, on_demand) =
             tools::settle(&toolbox(engine, options, env, &rights), options, env, window)?;
+        let kinds = kinds.permitted(&rights);
+        let toolbox = tools::naming(toolbox, &kinds);
         let mut setup = Self {
             knobs: knobs(options, &known, &default_model),
-            toolbox: Arc::new(toolbox.with_servers(supply.clone())),
+            toolbox: Arc::new(toolbox.answered_by(&hooks).with_servers(supply.clone())),
             on_demand,
             agenda,
             kind: options.agent.clone().or_else(|| known.agent.clone()),
-            kinds: kinds.permitted(&rights),
+            kinds,
             host_answers,
             prompt_tool,
             servers,
@@ -248,8 +250,7 @@ fn knobs(options: &Options, known: &Known, model: &str) -> Knobs {
 
 /// The tools that were asked for.
 fn toolbox(engine: &Engine, options: &Options, env: &BTreeMap<String, String>, rights: &Rights) -> Toolbox {
-    let person = grants::person(grants::host_answers(options), rights.mode());
-    Toolbox::pick(&offered(engine, env), options.tools.as_ref(), rights, person)
+    Toolbox::pick(&offered(engine, env), options.tools.as_ref(), rights, grants::person(options))
 }
 
 /// The tools that there are: those for teams only where the host asks for teams.

@@ -7,9 +7,12 @@ use whimbrel_wire::options::{Options, ToolSet};
 
 use super::SetupError;
 use crate::agenda::Agenda;
+use crate::agents::Kinds;
 use crate::on_demand::{self, OnDemand};
 use crate::toolbox::Toolbox;
-use crate::tools::{TASK_CREATE, TASK_GET, TASK_LIST, TASK_UPDATE, TODO_WRITE, TOOL_SEARCH};
+use crate::tools::{
+    AGENT, TASK_CREATE, TASK_GET, TASK_LIST, TASK_UPDATE, TODO_WRITE, TOOL_SEARCH, agent_description,
+};
 
 /// Whether there is a list of tasks, or each agent keeps its own.
 const TASKS_VARIABLE: &str = "CLAUDE_CODE_ENABLE_TASKS";
@@ -36,6 +39,14 @@ pub(super) fn settle(
     without.extend(room.is_none().then_some(TOOL_SEARCH));
     let on_demand = room.map_or_else(OnDemand::default, OnDemand::with_room);
     Ok((toolbox.without(&without), on_demand))
+}
+
+/// The tools, of which the one that starts agents names only kinds that there are.
+pub(super) fn naming(toolbox: Toolbox, kinds: &Kinds) -> Toolbox {
+    match agent_description(kinds) {
+        Some(text) => toolbox.described(AGENT, &text),
+        None => toolbox,
+    }
 }
 
 /// The list of tasks of a session; in memory if nothing of it is kept.

@@ -10,12 +10,26 @@ use whimbrel_wire::permission::PermissionMode;
 use super::{Call, Done, Example, Output, Tool, Touches, Trouble, lenient};
 use crate::agents::definition::GENERAL;
 use crate::agents::team::mate::Joined;
-use crate::agents::{Errand, Launched, Report, Sent};
+use crate::agents::{Errand, Kinds, Launched, Report, Sent};
 use crate::setup::model::effort_named;
 use crate::verdict::End;
 
+/// The kinds that every session has, as the model reads of them.
+const TYPES: [(&str, &str); 3] = [(GENERAL, " (default)"), ("Explore", " (only looks)"), ("Plan", "")];
+
 /// The tool.
 pub(super) struct Agent;
+
+/// What the model reads about the tool where only these kinds may be started; none if that is the usual text.
+pub(crate) fn description(kinds: &Kinds) -> Option<String> {
+    let there: Vec<_> = TYPES.iter().filter(|(name, _)| kinds.named(name).is_some()).collect();
+    let does = Agent::DESCRIPTION.split(" Types: ").next().filter(|_| there.len() < TYPES.len())?;
+    let types: Vec<String> = there.iter().map(|(name, note)| format!("{name}{note}")).collect();
+    match types.is_empty() {
+        true => Some(does.to_owned()),
+        false => Some(format!("{does} Types: {}.", types.join(", "))),
+    }
+}
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Input {
@@ -203,4 +217,27 @@ fn enlisted(joined: &Joined, errand: &Errand) -> Done {
         "is_splitpane": false,
     });
     Done { content: ResultContent::Blocks(vec![Block::text(text)]), meta }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_that_may_not_be_started_is_not_named() {
+        let all = Kinds::built_in();
+        assert_eq!(description(&all), None);
+        assert!(
+            Agent::DESCRIPTION.ends_with(" Types: general-purpose (default), Explore (only looks), Plan.")
+        );
+        let rows: [(&[&str], &str); 3] = [
+            (&["Explore"], " run side by side. Types: general-purpose (default), Plan."),
+            (&["Plan", GENERAL], " run side by side. Types: Explore (only looks)."),
+            (&["Explore", "Plan", GENERAL], " run side by side."),
+        ];
+        for (denied, end) in rows {
+            let text = description(&all.without(denied)).unwrap();
+            assert!(text.ends_with(end), "{denied:?}: {text}");
+        }
+    }
 }

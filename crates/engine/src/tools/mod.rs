@@ -54,7 +54,9 @@ mod write;
 
 use std::sync::Arc;
 
-pub(crate) use agent::{LAUNCHED, WILL_BE_TOLD, came_to_nothing, works_beside};
+pub(crate) use agent::{
+    LAUNCHED, WILL_BE_TOLD, came_to_nothing, description as agent_description, works_beside,
+};
 pub use call::{Call, Done, Output, Trouble};
 pub use example::Example;
 pub(crate) use read::picture;

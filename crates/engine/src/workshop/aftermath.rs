@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use whimbrel_wire::Block;
 use whimbrel_wire::content::ResultContent;
@@ -42,7 +42,9 @@ async fn observed(lookout: &Lookout, listed: &Offered, call: Call, input: Value)
     let took = clock::monotonic() - began;
     let called = Called { name: listed.tool().name(), input: &input, id: &id, server: listed.provenance() };
     let said = tell(lookout, called, &made, took, &cancel).await;
-    replace(&mut made, called.name, &said);
+    if !replace(&mut made, called.name, &said) {
+        lookout.warn(HookEvent::PostToolUse, &format!("what it says in place of the result of {} has not the shape of one, so it does not count", called.name)).await;
+    }
     let complaints = said.feedback.into_iter().map(|reason| reason.text);
     made.notes.extend(complaints.chain(said.contexts));
     made
@@ -69,36 +71,46 @@ async fn tell(
     lookout.raise(HookEvent::PostToolUse, told, cancel).await
 }
 
-/// Puts what hooks say in the place of the result. A tool of an MCP server has no fixed shape; what takes the place of
-/// another's result must have the shape of its structure, or be the text for the model. The result of a server's tool may
-/// also be given as servers give theirs: its `content` counts.
-fn replace(made: &mut Made, tool: &str, said: &Folded) {
+/// Puts what hooks say in the place of the result, and says whether it could be used. A tool of an MCP server has no fixed
+/// shape; what takes the place of another's result must have the shape of its structure, or be the text for the model. The
+/// result of a server's tool may also be given as servers give theirs: its `content` counts.
+fn replace(made: &mut Made, tool: &str, said: &Folded) -> bool {
     let by_server = said.mcp_tool_output.as_ref().filter(|_| tool.starts_with("mcp__"));
-    let Some(output) = by_server.or(said.tool_output.as_ref()) else { return };
+    let Some(output) = by_server.or(said.tool_output.as_ref()) else { return true };
     let output = output.get("content").filter(|_| tool.starts_with("mcp__")).unwrap_or(output);
     match output {
         Value::String(text) => made.content = ResultContent::Text(text.clone()),
         Value::Array(_) => {
-            let Ok(blocks) = serde_json::from_value::<Vec<Block>>(output.clone()) else { return };
+            let Ok(blocks) = serde_json::from_value::<Vec<Block>>(output.clone()) else { return false };
             made.content = ResultContent::Blocks(blocks);
         }
-        Value::Object(fields) if same_shape(&made.meta, output) => {
-            let text = |key: &str| fields.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+        Value::Object(fields) => {
+            let Some(whole) = in_shape(&made.meta, fields) else { return false };
+            let text = |key: &str| whole.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
             let printed: Vec<&str> = ["stdout", "stderr"].into_iter().filter_map(text).collect();
+            let output = Value::Object(whole.clone());
             let shown = if printed.is_empty() { output.to_string() } else { printed.join("\n") };
             made.content = ResultContent::Text(shown);
+            made.meta = output;
+            return true;
         }
-        _ => return,
+        Value::Null | Value::Bool(_) | Value::Number(_) => return false,
     }
     made.meta = output.clone();
+    true
 }
 
-/// Whether an object has the fields of another.
-fn same_shape(one: &Value, other: &Value) -> bool {
-    match (one.as_object(), other.as_object()) {
-        (Some(one), Some(other)) => one.keys().all(|key| other.contains_key(key)),
-        _ => false,
-    }
+/// A result with these fields, in the shape of another: what it leaves out is taken from there. None if it is about
+/// something else.
+fn in_shape(one: &Value, fields: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let one = one.as_object()?;
+    let is_part = !fields.is_empty() && fields.keys().all(|key| one.contains_key(key));
+    let is_more = one.keys().all(|key| fields.contains_key(key));
+    (is_part || is_more).then(|| {
+        let mut whole = one.clone();
+        whole.extend(fields.clone());
+        whole
+    })
 }
 
 #[cfg(test)]
@@ -110,22 +122,27 @@ mod tests {
 
     #[test]
     fn what_hooks_say_takes_the_place_of_a_result_only_in_its_shape() {
-        let ran = json!({"stdout": "old", "stderr": ""});
+        let ran = json!({"stdout": "old", "stderr": "", "interrupted": false});
+        let whole = json!({"stdout": "new", "stderr": "warned", "interrupted": false});
+        let more = json!({"stdout": "new", "stderr": "", "interrupted": false, "more": 1});
+        let filled = json!({"stdout": "new", "stderr": "", "interrupted": false});
         let rows = [
-            ("Bash", json!("new"), Some("new")),
-            ("Bash", json!({"stdout": "new", "stderr": "warned"}), Some("new\nwarned")),
-            ("Bash", json!({"out": "new"}), None),
-            ("Bash", json!(5), None),
-            ("Bash", json!(["new"]), None),
+            ("a text", json!("new"), Some(("new", json!("new")))),
+            ("all fields", whole.clone(), Some(("new\nwarned", whole))),
+            ("more than all", more.clone(), Some(("new", more))),
+            ("some fields", json!({"stdout": "new"}), Some(("new", filled))),
+            ("another field", json!({"out": "new"}), None),
+            ("some and another", json!({"stdout": "new", "out": 1}), None),
+            ("no field", json!({}), None),
+            ("a number", json!(5), None),
+            ("no blocks", json!(["new"]), None),
         ];
-        for (tool, output, expected) in rows {
+        for (name, output, expected) in rows {
             let mut made = super::super::result("call", Text("old".into()), ran.clone());
-            replace(&mut made, tool, &Folded { tool_output: Some(output.clone()), ..Folded::default() });
-            let (content, meta) = match expected {
-                Some(text) => (text, &output),
-                None => ("old", &ran),
-            };
-            assert_eq!((&made.content, &made.meta), (&Text(content.into()), meta), "{output}");
+            let said = Folded { tool_output: Some(output), ..Folded::default() };
+            assert_eq!(replace(&mut made, "Bash", &said), expected.is_some(), "{name}");
+            let (content, meta) = expected.unwrap_or(("old", ran.clone()));
+            assert_eq!((made.content, made.meta), (Text(content.into()), meta), "{name}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! Writes that are asked about whatever the rules allow.
 
+use std::collections::HashSet;
+
 use super::expand::{Below, look_below, static_prefix};
 use super::{Command, static_directory};
 use crate::decide::Case;
@@ -13,8 +15,10 @@ impl Command<'_> {
     /// The first protected or suspicious path that the command writes.
     pub(crate) fn dangerous_write(&self, case: &Case<'_>) -> Option<(Danger, String)> {
         let parts = self.script.parts.iter();
-        let mut writes =
-            parts.clone().flat_map(|part| written(part).map(move |value| (value, takes_away(part))));
+        let writes = parts.clone().flat_map(|part| written(part).map(move |value| (value, takes_away(part))));
+        // What is written twice is as dangerous as what is written once.
+        let mut seen = HashSet::new();
+        let mut writes = writes.filter(|write| seen.insert(*write));
         let written = writes.find_map(|(value, takes_away)| self.value_danger(value, takes_away, case));
         written.or_else(|| {
             let copied = parts.filter(|part| part.recursive && !part.lands.is_empty());
@@ -25,9 +29,9 @@ impl Command<'_> {
     /// What is copied with all that lies below it brings protected files along.
     fn copied_danger(&self, value: &Value) -> Option<(Danger, String)> {
         let Value::Literal(text) = value else { return None };
-        let found = self
-            .spell(text)
-            .into_iter()
+        let spelled = self.spell(text);
+        let found = spelled
+            .iter()
             .find(|path| look_below(&path.physical, self.around.fs, |_| true, is_protected) == Below::Found);
         found.map(|path| (Danger::ProtectedPath, path.physical.display().to_string()))
     }

@@ -38,7 +38,11 @@ pub(super) fn expand(pattern: &str, from: &Path, fs: &dyn FsView) -> Expansion {
             }
             let Some(names) = fs.readdir(path, MAX_MATCHES + 1) else { continue };
             complete = complete && names.len() <= MAX_MATCHES;
-            next.extend(matching(component, names).map(|name| path.join(name)));
+            // Older shells take the folder above for a hidden file.
+            let above = OsString::from("..");
+            next.extend(
+                matching(component, names.into_iter().chain([above]).collect()).map(|name| path.join(name)),
+            );
         }
         complete = complete && next.len() <= MAX_MATCHES;
         next.truncate(MAX_MATCHES);
@@ -81,7 +85,9 @@ pub(super) fn unescape(component: &str) -> String {
     out
 }
 
-fn matching(component: &str, names: Vec<OsString>) -> impl Iterator<Item = OsString> {
+fn matching(component: &str, mut names: Vec<OsString>) -> impl Iterator<Item = OsString> {
+    let plain = component.split(['*', '?', '[', '\\']).next().unwrap_or_default();
+    names.retain(|name| name.as_encoded_bytes().starts_with(plain.as_bytes()));
     let glob = GlobBuilder::new(&without_braces(component)).backslash_escape(true).build();
     let matcher = glob.ok().map(|glob| glob.compile_matcher());
     let hidden_too = component.starts_with(['.', '\\', '[']);
@@ -139,12 +145,13 @@ mod tests {
     fn what_globs_become() {
         let fs =
             FakeFs::with_files(["/w/a.ts", "/w/b.ts", "/w/.env", "/w/sub/c.ts", "/w/[x].txt", "/w/{a,b}"]);
-        let rows: [(&str, &[&str]); 10] = [
+        let rows: [(&str, &[&str]); 11] = [
             ("*.ts", &["/w/a.ts", "/w/b.ts"]),
             ("/w/*.ts", &["/w/a.ts", "/w/b.ts"]),
             ("*/c.ts", &["/w/sub/c.ts"]),
             ("s*/*.ts", &["/w/sub/c.ts"]),
             (".e*", &["/w/.env"]),
+            (".*", &["/w/.env", "/w/.."]),
             ("?.ts", &["/w/a.ts", "/w/b.ts"]),
             ("[a].ts", &["/w/a.ts"]),
             ("\\[x\\]*", &["/w/[x].txt"]),

@@ -37,6 +37,9 @@ use directories::Directories;
 use expand::{Expansion, expand};
 use shift::Shift;
 
+/// How many spellings of paths are remembered.
+const MOST_SPELLED: usize = 20_000;
+
 /// A command and where its parts may run.
 #[derive(Debug)]
 pub(crate) struct Command<'a> {
@@ -48,6 +51,8 @@ pub(crate) struct Command<'a> {
     shifts: Vec<Shift>,
     /// What globs became, each looked up once.
     expansions: RefCell<HashMap<(PathBuf, String), Rc<Expansion>>>,
+    /// Where paths lead, each looked up once while there is room.
+    spelled: RefCell<HashMap<String, Rc<[Spellings]>>>,
     around: Surroundings<'a>,
 }
 
@@ -64,6 +69,7 @@ impl<'a> Command<'a> {
             directories,
             shifts: Vec::new(),
             expansions: RefCell::default(),
+            spelled: RefCell::default(),
             around,
         };
         command.note_landings();
@@ -81,8 +87,16 @@ impl<'a> Command<'a> {
     }
 
     /// A path that a command names, from each directory that it may be in.
-    fn spell(&self, text: &str) -> Vec<Spellings> {
-        self.spell_from(text, self.directories.all())
+    fn spell(&self, text: &str) -> Rc<[Spellings]> {
+        if let Some(known) = self.spelled.borrow().get(text) {
+            return Rc::clone(known);
+        }
+        let spelled: Rc<[Spellings]> = self.spell_from(text, self.directories.all()).into();
+        let mut known = self.spelled.borrow_mut();
+        if known.len() * spelled.len() < MOST_SPELLED {
+            known.insert(text.to_owned(), Rc::clone(&spelled));
+        }
+        spelled
     }
 
     /// A path from each directory that the shell itself may be in.

@@ -141,7 +141,7 @@ impl Command<'_> {
     fn spell_within(&self, text: &str, budget: &mut Budget, unsearched: &mut Missing) -> Vec<Spellings> {
         let count = if text.starts_with('/') { 1 } else { self.directories.all().count() };
         if budget.take(Look::Path, count) {
-            return self.spell(text);
+            return self.spell(text).to_vec();
         }
         *unsearched = Missing::Anything;
         let by_name = |at: &std::path::Path| {

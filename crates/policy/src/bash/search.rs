@@ -1,5 +1,6 @@
 //! The wide search: does a deny or ask rule mean some part of the command, under any spelling, at any depth?
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
@@ -31,7 +32,7 @@ enum Certainty {
 }
 
 /// What a part does with a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Use {
     Read,
     /// Read to be put elsewhere, which an edit rule refuses too.
@@ -42,7 +43,7 @@ enum Use {
 }
 
 /// How far a part goes from the path that it names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Depth {
     Itself,
     /// To everything below it.
@@ -112,21 +113,25 @@ impl Command<'_> {
         }
         let mut best: Option<(&RuleRef, Certainty)> = None;
         let mut budget = Budget::default();
-        let mut last = None;
+        let (mut seen, mut last) = (HashSet::new(), None);
         for part in &self.script.parts {
             for (value, usage) in touched(part) {
-                if last.replace((value, usage, part.recursive)) == Some((value, usage, part.recursive)) {
+                let depth = match (part.recursive || usage == Use::WriteBelow, follows(part)) {
+                    (false, _) => Depth::Itself,
+                    (true, false) => Depth::Below,
+                    (true, true) => Depth::ThroughLinks,
+                };
+                // The same twice says the same, unless something may have moved in between.
+                let touch = (value, usage, depth);
+                let is_known = if self.shifts.is_empty() { !seen.insert(touch) } else { last == Some(touch) };
+                last = Some(touch);
+                if is_known {
                     continue;
                 }
                 let edits = match usage {
                     Use::Read => false,
                     Use::Copy => behavior == PermissionBehavior::Deny,
                     Use::Write | Use::WriteBelow => true,
-                };
-                let depth = match (part.recursive || usage == Use::WriteBelow, follows(part)) {
-                    (false, _) => Depth::Itself,
-                    (true, false) => Depth::Below,
-                    (true, true) => Depth::ThroughLinks,
                 };
                 let mut reached = self.reach(value, &mut budget);
                 reached.shifted = reached.paths.iter().any(|path| self.is_shifted(path, part));

@@ -28,7 +28,7 @@ impl Command<'_> {
         moving
             .map(|(at, part)| {
                 let literal = part.writes.iter().filter_map(Value::literal);
-                let targets = literal.flat_map(|text| self.spell(text)).flat_map(|path| {
+                let targets = literal.flat_map(|text| self.spell(text).to_vec()).flat_map(|path| {
                     let Spellings { lexical, physical, .. } = path;
                     [lexical, physical]
                 });

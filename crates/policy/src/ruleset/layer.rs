@@ -167,6 +167,12 @@ impl RuleSet {
         source: Source,
         fs: &dyn FsView,
     ) -> Result<Option<Warning>, RuleError> {
+        let is_known = |known: &RuleRef| {
+            known.source == source && known.behavior == behavior && known.rule.means(&rule, behavior)
+        };
+        if self.rules.iter().any(|known| is_known(&known.reference)) {
+            return Ok(None);
+        }
         let ground = self.layers.iter().find(|ground| ground.source == source);
         let file = ground.and_then(|ground| ground.file.clone());
         let root = ground.map_or_else(|| self.default_root(source), |ground| ground.root.clone());

@@ -4,6 +4,7 @@ use std::ops::{ControlFlow, Range};
 
 use super::facts::plain_name;
 use super::inspect::Inspector;
+use super::scripts::Code;
 use super::spelling::written;
 use super::word::text_of;
 use super::{
@@ -121,7 +122,12 @@ impl Inspector<'_> {
         for text in &carried.guesses {
             self.perhaps(text);
         }
-        for code in scripts::found(name, arguments) {
+        self.codes(at, scripts::found(name, arguments));
+    }
+
+    /// What scripts of other languages may run.
+    pub(super) fn codes(&mut self, at: usize, codes: Vec<Code>) {
+        for code in codes {
             if let Some(part) = self.script.parts.get_mut(at) {
                 part.opaque |= code.opaque;
                 part.deny_spellings.extend(fallback::spellings_in(&code.text));

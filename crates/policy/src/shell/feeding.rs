@@ -1,8 +1,9 @@
 //! Text that a shell reads from its input: by a pipe, a here-document, a here-string, its own or one of the compound
 //! command, function or `exec` around it.
 //!
-//! If a shell reads at all, every text that the command makes is taken apart, wherever it goes. If what gets to that
-//! shell is not literal, the shell is as opaque as `sh -c "$(..)"`.
+//! If a shell reads at all, every text that the command makes is taken apart, wherever it goes; so it is if a shell runs
+//! what a substitution makes (`eval "$(..)"`, `bash <(..)`). If what gets to that shell is not literal, the shell is as
+//! opaque as `sh -c "$(..)"`. Programs of other languages read scripts.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -12,7 +13,7 @@ use super::inspect::Inspector;
 use super::printed::{Printed, printed};
 use super::shells::{self, Source};
 use super::syntax::{Fed, Harvest, Pipeline, RawWord, Simple};
-use super::{Way, Word, interpreters, word};
+use super::{Way, Word, interpreters, scripts, word};
 
 /// How often functions are looked at for others that read through them.
 const MOST_ROUNDS: usize = 4;
@@ -38,18 +39,38 @@ impl Inspector<'_> {
     /// Judges what shells read.
     pub(super) fn input_of_shells(&mut self, harvest: &Harvest, parts: &[Range<usize>]) {
         let given = |command: &Simple| !(command.input.is_empty() && command.redirects.is_empty());
-        if harvest.pipelines.is_empty() && !harvest.commands.iter().any(given) {
+        let runs_made = harvest.commands.iter().any(runs_what_is_made);
+        if harvest.pipelines.is_empty() && !runs_made && !harvest.commands.iter().any(given) {
             return;
         }
+        self.input_of_scripts(harvest, parts);
         let reads = parts.iter().map(|parts| self.reads_commands(parts.clone())).collect();
         let mut field = Field { harvest, parts, reads };
         self.through_names(&mut field);
         let named = |command: &Simple| {
             (command.after_pipe || given(command)) && command.words.iter().take(MOST_WORDS).any(names_shell)
         };
-        if field.reads.contains(&true) || harvest.commands.iter().any(named) {
+        if runs_made || field.reads.contains(&true) || harvest.commands.iter().any(named) {
             self.all_texts(&field);
             self.mark_fed(&field);
+        }
+    }
+
+    /// Searches what programs of other languages are given to read.
+    fn input_of_scripts(&mut self, harvest: &Harvest, parts: &[Range<usize>]) {
+        for (command, parts) in
+            harvest.commands.iter().zip(parts).filter(|(command, _)| !command.input.is_empty())
+        {
+            let Some(name) = self.name_at(parts.start).map(plain_name) else { continue };
+            for text in &command.input {
+                let text = match text {
+                    Fed::Document(number) => {
+                        harvest.documents.get(*number).map(|document| document.body.clone())
+                    }
+                    Fed::Word(word) => Some(word::text_of(&word::single(word, &self.scope, &mut Vec::new()))),
+                };
+                self.codes(parts.start, scripts::read(&name, &text.unwrap_or_default()));
+            }
         }
     }
 
@@ -218,6 +239,13 @@ impl Inspector<'_> {
                 .iter()
                 .all(|redirect| redirect.way == Way::Write || !redirect.target.is_unknown())
     }
+}
+
+/// Whether a command may be a shell that runs what a substitution in its words makes.
+fn runs_what_is_made(command: &Simple) -> bool {
+    let makes = |word: &RawWord| ["$(", "`", "<("].iter().any(|mark| word.raw.contains(mark));
+    let runs = |word: &RawWord| names_shell(word) || word.raw == "eval";
+    command.words.iter().any(makes) && command.words.iter().take(MOST_WORDS).any(runs)
 }
 
 /// Whether a word may be the name of a shell, or of what hands its input on to one.

@@ -1,9 +1,9 @@
 //! Scripts of other languages, in which commands stand as text. They are not understood: their texts are taken for
 //! commands that may run, and the whole is searched at every word.
 
-use super::Word;
 use super::sed::{is_substitution, prints_lines};
 use super::word::text_of;
+use super::{Value, Word};
 
 /// How much longer than a script the pieces of it may be that are taken apart. The rest is searched at every word.
 const MARGIN: usize = 2_000;
@@ -31,6 +31,16 @@ pub(super) fn found(name: &str, arguments: &[Word]) -> Vec<Code> {
         };
     let words = arguments.iter().map(|word| (text_of(&word.value), word.value.is_unknown()));
     words.filter_map(|(text, unknown)| code(&text, unknown)).collect()
+}
+
+/// The script that a program reads from its input, if it is one that does so and can run commands.
+pub(super) fn read(name: &str, text: &str) -> Vec<Code> {
+    let word = Word { raw: text.to_owned(), value: Value::Literal(text.to_owned()) };
+    match name {
+        // These read what they work on.
+        "awk" | "gawk" | "mawk" | "nawk" | "sed" | "gsed" => Vec::new(),
+        _ => found(name, std::slice::from_ref(&word)),
+    }
 }
 
 fn awk(text: &str, unknown: bool) -> Option<Code> {

@@ -15,6 +15,9 @@ pub(super) enum Source<'a> {
     Input,
 }
 
+/// Programs that hand what they read to a shell.
+const READERS: &[&str] = &["at", "batch", "newgrp", "sg"];
+
 /// Where the command takes commands from, if it is a shell or reads a file of commands into this one.
 pub(super) fn source(words: &[Word]) -> Option<Source<'_>> {
     let (first, arguments) = words.split_first()?;
@@ -22,6 +25,9 @@ pub(super) fn source(words: &[Word]) -> Option<Source<'_>> {
     if matches!(name.as_str(), "source" | ".") {
         let start = usize::from(arguments.first().is_some_and(|word| word.value.literal() == Some("--")));
         return arguments.get(start).map(|word| of_operand(&word.value));
+    }
+    if READERS.contains(&name.as_str()) {
+        return Some(Source::Input);
     }
     SHELLS.contains(&name.as_str()).then(|| of_shell(arguments))
 }
@@ -90,6 +96,8 @@ mod tests {
             ("bash build.sh -c x", "build.sh"),
             ("bash --norc build.sh", "build.sh"),
             ("source env", "env"),
+            ("at now", "input"),
+            ("newgrp", "input"),
             ("ls -c x", "nothing"),
             ("source", "nothing"),
         ];

@@ -13,7 +13,7 @@ pub struct Word {
 ///
 /// `~`, `~/x` and `$HOME` are already resolved. A variable that the command itself gave a literal value stands for that
 /// value; that, `$'..'` and braces are named in `unanalysable` all the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Value {
     /// This text and no other.
     Literal(String),

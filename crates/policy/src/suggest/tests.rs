@@ -84,6 +84,37 @@ fn what_file_tools_need() {
 }
 
 #[test]
+fn what_holds_the_home_or_the_configuration_is_never_opened() {
+    let room = Room::new().protected(&["/fx/outside/config"]);
+    let rule = |path: &str| {
+        offered(&room, "Read", &json!({"file_path": path}))[0]["rules"][0]["ruleContent"].clone()
+    };
+    let rows = [
+        ("the folder that holds the home", "/fx/a.txt", json!("//fx/a.txt")),
+        ("the home", "/fx/home/a.txt", json!("//fx/home/a.txt")),
+        ("a folder in it", "/fx/home/d/a.txt", json!("//fx/home/d/**")),
+        ("the folder that holds the configuration", "/fx/outside/a.txt", json!("//fx/outside/a.txt")),
+        ("a neighbour", "/fx/extra/e.txt", json!("//fx/extra/**")),
+        ("the home itself", "/fx/home", json!(null)),
+        ("the root itself", "/", json!(null)),
+    ];
+    for (name, path, expected) in rows {
+        assert_eq!(rule(path), expected, "{name}");
+    }
+    for tool in ["Grep", "Glob"] {
+        assert_eq!(offered(&room, tool, &json!({"path": "/fx", "pattern": "x"})), json!([]), "{tool}");
+    }
+    for path in ["/fx/a.txt", "/fx/outside/a.txt"] {
+        assert_eq!(offered(&room, "Write", &json!({"file_path": path})), json!([]), "{path}");
+        let read = format!("cat {path}");
+        assert_eq!(offered(&room, "Bash", &json!({"command": read})), json!([]), "{read}");
+    }
+    let mut linked = Room::new();
+    linked.fs = linked.fs.link("/fx/away", "/fx/home");
+    assert_eq!(offered(&linked, "Write", &json!({"file_path": "/fx/away/a"})), json!([]));
+}
+
+#[test]
 fn what_other_tools_need() {
     let room = Room::new();
     let fetch = offered(&room, "WebFetch", &json!({"url": "https://X.invalid:1/"}));

@@ -93,6 +93,10 @@ pub struct Options {
     /// the answer is no.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_timeout_ms: Option<u64>,
+    /// Settings files of the person and the project that cannot be read, and rules in them, are left out with a warning.
+    /// Not given: they stop the start, since something that forbids may be among them.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub tolerate_bad_settings: bool,
     /// What becomes of background work when nothing else is due and no input can come. Not given: agents are waited for,
     /// and commands get a short grace.
     #[serde(skip_serializing_if = "Option::is_none")]

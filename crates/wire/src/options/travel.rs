@@ -96,6 +96,7 @@ impl Options {
         );
         flags.value("permission-prompts", self.permission_prompts.as_ref());
         flags.value("permission-timeout-ms", self.permission_timeout_ms);
+        flags.switch("tolerate-bad-settings", self.tolerate_bad_settings);
         flags.value("background-at-end", self.background_at_end);
         flags.value("tools", self.tools.as_ref().map(tool_names));
         flags.list("allowedTools", &self.allowed_rules());

@@ -57,12 +57,20 @@ pub(super) fn alone(lab: &Lab) -> Result<Beside> {
     }
     fs::write(folder.join(".git/HEAD"), "ref: refs/heads/main\n")?;
     let huge = "cargo test -p x && ls -la src; ".repeat(100_000 / 31);
+    for number in 0..300 {
+        fs::create_dir_all(folder.join(format!("d{number}")))?;
+    }
+    let globs: String = (0..14_000).map(|number| format!(" z{number}*")).collect();
     let us = |command: &str| judging(&folder, command, 1_000).map(|time| time * 1000.0);
     let figures = vec![
         ("git status, us", us("git status")?),
         ("cargo test -p x, us", us("cargo test -p x")?),
         ("compound, us", us(COMPOUND)?),
         ("100 KB, ms", judging(&folder, &huge, 5)?),
+        ("100 KB of redirects, ms", judging(&folder, &format!("echo x{}", " > f".repeat(24_000)), 5)?),
+        ("100 KB of globs, ms", judging(&folder, &format!("cat{globs}"), 5)?),
+        ("100 KB of pipes, ms", judging(&folder, &format!("echo x{} | bash", " | tee x".repeat(12_000)), 5)?),
+        ("100 KB of braces, ms", judging(&folder, &format!("ls{}", " {a,b}{c,d}{e,f}".repeat(6_000)), 5)?),
     ];
     Ok(vec![("a decision".into(), figures)])
 }

@@ -47,6 +47,15 @@ async fn a_command_has_its_say() {
             strict("echo '{broken}'"),
             "Deny: A hook that must agree has failed: its answer cannot be read: key must be a string at line 1 column 2",
         ),
+        (
+            strict(r#"echo '{"decision": "block"'"#),
+            "Deny: A hook that must agree has failed: its answer cannot be read: EOF while parsing an object at line 1 column 20",
+        ),
+        (
+            strict(r#"echo noise; echo '{"decision": "block"}'"#),
+            "Deny: A hook that must agree has failed: it printed text that is no answer",
+        ),
+        (command("echo noise"), ""),
         (strict("exit 0"), ""),
         (command("echo '{\"decision\": \"approve\"}'; exit 1"), "it ended with code 1"),
     ] {
@@ -57,6 +66,20 @@ async fn a_command_has_its_say() {
         missing.starts_with("Deny: A hook that must agree has failed: it ended with code 127"),
         "{missing}"
     );
+}
+
+#[tokio::test]
+async fn a_command_runs_although_its_folder_is_gone() {
+    let stage = Stage::with_commands(&[(
+        "PreToolUse",
+        None,
+        command("pwd >&2; echo \"$CLAUDE_PROJECT_DIR\" >&2; exit 2"),
+    )]);
+    let root = stage.desk.workspace.root().to_path_buf();
+    std::fs::remove_dir_all(&root).unwrap();
+    let ruling = stage.before_bash().await.ruling.unwrap();
+    let above = root.parent().unwrap();
+    assert_eq!(joined(&ruling.reasons), format!("{}\n{}", above.display(), root.display()));
 }
 
 #[tokio::test]

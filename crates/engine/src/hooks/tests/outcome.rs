@@ -41,6 +41,33 @@ fn a_command_speaks_by_exit_code_and_output() {
             Said::Text("hi {\"a\": 1}".into()),
         ),
         (
+            "an answer that is cut off is none",
+            PreToolUse,
+            0,
+            r#"{"decision": "block""#,
+            "",
+            fault("its answer cannot be read: EOF while parsing an object at line 1 column 20"),
+        ),
+        (
+            "text behind it spoils what grants something",
+            PreToolUse,
+            0,
+            r#"{"decision": "approve"} done"#,
+            "",
+            fault("its answer cannot be read: trailing characters at line 1 column 25"),
+        ),
+        (
+            "and leaves what holds something up",
+            PreToolUse,
+            0,
+            r#"{"decision": "block"} done"#,
+            "",
+            Said::Flawed {
+                legible: answer(json!({"decision": "block"})),
+                flaw: "its answer cannot be read: trailing characters at line 1 column 23".into(),
+            },
+        ),
+        (
             "what holds something up counts with other codes too",
             PreToolUse,
             1,

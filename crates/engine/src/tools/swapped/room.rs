@@ -22,7 +22,7 @@ use crate::outbox::Outbox;
 use crate::permission::Rights;
 use crate::permission::rights::{Bypass, Grants};
 use crate::settings::Settings;
-use crate::toolbox::{Offered, Person, Toolbox};
+use crate::toolbox::{Offered, Toolbox};
 use crate::tools::{Call, Output, all};
 use crate::workshop::{Bench, Made, Wanted, Workshop};
 use crate::workspace::Workspace;
@@ -57,7 +57,7 @@ impl Room {
         let outbox = Outbox::new("session".into(), frames, CancellationToken::new());
         let bench = Bench {
             journal: crate::session::Journal::new("session", None, crate::session::Mirror::Off),
-            toolbox: Arc::new(Toolbox::pick(&offered, None, &rights, Person::Absent)),
+            toolbox: Arc::new(Toolbox::pick(&offered, None, &rights, crate::audience::Person::Absent)),
             gate: Gate::unattended(rights, &workspace, outbox),
             call: Call::alone(workspace),
         };
