@@ -9,6 +9,7 @@ use std::io::{self, BufRead};
 
 use super::line::{BRIEF, Branch, Key, Kind, Line, REFUSED, TOOL_START};
 use super::lines::{Lines, Step};
+use super::starts::Starts;
 
 /// How many steps may be spent on looking for circles, beside one per line.
 const CLIMBS: usize = 1 << 20;
@@ -93,7 +94,7 @@ pub(super) struct Index {
     /// What the model was told before a line.
     pub(super) briefs: HashMap<Key, Vec<Span>>,
     /// Calls that had begun.
-    pub(super) started: HashSet<Key>,
+    pub(super) started: Starts,
     /// Messages that a provider has refused, and where that is said.
     pub(super) refused: HashSet<Key>,
     pub(super) refusals: Vec<Span>,
@@ -183,7 +184,7 @@ impl Index {
         self.note_facts(line);
         match (line.kind(), line.uuid()) {
             (Some(kind), Some(uuid)) => self.add(line, kind, Key::of(&uuid), span),
-            _ if line.kind_is(TOOL_START) => self.started.extend(line.tool_use_id().map(|id| Key::of(&id))),
+            _ if line.kind_is(TOOL_START) => self.started.note(line),
             _ if line.kind_is(REFUSED) => {
                 self.refused.extend(line.message_uuids().iter().map(|uuid| Key::of(uuid)));
                 self.refusals.push(span);

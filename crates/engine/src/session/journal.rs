@@ -213,6 +213,19 @@ impl Journal {
         }
     }
 
+    /// Notes which agent makes a call that has begun. What could not be written is kept like any other line.
+    pub(crate) async fn entrust(&self, call: &str, agent: &str) {
+        let line = json!({
+            "type": TOOL_START,
+            "toolUseID": call,
+            "agentId": agent,
+            "sessionId": &*self.session,
+            "timestamp": clock::timestamp(),
+        });
+        let _ = self.write(Ok(line.to_string()));
+        self.deliver().await;
+    }
+
     /// Ends a turn: everything is written, and on the disk if that is wanted. What went wrong is news.
     pub async fn end_turn(&self) {
         if let Way::Store { courier, .. } = &self.way {

@@ -79,6 +79,8 @@ pub(super) struct Line<'a> {
     #[serde(rename = "toolUseID", borrow)]
     tool_use_id: Field<'a>,
     #[serde(borrow)]
+    agent_id: Field<'a>,
+    #[serde(borrow)]
     text: Field<'a>,
     #[serde(borrow)]
     message_uuids: Field<'a>,
@@ -208,6 +210,11 @@ impl<'a> Line<'a> {
     /// The call that is about to run.
     pub(super) fn tool_use_id(&self) -> Option<Cow<'a, str>> {
         text(self.tool_use_id)
+    }
+
+    /// The agent that makes that call.
+    pub(super) fn agent_id(&self) -> Option<Cow<'a, str>> {
+        text(self.agent_id)
     }
 
     /// The line before which the model was told [`Line::text`].

@@ -99,7 +99,7 @@ fn build<R: Read + Seek>(mut file: BufReader<R>, index: &Index, until: &Until) -
     let Mended { history, calls, unanswered, stray_results } = mend(said, &index.started);
     loaded.repairs.unanswered = unanswered.len();
     loaded.repairs.stray_results = stray_results;
-    loaded.unfinished = unanswered.into_iter().filter(|id| index.started.contains(&Key::of(id))).collect();
+    loaded.unfinished = unanswered.into_iter().filter(|id| index.started.has(id)).collect();
     loaded.history = history;
     loaded.calls = calls;
     Ok(loaded)

@@ -8,7 +8,7 @@ use whimbrel_models::History;
 use whimbrel_wire::Role;
 use whimbrel_wire::content::{Block, ResultContent};
 
-use super::line::Key;
+use super::starts::Starts;
 
 /// Stands in for a prompt without content; providers refuse blank text.
 pub(crate) const EMPTY_PROMPT: &str = "(The message was empty.)";
@@ -42,10 +42,12 @@ pub(super) struct Mended {
 }
 
 /// What is known of a call that has no result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Fate {
     /// It had begun.
     Begun,
+    /// This agent was at it.
+    Entrusted(String),
     /// It had not begun, or touches nothing.
     Harmless,
     /// Nothing.
@@ -53,7 +55,7 @@ enum Fate {
 }
 
 /// Puts a conversation in order; `started` has the calls that had begun.
-pub(super) fn mend(said: Vec<Said>, started: &HashSet<Key>) -> Mended {
+pub(super) fn mend(said: Vec<Said>, started: &Starts) -> Mended {
     let (answers, reply, mended) = (HashMap::new(), Reply::default(), Mended::default());
     let mut bench = Bench { answers, started, reply, mended };
     let said = bench.take_answers(said);
@@ -70,7 +72,7 @@ pub(super) fn mend(said: Vec<Said>, started: &HashSet<Key>) -> Mended {
 
 struct Bench<'a> {
     answers: HashMap<String, Block>,
-    started: &'a HashSet<Key>,
+    started: &'a Starts,
     /// The reply that is still open.
     reply: Reply,
     mended: Mended,
@@ -135,10 +137,11 @@ impl Bench<'_> {
                 if !self.mended.calls.insert(id.clone()) {
                     continue;
                 }
-                let fate = match said.starts_recorded {
-                    _ if self.started.contains(&Key::of(id)) => Fate::Begun,
-                    true => Fate::Harmless,
-                    false => Fate::Unknown,
+                let fate = match (self.started.agent(id), said.starts_recorded) {
+                    (Some(agent), _) => Fate::Entrusted(agent.to_owned()),
+                    (None, _) if self.started.has(id) => Fate::Begun,
+                    (None, true) => Fate::Harmless,
+                    (None, false) => Fate::Unknown,
                 };
                 self.reply.calls.push((id.clone(), fate));
             }
@@ -164,7 +167,7 @@ impl Bench<'_> {
         for (id, fate) in calls {
             let answer = self.answers.remove(&id).unwrap_or_else(|| {
                 self.mended.unanswered.push(id.clone());
-                unknown(id, fate)
+                unknown(id, &fate)
             });
             self.mended.history.push(Role::User, &answer);
         }
@@ -172,8 +175,11 @@ impl Bench<'_> {
 }
 
 /// The result of a call that has none.
-fn unknown(id: String, fate: Fate) -> Block {
+fn unknown(id: String, fate: &Fate) -> Block {
     let text = match fate {
+        Fate::Entrusted(agent) => &format!(
+            "Outcome unknown: the engine ended while the agent {agent} was at this. What it did stays done. Go on with it (Agent with `resume`), or look before you repeat it."
+        ),
         Fate::Begun => {
             "Outcome unknown: the engine ended while this call was running. It may have taken effect in whole or in part. Look before you repeat it."
         }
