@@ -21,6 +21,10 @@ pub(super) const TOOL_START: &str = "tool-start";
 /// The type of a line that names messages which a provider has refused for good. It is no part of the tree.
 pub(super) const REFUSED: &str = "refused";
 
+/// The type of a line that other engines write: it says which parts of the conversation are kept elsewhere. It is no part of
+/// the tree.
+pub(super) const REPLACEMENT: &str = "content-replacement";
+
 /// How often a broken line is searched for a whole one in it.
 const SALVAGES: usize = 8;
 

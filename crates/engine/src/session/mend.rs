@@ -5,16 +5,21 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use whimbrel_models::History;
+use whimbrel_models::history::is_unsigned;
 use whimbrel_wire::Role;
 use whimbrel_wire::content::{Block, ResultContent};
 
 use super::starts::Starts;
+use crate::context::vet::is_sound;
 
 /// Stands in for a prompt without content; providers refuse blank text.
 pub(crate) const EMPTY_PROMPT: &str = "(The message was empty.)";
 
 /// Stands where the model would speak first.
 const LOST_BEGINNING: &str = "(The beginning of the conversation is lost.)";
+
+/// Stands where something was that nobody can read.
+const UNREADABLE: &str = "(Something that cannot be read stood here.)";
 
 /// One line of what was said.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +44,8 @@ pub(super) struct Mended {
     pub(super) unanswered: Vec<String>,
     /// How many results had no call.
     pub(super) stray_results: usize,
+    /// Whether there is thinking in it that nobody has signed.
+    pub(super) unsigned: bool,
 }
 
 /// What is known of a call that has no result.
@@ -100,12 +107,12 @@ impl Bench<'_> {
                         match self.answers.entry(tool_use_id.clone()) {
                             Entry::Occupied(_) => self.mended.stray_results += 1,
                             Entry::Vacant(free) => {
-                                free.insert(block);
+                                free.insert(readable(block));
                             }
                         }
                         None
                     }
-                    block => (!is_blank(&block)).then_some(block),
+                    block => (!is_blank(&block)).then(|| readable(block)),
                 })
                 .collect();
             if said.role == Role::User && said.blocks.is_empty() && !answered {
@@ -162,6 +169,7 @@ impl Bench<'_> {
             self.mended.history.push(Role::User, &Block::text(LOST_BEGINNING));
         }
         for block in &blocks {
+            self.mended.unsigned |= is_unsigned(block);
             self.mended.history.push(Role::Assistant, block);
         }
         for (id, fate) in calls {
@@ -194,6 +202,20 @@ fn unknown(id: String, fate: &Fate) -> Block {
         tool_use_id: id,
         content: Some(ResultContent::Text(text.into())),
         is_error: Some(true),
+    }
+}
+
+/// A block that providers can read: a picture or document that is not base64 is none, whoever has cut it.
+fn readable(block: Block) -> Block {
+    match block {
+        Block::Image { ref source } | Block::Document { ref source, .. } if !is_sound(source) => {
+            Block::text(UNREADABLE)
+        }
+        Block::ToolResult { tool_use_id, content: Some(ResultContent::Blocks(blocks)), is_error } => {
+            let blocks = blocks.into_iter().map(readable).collect();
+            Block::ToolResult { tool_use_id, content: Some(ResultContent::Blocks(blocks)), is_error }
+        }
+        block => block,
     }
 }
 

@@ -255,14 +255,31 @@ fn calls_and_results_pair_up() {
             "u: hi | a: hello",
         ),
         (
+            "a picture that somebody has cut",
+            vec![line(
+                "user",
+                "u1",
+                None,
+                &json!([{"type": "text", "text": "see"}, {"type": "image",
+                "source": {"type": "base64", "media_type": "image/png", "data": "iVBO [... 4 bytes left out]"}}]),
+            )],
+            "u: see, (Something that cannot be read stood here.)",
+        ),
+        (
             "blocks of no sense",
             vec![line("user", "u1", None, &json!([{"type": "text"}, 5, {"type": "text", "text": "hi"}]))],
             "u: hi",
         ),
     ];
     check(rows);
+    let thinks = |signature: &str| {
+        let thought = json!({"type": "thinking", "thinking": "hm", "signature": signature});
+        let said = json!([thought, {"type": "text", "text": "so"}]);
+        read(&bytes(&[user("u1", None, "go"), line("assistant", "a1", Some("u1"), &said)])).unsigned
+    };
+    assert!(thinks("") && !thinks("s"));
     let agents = read(&bytes(&[user("u1", None, "go"), call("a1", "u1", "t1"), sent]));
-    let told = serde_json::to_string(&agents.history.messages()).unwrap();
+    let told = format!("{:?}", agents.history.messages());
     assert!(told.contains("the agent a7 was at this") && told.contains("`resume`"), "{told}");
 }
 
