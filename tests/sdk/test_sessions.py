@@ -6,13 +6,17 @@ import subprocess
 import pytest
 from claude_agent_sdk import (
     delete_session,
+    fork_session,
     get_session_messages,
+    get_subagent_messages,
     list_sessions,
+    list_subagents,
     rename_session,
     tag_session,
 )
 
 from caller import ask, the_result
+from node import Node
 from stage import PATIENCE, call
 
 # How the fields of a listed session are named on the two sides.
@@ -87,6 +91,53 @@ def test_names_that_one_side_gives_the_other_side_reads(stage):
     tag_session(session, None)
     assert listed(stage) == listed_by_sdk()
     assert "Waders 🐦 of the shore" in sessions(stage)
+
+
+def test_a_session_that_begins_with_much_is_listed_by_what_was_asked_last(stage):
+    ask("x " * 100_000, stage.options("hello"))
+    assert [info.summary for info in list_sessions()] == ["x " * 99 + "x…"]
+    assert listed(stage) == listed_by_sdk()
+    ask("How many curlews?", stage.options("Two.", continue_conversation=True))
+    assert [info.summary for info in list_sessions()] == ["How many curlews?"]
+    assert listed(stage) == listed_by_sdk()
+
+
+def test_names_last_however_much_is_said_after_them(stage):
+    session = the_result(ask("hi", stage.options("hello"))).session_id
+    rename_session(session, "Waders")
+    tag_session(session, "birds")
+    ask("Tell me more.", stage.options("more " * 20_000, resume=session))
+    ask("And more.", stage.options("more " * 20_000, resume=session))
+    assert [(info.custom_title, info.tag) for info in list_sessions()] == [("Waders", "birds")]
+    assert listed(stage) == listed_by_sdk()
+
+
+def test_the_sdk_reads_what_our_agents_said(stage):
+    errand = call("Agent", description="count", prompt="Count the curlews.")
+    session = the_result(ask("How many?", stage.options(errand, "Two of them.", "Two."))).session_id
+    (agent,) = list_subagents(session)
+    said = [json.dumps(message.message) for message in get_subagent_messages(session, agent)]
+    assert "Count the curlews." in said[0] and "Two of them." in said[-1]
+
+
+def test_the_typescript_sdk_reads_the_same(stage, installed):
+    errand = call("Agent", description="count", prompt="Count the curlews.")
+    played = Node("0.3.325", installed, stage).play("kept", errand, "Two of them.", "Two.", prompts=["How many?"])
+    (info,), (messages,), ((agent,),) = (played.notes[name] for name in ("info", "messages", "agents"))
+    assert info["summary"] == "How many?"
+    own = shown_by_sdk(played.the_result["session_id"])
+    assert [(m["type"], m["uuid"]) for m in messages] == [(kind, uuid) for kind, uuid, *_ in own] != []
+    assert "Two of them." in json.dumps(agent[-1])
+
+
+def test_a_copy_that_the_sdk_makes_up_to_a_message_goes_on(stage):
+    session = the_result(ask("one", stage.options("first"))).session_id
+    ask("two", stage.options("second", resume=session))
+    answer = shown_by_sdk(session)[1][1]
+    copy = fork_session(session, up_to_message_id=answer).session_id
+    ask("three", stage.options("third", resume=copy))
+    said = json.dumps([message for *_, message in shown_by_sdk(copy)])
+    assert "first" in said and "third" in said and "second" not in said
 
 
 @pytest.mark.parametrize("remove", ["ours", "sdk"])

@@ -17,7 +17,7 @@ from claude_agent_sdk import (
 )
 from claude_agent_sdk.testing import run_session_store_conformance
 
-from caller import ask, in_time, said, the_result
+from caller import ask, in_time, notices, said, the_result
 from node import Node
 from stage import call
 from stores import RemoteStore
@@ -156,6 +156,29 @@ def test_a_session_goes_on_from_the_sdks_store_with_an_empty_home(stage):
     assert said(messages) == "Still Ann."
 
 
+def test_the_sdks_store_has_every_line_whole_also_of_much_at_once(stage):
+    store = InMemorySessionStore()
+    for number in range(12):
+        (stage.workspace / f"{number}.txt").write_text("a line of words\n" * 5_000)
+    reads = [block for number in range(12) for block in call("Read", file_path=f"{number}.txt")]
+    session = the_result(ask("Read.", stage.options(reads, "Done.", session_store=store))).session_id
+    project = project_key_for_directory(stage.workspace)
+    kept = read(stage.home / ".claude" / "projects" / project / f"{session}.jsonl")
+    assert in_time(store.load({"project_key": project, "session_id": session})) == kept
+    assert sum(len(json.dumps(line)) for line in kept) > 1_000_000
+
+
+def test_what_python_cannot_read_is_shortened_in_its_store_and_said(stage):
+    store = InMemorySessionStore()
+    messages = ask("BEGIN " + "x " * 700_000, stage.options("hello", session_store=store))
+    told = [notice["content"] for notice in notices(messages, "informational")]
+    assert [text for text in told if "session store lacks a part" in text], told
+    session = the_result(messages).session_id
+    key = {"project_key": project_key_for_directory(stage.workspace), "session_id": session}
+    (prompt,) = [entry for entry in in_time(store.load(key)) if entry["type"] == "user"]
+    assert "BEGIN" in str(prompt["message"]["content"]) and "bytes left out" in str(prompt["message"]["content"])
+
+
 def test_a_store_of_the_sdk_that_fails_does_not_stop_the_session(stage):
     class Broken(InMemorySessionStore):
         async def append(self, key, entries):
@@ -183,6 +206,14 @@ def test_the_typescript_sdk_feeds_its_store_and_goes_on_from_it(node):
     assert spoken == ["user", "assistant", "user", "assistant"]
     uuids = [entry["uuid"] for entry in stored if "uuid" in entry]
     assert len(uuids) == len(set(uuids))
+
+
+def test_the_typescript_sdk_has_lines_of_any_length_in_its_store(node):
+    long = "x " * 700_000
+    played = node.play("store", long, prompts=["Much.", "And?"], second=node.stage.script("Yes."))
+    (stored,) = played.notes["stored"]
+    said = [entry["message"]["content"][0]["text"] for entry in stored if entry["type"] == "assistant"]
+    assert said == [long, "Yes."]
 
 
 def test_a_copy_that_we_make_the_sdk_reads_and_the_other_way_round(stage):

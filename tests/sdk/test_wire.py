@@ -98,6 +98,18 @@ def test_the_state_is_not_shown_to_anybody_else(stage):
         assert states(first + wire.until("result")) == []
 
 
+def test_an_id_that_is_taken_or_empty_is_not_used_again_and_that_is_said_once(stage):
+    taken = "aaaaaaaa-2222-4333-8444-555555555555"
+    lines = []
+    with Wire(stage, "--model", stage.script("one", "two", "three"), "--replay-user-messages") as wire:
+        for uuid in (taken, taken, ""):
+            wire.send(PROMPT | {"uuid": uuid})
+            lines += wire.until("result")
+    ids = [line["uuid"] for line in lines if line.get("isReplay")]
+    assert ids[0] == taken and len(set(ids)) == 3 and all(ids)
+    assert len([line for line in lines if "another message has" in line.get("content", "")]) == 1
+
+
 def test_an_answer_that_comes_too_late_changes_nothing(stage):
     with Wire(stage, "--model", stage.script(TOUCH, "next"), "--permission-prompt-tool", "stdio") as wire:
         wire.send(PROMPT)

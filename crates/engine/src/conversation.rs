@@ -9,6 +9,7 @@ use serde_json::Value;
 use whimbrel_models::History;
 use whimbrel_models::Thinking;
 use whimbrel_models::fault::Fault;
+use whimbrel_models::providers::Dialect;
 use whimbrel_wire::content::{Block, Content, ResultContent, Role};
 use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
 use whimbrel_wire::system::CompactBoundary;
@@ -57,6 +58,8 @@ pub struct Conversation {
     calls: HashSet<String>,
     /// What the model has been told beside the conversation.
     told: HashSet<Key>,
+    /// Whether thinking was read back that nobody has signed.
+    unsigned: bool,
     /// What was added since the provider last took the conversation, if it can be withdrawn.
     fresh: Option<Box<Fresh>>,
 }
@@ -149,6 +152,7 @@ impl Conversation {
             begun: false,
             calls: HashSet::new(),
             told: HashSet::new(),
+            unsigned: false,
             fresh: None,
         }
     }
@@ -159,14 +163,21 @@ impl Conversation {
         self.begun = loaded.has_begun();
         self.thinker.clone_from(&loaded.facts.model);
         self.history = loaded.history;
+        self.unsigned = loaded.unsigned;
         self.calls = loaded.calls;
         self.told = loaded.told;
         self.gauge.note_size(self.history.size());
         self.added = self.history.size() as u64 / 4;
         self.note_usage(&Usage { input_tokens: loaded.counted, ..Usage::default() });
-        self.log.go_on_after(loaded.leaf);
+        self.log.go_on_after(loaded.leaf, loaded.names);
         self.log.journal().recall_title(loaded.facts.title);
+        self.log.journal().recall_labels(loaded.labels);
         self.log.journal().copy(past.copies);
+    }
+
+    /// Takes an id for a message; false if it is taken already.
+    pub fn take_name(&mut self, uuid: &str) -> bool {
+        self.log.take_name(uuid)
     }
 
     /// Who speaks here.
@@ -214,6 +225,7 @@ impl Conversation {
     /// A prompt of the host.
     pub fn prompt(&mut self, uuid: &str, content: &Content, mode: &str) {
         self.push_said(content);
+        self.log.asked(content);
         self.write_user(uuid, content, vec![("permissionMode", mode.into())]);
     }
 
@@ -380,8 +392,12 @@ impl Conversation {
         self.counted.saturating_add(self.added)
     }
 
-    /// The next request goes to this model. Thoughts are signed for the model that had them; another one refuses them.
-    pub fn address(&mut self, model: &str) {
+    /// The next request goes to this model. Thoughts are signed for the model that had them; another one refuses them, and
+    /// one that signs its thoughts refuses those without a signature.
+    pub fn address(&mut self, model: &str, dialect: Option<Dialect>) {
+        if dialect == Some(Dialect::Messages) && std::mem::take(&mut self.unsigned) {
+            self.history.forget_unsigned();
+        }
         if self.thinker.as_deref().is_some_and(|thinker| !is_same_model(thinker, model)) {
             self.history.forget_thinking();
         }
@@ -512,7 +528,7 @@ impl Conversation {
 
     /// Ends a turn: what can be written is written, and as safe as it is to be.
     pub async fn settle(&mut self) {
-        self.log.journal().end_turn().await;
+        self.log.end_turn().await;
         self.report_losses().await;
     }
 

@@ -28,6 +28,22 @@ pub(crate) enum Batch {
     Said(Vec<Due>),
 }
 
+impl Batch {
+    /// The messages of the host in it.
+    pub(crate) fn prompts(&mut self) -> Vec<&mut User> {
+        match self {
+            Self::Command { prompt, .. } => vec![prompt],
+            Self::Said(dues) => {
+                let prompts = dues.iter_mut().filter_map(|due| match due {
+                    Due::Prompt(user) => Some(&mut **user),
+                    Due::News(_) => None,
+                });
+                prompts.collect()
+            }
+        }
+    }
+}
+
 /// What waits, in order.
 #[derive(Default)]
 pub(crate) struct Queue(VecDeque<Due>);

@@ -252,6 +252,8 @@ pub(crate) struct Session {
     pub(crate) queue: Queue,
     /// Whether the first turn has begun.
     opened: bool,
+    /// Whether the host knows that an id of its own was not fit.
+    misnamed: bool,
     results: u32,
     last_turn: Option<LastTurn>,
     /// Set when `initialize` asked for something that cannot be had: the session must not go on without it.
@@ -307,6 +309,7 @@ impl Session {
             books: None,
             queue: Queue::default(),
             opened: false,
+            misnamed: false,
             results: 0,
             last_turn: None,
             refused: None,

@@ -19,7 +19,6 @@ use whimbrel_wire::message::Denial;
 
 use crate::gate::{Gate, Halt, Permit, Refuser, Verdict};
 use crate::on_demand;
-use crate::session::Journal;
 use crate::toolbox::{Offered, Toolbox};
 use crate::tools::{AnyTool, Call, Done, Trouble};
 
@@ -77,16 +76,14 @@ pub struct Bench {
     pub gate: Gate,
     /// What surrounds a call; its id is filled in for each.
     pub call: Call,
-    /// Where the start of a call with effects is recorded before it is made.
-    pub journal: Journal,
 }
 
 impl Bench {
     /// Records that a call is about to be made, unless it has no effects. The error says why it must not be.
     async fn record_start(&self, tool: &Offered, id: &str, input: &Value) -> Result<(), Trouble> {
         match tool.tool().touches(input) {
-            Ok(touches) if touches.is_harmless() => Ok(()),
-            _ => self.journal.begin(id, tool.tool().name()).await.map_err(Trouble::Failed),
+            Ok(touches) if touches.leaves_nothing() => Ok(()),
+            _ => self.call.journal.begin(id, tool.tool().name()).await.map_err(Trouble::Failed),
         }
     }
 }

@@ -144,6 +144,11 @@ impl History {
         self.retain(|block| !is_thinking(block));
     }
 
+    /// Drops thinking that nobody has signed.
+    pub fn forget_unsigned(&mut self) {
+        self.retain(|block| !is_unsigned(block));
+    }
+
     /// Whether nothing has been said yet.
     pub fn is_empty(&self) -> bool {
         self.last.is_none()
@@ -218,6 +223,11 @@ impl History {
         copy.asked_at = None;
         copy.ask().messages()
     }
+}
+
+/// Whether a block is thinking that nobody has signed.
+pub fn is_unsigned(block: &Block) -> bool {
+    matches!(block, Block::Thinking { signature, .. } if signature.is_empty())
 }
 
 fn is_thinking(block: &Block) -> bool {
@@ -315,6 +325,14 @@ mod tests {
         history.push(Role::Assistant, &call());
         history.push(Role::User, &result());
         assert_eq!(history.loop_thinks(), Some(true), "one thought is enough for a chain");
+        let before = history.messages();
+        history.forget_unsigned();
+        assert_eq!(history.messages(), before);
+        history.push(Role::Assistant, &Block::Thinking { thinking: "ah".into(), signature: String::new() });
+        history.push(Role::Assistant, &Block::text("end"));
+        history.forget_unsigned();
+        let told = json(&history.ask()).to_string();
+        assert!(told.contains("hm") && !told.contains("ah") && told.contains("end"), "{told}");
     }
 
     #[test]

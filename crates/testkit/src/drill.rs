@@ -3,7 +3,8 @@
 //! What is checked at every kill:
 //! - the session goes on, and what the provider is sent is what providers take;
 //! - every message that was heard is in the transcript;
-//! - no command ran twice, and every command that ran is known to the model when the session goes on;
+//! - no command ran twice, and every command that ran, also one of a subagent, is known to the model when the session goes
+//!   on, which is never told that nothing was done;
 //! - nothing that the program started is left.
 
 use std::collections::HashSet;
@@ -26,6 +27,9 @@ const KILLS_OF_ONE: u64 = 40;
 
 /// How many replies with commands a session gives before it is done.
 const STEPS: usize = 6;
+
+/// The number of the command that a subagent runs.
+const AGENT: usize = 200;
 
 /// How many frames are heard before a kill, at most.
 const FRAMES: u64 = 28;
@@ -205,6 +209,11 @@ impl Scene {
                 self.unknown = text.matches("Outcome unknown").count().max(self.unknown);
                 for command in before {
                     ensure!(text.contains(command), "the model does not know that {command} ran");
+                    let told = answer(&asked.body, command).unwrap_or_default();
+                    ensure!(
+                        !told.contains("Nothing was changed"),
+                        "{command} ran, but the model is told: {told}"
+                    );
                 }
             }
         }
@@ -223,7 +232,12 @@ impl Scene {
     }
 
     fn everything_is_kept(&self) -> Result<()> {
-        let kept = self.transcript().map(|path| uuids(&path)).unwrap_or_default();
+        let mut kept = HashSet::new();
+        if let Some(path) = self.transcript() {
+            let agents = fs::read_dir(path.with_extension("").join("subagents"));
+            let agents = agents.into_iter().flatten().flatten().map(|entry| entry.path());
+            kept = agents.chain([path]).flat_map(|path| uuids(&path)).collect();
+        }
         let lost: Vec<&String> = self.heard.difference(&kept).collect();
         ensure!(lost.is_empty(), "messages that were heard are not kept: {lost:?}");
         self.commands()?;
@@ -249,7 +263,8 @@ impl Scene {
     }
 }
 
-/// Calls one after the other and side by side, with words between; some leave something running. Each leaves its name.
+/// Calls one after the other and side by side, and one of a subagent, with words between; some leave something running.
+/// Each leaves its name.
 fn script(name: &str) -> Script {
     let bash = |number: usize| {
         let rest = match number % 3 {
@@ -264,8 +279,15 @@ fn script(name: &str) -> Script {
             .and_tool("Bash", bash(number))
             .and_tool("Bash", bash(number + 100))
     };
-    let replies: Vec<Reply> = (0..STEPS).map(step).chain([Reply::text("All done.")]).collect();
-    Script::from(replies)
+    // A subagent asks the same model, so its replies come right after the call that sends it.
+    let errand = json!({"description": "One command", "prompt": format!("Do {name}-{AGENT}.")});
+    let sent = [
+        Reply::text("An agent.").and_tool("Agent", errand),
+        Reply::text("I begin.").and_tool("Bash", bash(AGENT)),
+        Reply::text("It is done."),
+    ];
+    let steps = (0..2).map(step).chain(sent).chain((2..STEPS).map(step));
+    Script::from(steps.chain([Reply::text("All done.")]).collect::<Vec<Reply>>())
 }
 
 /// Whether a provider would take it: roles alternate, and each call has its result in the next message.
@@ -285,6 +307,16 @@ fn well_formed(body: &Value) -> Result<()> {
     }
     ensure!(open.is_empty(), "a call has no result: {body}");
     Ok(())
+}
+
+/// What the model is told of the call that runs a command.
+fn answer(body: &Value, command: &str) -> Option<String> {
+    let blocks = || {
+        body["messages"].as_array().into_iter().flatten().filter_map(|m| m["content"].as_array()).flatten()
+    };
+    let call = blocks().find(|block| block["input"].to_string().contains(command))?;
+    let result = blocks().find(|block| block["tool_use_id"] == call["id"])?;
+    Some(result["content"].to_string())
 }
 
 fn uuids(transcript: &Path) -> HashSet<String> {

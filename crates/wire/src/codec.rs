@@ -117,7 +117,8 @@ fn surrogate(text: &str) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok().filter(|code| (0xD800..=0xDFFF).contains(code))
 }
 
-/// Writes one line, newline included. It stays below [`MAX_LINE_OUT`]: what is too long is shortened, and says so.
+/// Writes one line, newline included. It stays below [`MAX_LINE_OUT`]: what is too long is shortened, and says so. Copies
+/// of a transcript are never touched: whoever sends them sees to their length.
 pub fn encode(frame: &Frame, line: &mut Vec<u8>) {
     let start = line.len();
     // Writing to a vector cannot fail, and every frame has only string keys.
@@ -125,10 +126,19 @@ pub fn encode(frame: &Frame, line: &mut Vec<u8>) {
         line.truncate(start);
         return;
     }
-    if line.len() - start > MAX_LINE_OUT {
+    if line.len() - start > MAX_LINE_OUT && !matches!(frame, Frame::TranscriptMirror(_)) {
         crate::fit::shorten(line, start, MAX_LINE_OUT);
     }
     line.push(b'\n');
+}
+
+/// A JSON object with fewer bytes than this: what is too long in it is shortened, and says so.
+pub fn shortened(json: String, limit: usize) -> String {
+    let mut line = json.into_bytes();
+    if line.len() >= limit {
+        crate::fit::shorten(&mut line, 0, limit);
+    }
+    String::from_utf8(line).unwrap_or_default()
 }
 
 /// Undoes what [`encode`] did to a value that the other side gives back: strings that were cut to fit a line become
@@ -211,6 +221,16 @@ mod tests {
         assert!(line.len() <= MAX_LINE_OUT);
         let Ok(Frame::User(user)) = decode(str::from_utf8(&line).unwrap()) else { panic!() };
         assert!(user.message.content.joined_text().ends_with("bytes left out to keep the line short]"));
+    }
+
+    #[test]
+    fn copies_of_a_transcript_are_whole() {
+        let entries = vec![crate::RawJson::of(&"x".repeat(2 * MAX_LINE_OUT)).unwrap()];
+        let mirror = crate::notice::TranscriptMirror { file_path: "f".into(), entries: entries.clone() };
+        let mut line = Vec::new();
+        encode(&mirror.into(), &mut line);
+        let Ok(Frame::TranscriptMirror(read)) = decode(str::from_utf8(&line).unwrap()) else { panic!() };
+        assert_eq!(read.entries, entries);
     }
 
     #[test]

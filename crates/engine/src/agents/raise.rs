@@ -116,9 +116,9 @@ impl Agents {
                     consult: call.consult.on(ledger.clone()),
                     on_demand: home.on_demand.fresh(),
                     todos: Todos::default(),
+                    journal,
                     ..call.clone()
                 },
-                journal,
             },
             knobs,
             limits: limits(&home.limits, definition, errand),

@@ -247,6 +247,8 @@ impl Agents {
             agent_type: Some(errand.kind.clone()),
             output_file,
         };
+        // Whoever goes on after a crash has to know who was sent.
+        call.journal.entrust(&call.id, &facts.task_id).await;
         let entry = call.tasks.enter(facts, background);
         let parent = self.position.agent_id.as_deref();
         let standing = Standing { depth, parent, background, prompt: &errand.prompt };

@@ -38,7 +38,8 @@ fn trouble(block: &Block) -> Option<&'static str> {
     }
 }
 
-fn is_sound(source: &Source) -> bool {
+/// Whether what is given as base64 is.
+pub(crate) fn is_sound(source: &Source) -> bool {
     match source {
         Source::Base64 { data, .. } => !data.is_empty() && BASE64_STANDARD.decode(data).is_ok(),
         Source::Url { .. } | Source::Text { .. } | Source::File { .. } => true,

@@ -34,7 +34,7 @@ pub use kind::{Kind, Stamp};
 pub use put::create;
 pub use restore::{create_with_mode, link, mode, private_folder, remove, remove_empty};
 pub use spot::{Moved, Spot};
-pub(crate) use stage::{Reader, Staged};
+pub(crate) use stage::{Reader, Staged, begin_in};
 
 /// Does disk work beside the async threads. Dropping the future drops work that has not begun; work that has is short
 /// and ends by itself.

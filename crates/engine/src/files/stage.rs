@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use nix::sys::stat::FileStat;
 use rustix::fs::{AtFlags, Mode, OFlags, linkat, renameat, unlinkat};
+use tempfile::NamedTempFile;
 
 use super::folder::Folder;
 use super::kind::{Kind, Stamp};
@@ -67,7 +68,7 @@ impl<'a> Staged<'a> {
         let name = OsString::from(format!("{BEGIN}{}{END}", &ids::uuid().replace('-', "")[..RANDOM]));
         let mut staged = Self::begin(folder, name, reader)?;
         if is_first_in(real) {
-            staged.sweep();
+            sweep(folder, &staged.file);
         }
         staged.file.write_all(bytes)?;
         if may_lose_bytes(&staged.file) {
@@ -111,20 +112,33 @@ impl<'a> Staged<'a> {
     fn move_to_free_place(&self, _: &OsStr) -> rustix::io::Result<()> {
         Err(rustix::io::Errno::NOSYS)
     }
+}
 
-    /// Removes what a killed process left behind: staged files of the same user that are much older than ours.
-    fn sweep(&self) {
-        let Ok(ours) = self.file.metadata() else { return };
-        let Some(limit) = ours.modified().ok().and_then(|now| now.checked_sub(FORGOTTEN)) else { return };
-        let forgotten = |found: &FileStat| {
-            (found.st_uid, found.st_nlink) == (ours.uid(), 1)
-                && matches!(Kind::of(found), Kind::File(stamp) if stamp.modified < limit)
-        };
-        for entry in self.folder.list().into_iter().flatten().take(LOOKED_AT).flatten() {
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if is_staged(name) && self.folder.look(name).is_ok_and(|found| forgotten(&found)) {
-                let _ = unlinkat(self.folder, name, AtFlags::empty());
-            }
+/// Begins a file in a folder that gets its name when it is finished, for whoever appends to it piece by piece. What a killed
+/// process left there is cleared away as for any other.
+pub(crate) fn begin_in(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut unnamed = tempfile::Builder::new();
+    let fresh = unnamed.prefix(BEGIN).suffix(END).rand_bytes(RANDOM).append(true).tempfile_in(folder)?;
+    if is_first_in(folder)
+        && let Ok(folder) = Folder::open(folder)
+    {
+        sweep(&folder, fresh.as_file());
+    }
+    Ok(fresh)
+}
+
+/// Removes what a killed process left behind: staged files of the same user that are much older than ours.
+fn sweep(folder: &Folder, ours: &File) {
+    let Ok(ours) = ours.metadata() else { return };
+    let Some(limit) = ours.modified().ok().and_then(|now| now.checked_sub(FORGOTTEN)) else { return };
+    let forgotten = |found: &FileStat| {
+        (found.st_uid, found.st_nlink) == (ours.uid(), 1)
+            && matches!(Kind::of(found), Kind::File(stamp) if stamp.modified < limit)
+    };
+    for entry in folder.list().into_iter().flatten().take(LOOKED_AT).flatten() {
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if is_staged(name) && folder.look(name).is_ok_and(|found| forgotten(&found)) {
+            let _ = unlinkat(folder, name, AtFlags::empty());
         }
     }
 }

@@ -195,6 +195,17 @@ fn each_folder_is_cleared_once() {
 }
 
 #[test]
+fn a_file_that_grows_piece_by_piece_is_cleared_away_like_any_other() {
+    let folder = folder();
+    let left = begin_in(folder.path()).unwrap().into_temp_path().keep().unwrap();
+    age(&left, Duration::from_hours(24));
+    let other = self::folder();
+    age(&other.path().join(left.file_name().unwrap()), Duration::from_hours(24));
+    drop(begin_in(other.path()).unwrap());
+    assert_eq!(names(other.path(), 9), [""; 0]);
+}
+
+#[test]
 fn only_our_own_forgotten_files_are_cleared_away() {
     let folder = folder();
     let day = Duration::from_hours(24);

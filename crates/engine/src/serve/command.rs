@@ -18,8 +18,8 @@ use crate::context::memory::Memory;
 use crate::context::usage::{self, Facts};
 use crate::model_switch::{ModelSwitch, Wish, is_heard, use_model};
 use crate::opening::{Echo, Notices};
+use crate::rewind;
 use crate::toolbox::Offered;
-use crate::{ids, rewind};
 
 impl Session {
     /// Starts what a prompt that calls a command asks for.
@@ -74,9 +74,8 @@ impl Session {
     }
 
     /// Takes in a prompt that calls a command; with it comes what the host is told before the command's own words.
-    async fn accept(&mut self, mut prompt: User, warnings: Vec<String>) -> (Box<User>, Box<Notices>) {
+    async fn accept(&mut self, prompt: User, warnings: Vec<String>) -> (Box<User>, Box<Notices>) {
         self.show_turn().await;
-        prompt.uuid.get_or_insert_with(ids::uuid);
         rewind::begin(&self.setup.workspace, prompt.uuid.as_deref()).await;
         let notices = Notices {
             init: self.init(),

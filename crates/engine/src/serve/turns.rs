@@ -74,7 +74,7 @@ impl Session {
         if self.refused.is_some() {
             return;
         }
-        let Some(batch) = self.queue.take(&self.setup.commands) else { return };
+        let Some(mut batch) = self.queue.take(&self.setup.commands) else { return };
         let mut agent = match self.agent.take() {
             Some(agent) => agent,
             None => {
@@ -88,6 +88,7 @@ impl Session {
                 agent
             }
         };
+        self.name(batch.prompts(), &mut agent);
         if let Some(title) = self.setup.title.take() {
             agent.conversation.journal().call_it(&title);
         }
@@ -106,12 +107,31 @@ impl Session {
         }
     }
 
+    /// Gives each message an id of its own: one that is empty or taken would spoil the transcript. The host is told once.
+    fn name(&mut self, prompts: Vec<&mut User>, agent: &mut Agent) {
+        for user in prompts {
+            let is_fit = |id: &String| !id.trim().is_empty() && agent.conversation.take_name(id);
+            let given = user.uuid.take();
+            let has_id = given.is_some();
+            user.uuid = given.filter(is_fit);
+            if user.uuid.is_some() {
+                continue;
+            }
+            user.uuid = Some(ids::uuid());
+            if has_id && !std::mem::replace(&mut self.misnamed, true) {
+                let text = "A message came with an id that is empty or that another message has. It has got a new one, and so will others like it.";
+                let told = self.setup.warning.take().into_iter().chain([text.to_owned()]);
+                self.setup.warning = Some(told.collect::<Vec<_>>().join("\n"));
+            }
+        }
+    }
+
     pub(super) async fn start_turn(&mut self, mut agent: Box<Agent>, dues: Vec<Due>) {
         let echo = self.echo();
         if !dues.iter().any(Due::asks) {
             for due in dues {
                 if let Due::Prompt(user) = due {
-                    let user = User { uuid: user.uuid.clone().or_else(|| Some(ids::uuid())), ..*user };
+                    let user = *user;
                     rewind::begin(&self.setup.workspace, user.uuid.as_deref()).await;
                     opening::record(&mut agent, &user);
                     if echo == Echo::Wanted {

@@ -68,6 +68,14 @@ impl Appender {
         self.durability
     }
 
+    /// The file, if it is open.
+    pub(super) fn medium(&mut self) -> Option<&mut dyn Medium> {
+        match &mut self.file {
+            Some(file) => Some(file.as_mut()),
+            None => None,
+        }
+    }
+
     /// Why others may write to the file too, though they should not.
     pub fn take_unguarded(&mut self) -> Option<io::Error> {
         self.unguarded.take()

@@ -6,6 +6,7 @@ use std::time::Duration;
 use whimbrel_wire::notice::TranscriptMirror;
 use whimbrel_wire::system::SessionWritesLost;
 
+use super::copies::{Parcels, parcels};
 use super::courier::Urgency;
 use super::journal::{Journal, Keeping, News};
 use crate::outbox::Outbox;
@@ -15,12 +16,24 @@ pub(crate) async fn publish(journal: &Journal, outbox: &Outbox) {
     journal.deliver().await;
     if let Some(copies) = journal.take_copies() {
         let file_path = copies.path.display().to_string();
-        outbox.send(TranscriptMirror { file_path, entries: copies.lines }).await;
+        let Parcels { frames, shortened } = parcels(copies.lines, copies.mirror);
+        for entries in frames {
+            outbox.send(TranscriptMirror { file_path: file_path.clone(), entries }).await;
+        }
+        if shortened > 0 {
+            let lines =
+                if shortened == 1 { "line of the transcript is" } else { "lines of the transcript are" };
+            let text = format!(
+                "{shortened} {lines} too long for this host: the copy in its session store lacks a part. {file_path} has all of it."
+            );
+            outbox.warn(text).await;
+        }
     }
     match journal.take_news() {
         None => {}
-        Some(News::Lost(error)) => match full_disk(&error) {
-            Some(code) => {
+        Some(News::Lost(error)) => {
+            let code = code(&error);
+            if let Some(code) = code {
                 outbox
                     .notify(SessionWritesLost {
                         error_code: code.into(),
@@ -29,13 +42,14 @@ pub(crate) async fn publish(journal: &Journal, outbox: &Outbox) {
                     })
                     .await;
             }
-            None => {
+            // What hosts know of is enough said.
+            if !matches!(code, Some("ENOSPC" | "EDQUOT")) {
                 let text = format!(
                     "The transcript cannot be written ({error}). What is said from here on is lost with this process unless that changes; it is tried again with every message."
                 );
                 outbox.warn(text).await;
             }
-        },
+        }
         Some(News::Renewed) => {
             let text = "Somebody has removed or replaced the transcript of this session. What was missing there has been written again.";
             outbox.warn(text).await;
@@ -71,11 +85,33 @@ pub(crate) async fn close(keeping: &Keeping, patience: Duration, outbox: &Outbox
     }
 }
 
-/// The name of the error if there is no room.
-fn full_disk(error: &io::Error) -> Option<&'static str> {
+/// The name of the error if nothing can be written to the disk at all.
+fn code(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         io::ErrorKind::StorageFull => Some("ENOSPC"),
         io::ErrorKind::QuotaExceeded => Some("EDQUOT"),
+        io::ErrorKind::ReadOnlyFilesystem => Some("EROFS"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::errno::Errno;
+
+    use super::*;
+
+    #[test]
+    fn a_disk_that_takes_nothing_has_a_code() {
+        let rows = [
+            (Errno::ENOSPC, Some("ENOSPC")),
+            (Errno::EDQUOT, Some("EDQUOT")),
+            (Errno::EROFS, Some("EROFS")),
+            (Errno::EACCES, None),
+            (Errno::EIO, None),
+        ];
+        for (errno, expected) in rows {
+            assert_eq!(code(&io::Error::from_raw_os_error(errno as i32)), expected, "{errno}");
+        }
     }
 }

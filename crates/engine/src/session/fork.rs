@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use whimbrel_wire::RawJson;
 
 use super::journal::Mirror;
+use super::labels::Labels;
 use super::line::TOOL_START;
 use super::load::{LoadError, Loaded, Until, load};
 use super::lock::Lock;
@@ -90,6 +91,8 @@ pub struct Copied {
     pub lock: Lock,
     /// Its lines, if the host wants them.
     pub lines: Vec<RawJson>,
+    /// What it is recognised by in lists.
+    pub labels: Labels,
 }
 
 impl Fork<'_> {
@@ -97,7 +100,7 @@ impl Fork<'_> {
     pub fn copy(self, loaded: &Loaded, from: &Path, to: &Path, mirror: Mirror) -> io::Result<Copied> {
         let folder = to.parent().unwrap_or(Path::new("/"));
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let mut fresh = tempfile::Builder::new().append(true).tempfile_in(folder)?;
+        let mut fresh = files::begin_in(folder)?;
         let mut writer = BufWriter::new(fresh.as_file_mut());
         let mut lines = Vec::new();
         let outputs = Outputs::of(from, to);
@@ -106,13 +109,14 @@ impl Fork<'_> {
             let (text, mentions) = outputs.moved(text);
             mentioned |= mentions;
             writeln!(writer, "{text}")?;
-            if mirror == Mirror::On {
+            if mirror.is_on() {
                 lines.extend(RawJson::parse(text));
             }
             Ok(())
         })?;
         writer.flush()?;
         drop(writer);
+        let labels = Labels::at_the_end(fresh.as_file().metadata()?.len());
         let fault = Lock::of_new(fresh.as_file());
         let file = fresh.persist_noclobber(to).map_err(|error| error.error)?;
         let lock = Lock::at(to, file, fault);
@@ -121,7 +125,7 @@ impl Fork<'_> {
             let _ = fs::remove_file(to);
             return Err(error);
         }
-        Ok(Copied { lock, lines })
+        Ok(Copied { lock, lines, labels })
     }
 
     /// The lines of the copy.
@@ -205,7 +209,11 @@ impl Stored {
         Fork { old: &self.id, new: &new }.copy(&loaded, &self.path, &path, Mirror::Off).map_err(failed)?;
         let (modified, size) = (clock::wall(), 0);
         let forked = Self { id: new, path: path.clone(), modified, size };
-        let about = || forked.summary().ok().flatten().map(|summary| format!("{} (fork)", summary.summary));
+        // What was asked first may be too long to be found in the copy; then what was asked last will do.
+        let about = || {
+            let found = forked.summary().ok().flatten().or_else(|| self.summary().ok().flatten())?;
+            Some(format!("{} (fork)", found.first_prompt.unwrap_or(found.summary)))
+        };
         let title = title.map(str::to_owned).or_else(|| about().filter(|_| loaded.facts.title.is_none()));
         if let Some(title) = title {
             forked.rename(&title).map_err(failed)?;

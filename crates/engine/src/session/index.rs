@@ -7,8 +7,10 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead};
 
-use super::line::{BRIEF, Branch, Key, Kind, Line, REFUSED, TOOL_START};
+use super::labels::Labels;
+use super::line::{BRIEF, Branch, Key, Kind, Line, REFUSED, REPLACEMENT, TOOL_START};
 use super::lines::{Lines, Step};
+use super::starts::Starts;
 
 /// How many steps may be spent on looking for circles, beside one per line.
 const CLIMBS: usize = 1 << 20;
@@ -93,10 +95,13 @@ pub(super) struct Index {
     /// What the model was told before a line.
     pub(super) briefs: HashMap<Key, Vec<Span>>,
     /// Calls that had begun.
-    pub(super) started: HashSet<Key>,
+    pub(super) started: Starts,
     /// Messages that a provider has refused, and where that is said.
     pub(super) refused: HashSet<Key>,
     pub(super) refusals: Vec<Span>,
+    /// Lines that say which parts of the conversation are kept elsewhere.
+    pub(super) replacements: Vec<Span>,
+    pub(super) labels: Labels,
     pub(super) facts: Facts,
     pub(super) repairs: Repairs,
     /// Lines whose parent was not found among those before them.
@@ -124,7 +129,10 @@ impl Index {
         let mut lines = Lines::new(reader);
         while let Some(step) = lines.next()? {
             match step {
-                Step::Line(offset, bytes) | Step::Tail(offset, bytes) => index.take(offset, bytes),
+                Step::Line(offset, bytes) | Step::Tail(offset, bytes) => {
+                    index.take(offset, bytes);
+                    index.labels.seen(offset + bytes.len() as u64);
+                }
                 Step::TooLong => index.repairs.unreadable += 1,
             }
         }
@@ -161,12 +169,12 @@ impl Index {
         while let Some((line, end)) = Line::first(bytes) {
             let rest = bytes[end..].trim_ascii_start();
             if rest.is_empty() {
-                return self.take_line(&line, offset, bytes.len());
+                return self.take_line(&line, offset, bytes);
             }
             if !rest.starts_with(b"{") {
                 break;
             }
-            self.take_line(&line, offset, end);
+            self.take_line(&line, offset, &bytes[..end]);
             (offset, bytes) = (offset + end as u64, &bytes[end..]);
         }
         if bytes.trim_ascii().is_empty() {
@@ -174,16 +182,16 @@ impl Index {
         }
         self.repairs.unreadable += 1;
         if let Some((line, skipped)) = Line::read(bytes) {
-            self.take_line(&line, offset + skipped as u64, bytes.len() - skipped);
+            self.take_line(&line, offset + skipped as u64, &bytes[skipped..]);
         }
     }
 
-    fn take_line(&mut self, line: &Line<'_>, offset: u64, length: usize) {
-        let span = Span { offset, length: u32::try_from(length).unwrap_or(u32::MAX) };
+    fn take_line(&mut self, line: &Line<'_>, offset: u64, bytes: &[u8]) {
+        let span = Span { offset, length: u32::try_from(bytes.len()).unwrap_or(u32::MAX) };
         self.note_facts(line);
         match (line.kind(), line.uuid()) {
             (Some(kind), Some(uuid)) => self.add(line, kind, Key::of(&uuid), span),
-            _ if line.kind_is(TOOL_START) => self.started.extend(line.tool_use_id().map(|id| Key::of(&id))),
+            _ if line.kind_is(TOOL_START) => self.started.note(line),
             _ if line.kind_is(REFUSED) => {
                 self.refused.extend(line.message_uuids().iter().map(|uuid| Key::of(uuid)));
                 self.refusals.push(span);
@@ -193,7 +201,8 @@ impl Index {
                     self.briefs.entry(Key::of(&before)).or_default().push(span);
                 }
             }
-            _ => {}
+            _ if line.kind_is(REPLACEMENT) => self.replacements.push(span),
+            _ => self.labels.note(line, bytes, offset),
         }
     }
 

@@ -14,6 +14,7 @@ use super::courier::{Courier, Urgency};
 use super::durability::Durability;
 use super::health::Health;
 pub use super::health::News;
+use super::labels::Labels;
 use super::line::TOOL_START;
 use super::shelf::{Label, cut_title};
 use super::store::StoreKey;
@@ -36,8 +37,23 @@ pub enum Mirror {
     /// It does not.
     #[default]
     Off,
-    /// It does.
+    /// It does, and cannot read a line of more than a megabyte.
     On,
+    /// It does, and reads lines of any length.
+    Whole,
+}
+
+impl Mirror {
+    /// For a host that wants copies. Of the official SDKs, TypeScript's reads lines of any length; Python's ends on a long
+    /// one.
+    pub fn for_host(entrypoint: Option<&str>) -> Self {
+        if entrypoint == Some("sdk-ts") { Self::Whole } else { Self::On }
+    }
+
+    /// Whether the host gets copies at all.
+    pub fn is_on(self) -> bool {
+        self != Self::Off
+    }
 }
 
 /// The way into a transcript; into nowhere if nothing is kept.
@@ -68,6 +84,7 @@ struct Pages {
     file: Appender,
     mirror: Mirror,
     copies: Vec<RawJson>,
+    labels: Labels,
     health: Health,
 }
 
@@ -78,12 +95,20 @@ pub struct Copies {
     pub path: PathBuf,
     /// The lines.
     pub lines: Vec<RawJson>,
+    /// Which host they are for.
+    pub mirror: Mirror,
 }
 
 impl Journal {
     /// The way into a file; none keeps nothing.
     pub fn new(session: &str, file: Option<Appender>, mirror: Mirror) -> Self {
-        let pages = |file| Pages { file, mirror, copies: Vec::new(), health: Health::default() };
+        let pages = |file| Pages {
+            file,
+            mirror,
+            copies: Vec::new(),
+            labels: Labels::default(),
+            health: Health::default(),
+        };
         let way = file.map_or(Way::Nowhere, |file| Way::File(Arc::new(Mutex::new(pages(file)))));
         Self { session: session.into(), way, title: Arc::default() }
     }
@@ -109,7 +134,7 @@ impl Journal {
             return Ok(());
         }
         let Some(mut pages) = self.pages() else { return Ok(()) };
-        if pages.mirror == Mirror::On
+        if pages.mirror.is_on()
             && let Ok(copy) = RawJson::parse(line.as_str())
         {
             pages.copies.push(copy);
@@ -170,6 +195,25 @@ impl Journal {
         }
     }
 
+    /// What the transcript of a session that goes on is recognised by.
+    pub(crate) fn recall_labels(&self, labels: Labels) {
+        if let Some(mut pages) = self.pages() {
+            pages.labels = labels;
+        }
+    }
+
+    /// Writes again what lists would not find any more. A store reads all lines, so there it is found.
+    pub(super) fn renew_labels(&self) {
+        let due = self.pages().map(|mut pages| {
+            let Pages { file, labels, .. } = &mut *pages;
+            file.medium().map_or(Ok(Vec::new()), |file| labels.due(file))
+        });
+        // What cannot be read now is looked at again after the next turn.
+        for line in due.and_then(Result::ok).unwrap_or_default() {
+            let _ = self.write(Ok(line));
+        }
+    }
+
     fn called(&self) -> MutexGuard<'_, Title> {
         self.title.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -213,6 +257,19 @@ impl Journal {
         }
     }
 
+    /// Notes which agent makes a call that has begun. What could not be written is kept like any other line.
+    pub(crate) async fn entrust(&self, call: &str, agent: &str) {
+        let line = json!({
+            "type": TOOL_START,
+            "toolUseID": call,
+            "agentId": agent,
+            "sessionId": &*self.session,
+            "timestamp": clock::timestamp(),
+        });
+        let _ = self.write(Ok(line.to_string()));
+        self.deliver().await;
+    }
+
     /// Ends a turn: everything is written, and on the disk if that is wanted. What went wrong is news.
     pub async fn end_turn(&self) {
         if let Way::Store { courier, .. } = &self.way {
@@ -237,12 +294,16 @@ impl Journal {
     pub fn take_copies(&self) -> Option<Copies> {
         let mut pages = self.pages()?;
         let lines = std::mem::take(&mut pages.copies);
-        (!lines.is_empty()).then(|| Copies { path: pages.file.path().to_owned(), lines })
+        (!lines.is_empty()).then(|| Copies {
+            path: pages.file.path().to_owned(),
+            lines,
+            mirror: pages.mirror,
+        })
     }
 
     /// Lines that are in the file already, for the host that wants a copy.
     pub(crate) fn copy(&self, lines: Vec<RawJson>) {
-        if let Some(mut pages) = self.pages().filter(|pages| pages.mirror == Mirror::On) {
+        if let Some(mut pages) = self.pages().filter(|pages| pages.mirror.is_on()) {
             pages.copies.extend(lines);
         }
     }

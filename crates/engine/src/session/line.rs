@@ -21,6 +21,10 @@ pub(super) const TOOL_START: &str = "tool-start";
 /// The type of a line that names messages which a provider has refused for good. It is no part of the tree.
 pub(super) const REFUSED: &str = "refused";
 
+/// The type of a line that other engines write: it says which parts of the conversation are kept elsewhere. It is no part of
+/// the tree.
+pub(super) const REPLACEMENT: &str = "content-replacement";
+
 /// How often a broken line is searched for a whole one in it.
 const SALVAGES: usize = 8;
 
@@ -78,6 +82,8 @@ pub(super) struct Line<'a> {
     before_uuid: Field<'a>,
     #[serde(rename = "toolUseID", borrow)]
     tool_use_id: Field<'a>,
+    #[serde(borrow)]
+    agent_id: Field<'a>,
     #[serde(borrow)]
     text: Field<'a>,
     #[serde(borrow)]
@@ -208,6 +214,11 @@ impl<'a> Line<'a> {
     /// The call that is about to run.
     pub(super) fn tool_use_id(&self) -> Option<Cow<'a, str>> {
         text(self.tool_use_id)
+    }
+
+    /// The agent that makes that call.
+    pub(super) fn agent_id(&self) -> Option<Cow<'a, str>> {
+        text(self.agent_id)
     }
 
     /// The line before which the model was told [`Line::text`].

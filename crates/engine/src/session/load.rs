@@ -11,6 +11,7 @@ use super::beside::{self, Step};
 use super::cut;
 pub use super::index::{Facts, Repairs};
 use super::index::{Index, Node, Span};
+pub use super::labels::Labels;
 pub use super::line::Key;
 use super::loaded;
 use super::mend::{Mended, Said, mend};
@@ -49,12 +50,18 @@ pub enum LoadError {
 pub struct Loaded {
     /// What the model is sent.
     pub history: History,
+    /// Whether there is thinking in it that nobody has signed, which not every provider takes back.
+    pub unsigned: bool,
     /// The last line of the conversation.
     pub leaf: Option<String>,
     /// The ids of all calls in it.
     pub calls: HashSet<String>,
     /// What the model was told beside the conversation.
     pub told: HashSet<Key>,
+    /// The ids of its messages.
+    pub names: HashSet<Key>,
+    /// What it is recognised by in lists.
+    pub labels: Labels,
     /// The tools that were loaded in it, in order.
     pub tools: Vec<String>,
     /// How many prompts it has.
@@ -95,12 +102,14 @@ fn build<R: Read + Seek>(mut file: BufReader<R>, index: &Index, until: &Until) -
         loaded.leaf = reader.name(index.node(leaf).span)?;
     }
     let said = loaded.take(index, &mut reader, steps)?;
-    loaded.spans.extend(&index.refusals);
-    let Mended { history, calls, unanswered, stray_results } = mend(said, &index.started);
+    loaded.spans.extend(index.refusals.iter().chain(&index.replacements));
+    loaded.labels = index.labels.clone();
+    let Mended { history, calls, unanswered, stray_results, unsigned } = mend(said, &index.started);
     loaded.repairs.unanswered = unanswered.len();
     loaded.repairs.stray_results = stray_results;
-    loaded.unfinished = unanswered.into_iter().filter(|id| index.started.contains(&Key::of(id))).collect();
+    loaded.unfinished = unanswered.into_iter().filter(|id| index.started.has(id)).collect();
     loaded.history = history;
+    loaded.unsigned = unsigned;
     loaded.calls = calls;
     Ok(loaded)
 }
@@ -147,6 +156,7 @@ impl Loaded {
                 continue;
             };
             let name = Key::of(&heard.uuid);
+            self.names.insert(name);
             let is_refused = index.refused.contains(&name);
             for brief in index.briefs.get(&name).into_iter().flatten() {
                 self.spans.push(*brief);

@@ -1,17 +1,21 @@
 //! One session's transcript: an append-only tree of lines, each naming its parent. Nothing is ever edited.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use whimbrel_wire::content::{Block, Content};
 use whimbrel_wire::system::CompactBoundary;
 use whimbrel_wire::{PROTOCOL_VERSION, RawJson};
 
 use super::appender::Appender;
 use super::journal::{Journal, Keeping};
-use super::line::{BRIEF, REFUSED};
+use super::labels::LAST_PROMPT;
+use super::line::{BRIEF, Key, REFUSED};
 use super::lock::Lock;
 use super::place::SUBAGENTS;
+use super::summary::recognisable;
 use crate::clock;
 
 /// What every line of a session shares.
@@ -37,6 +41,10 @@ pub struct Log {
     agent_id: Option<String>,
     /// What the model was told since the last message; it is written with the next one.
     briefs: Vec<String>,
+    /// What was asked in this turn.
+    prompt: Option<String>,
+    /// The ids that are taken.
+    names: HashSet<Key>,
 }
 
 /// A line of the conversation.
@@ -80,7 +88,7 @@ impl Log {
     pub fn new(identity: Identity, path: Option<PathBuf>, keeping: &Keeping, held: Option<Lock>) -> Self {
         if let Some(courier) = &keeping.courier {
             let journal = Journal::in_store(&identity.session, None, courier, keeping.durability);
-            return Self { identity, journal, leaf: None, agent_id: None, briefs: Vec::new() };
+            return Self::of(identity, journal, None);
         }
         let mut held = held;
         let file = path.map(|path| {
@@ -97,7 +105,12 @@ impl Log {
             )
         });
         let journal = Journal::new(&identity.session, file, keeping.mirror);
-        Self { identity, journal, leaf: None, agent_id: None, briefs: Vec::new() }
+        Self::of(identity, journal, None)
+    }
+
+    fn of(identity: Identity, journal: Journal, agent_id: Option<String>) -> Self {
+        let (briefs, names) = (Vec::new(), HashSet::new());
+        Self { identity, journal, leaf: None, agent_id, briefs, prompt: None, names }
     }
 
     /// The transcript of a subagent, below that of its session: in the store, or in a file of its own below `folder`; none
@@ -115,12 +128,52 @@ impl Log {
                 Journal::new(&identity.session, file, keeping.mirror)
             }
         };
-        Self { identity, journal, leaf: None, agent_id: Some(agent_id.to_owned()), briefs: Vec::new() }
+        Self::of(identity, journal, Some(agent_id.to_owned()))
     }
 
-    /// Goes on after this line.
-    pub fn go_on_after(&mut self, leaf: Option<String>) {
+    /// Goes on after this line, in a conversation in which these ids are taken.
+    pub fn go_on_after(&mut self, leaf: Option<String>, names: HashSet<Key>) {
         self.leaf = leaf;
+        self.names.extend(names);
+    }
+
+    /// Takes an id for a line; false if it is taken already.
+    pub fn take_name(&mut self, uuid: &str) -> bool {
+        self.names.insert(Key::of(uuid))
+    }
+
+    /// Notes what was asked, by which the session is recognised in lists.
+    pub fn asked(&mut self, content: &Content) {
+        let blocks = match content {
+            Content::Text(text) => return self.asked_in(&[text]),
+            Content::Blocks(blocks) => blocks,
+        };
+        let texts = blocks.iter().filter_map(|block| match block {
+            Block::Text { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        self.asked_in(&texts.collect::<Vec<_>>());
+    }
+
+    fn asked_in(&mut self, texts: &[&str]) {
+        self.prompt = texts.iter().find_map(|text| recognisable(text)).or(self.prompt.take());
+    }
+
+    /// Ends a turn: what lists look for stands at the end, and everything is as safe as it is to be.
+    pub async fn end_turn(&mut self) {
+        if self.agent_id.is_none() {
+            if let Some(prompt) = self.prompt.take() {
+                let line = json!({
+                    "type": LAST_PROMPT,
+                    "lastPrompt": prompt,
+                    "leafUuid": self.leaf,
+                    "sessionId": self.identity.session,
+                });
+                self.write(&line);
+            }
+            self.journal.renew_labels();
+        }
+        self.journal.end_turn().await;
     }
 
     /// The way into the file.
@@ -140,6 +193,7 @@ impl Log {
             });
             self.write(&line);
         }
+        self.take_name(entry.uuid);
         let leaf = self.leaf.replace(entry.uuid.to_owned());
         let line = Line {
             parent_uuid: leaf.as_deref(),
@@ -221,6 +275,7 @@ impl Log {
             line.extend(more);
         }
         self.write(&line);
+        self.take_name(uuid);
         self.leaf = Some(uuid.to_owned());
         self.write_title();
     }

@@ -5,16 +5,21 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use whimbrel_models::History;
+use whimbrel_models::history::is_unsigned;
 use whimbrel_wire::Role;
 use whimbrel_wire::content::{Block, ResultContent};
 
-use super::line::Key;
+use super::starts::Starts;
+use crate::context::vet::is_sound;
 
 /// Stands in for a prompt without content; providers refuse blank text.
 pub(crate) const EMPTY_PROMPT: &str = "(The message was empty.)";
 
 /// Stands where the model would speak first.
 const LOST_BEGINNING: &str = "(The beginning of the conversation is lost.)";
+
+/// Stands where something was that nobody can read.
+const UNREADABLE: &str = "(Something that cannot be read stood here.)";
 
 /// One line of what was said.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,13 +44,17 @@ pub(super) struct Mended {
     pub(super) unanswered: Vec<String>,
     /// How many results had no call.
     pub(super) stray_results: usize,
+    /// Whether there is thinking in it that nobody has signed.
+    pub(super) unsigned: bool,
 }
 
 /// What is known of a call that has no result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Fate {
     /// It had begun.
     Begun,
+    /// This agent was at it.
+    Entrusted(String),
     /// It had not begun, or touches nothing.
     Harmless,
     /// Nothing.
@@ -53,7 +62,7 @@ enum Fate {
 }
 
 /// Puts a conversation in order; `started` has the calls that had begun.
-pub(super) fn mend(said: Vec<Said>, started: &HashSet<Key>) -> Mended {
+pub(super) fn mend(said: Vec<Said>, started: &Starts) -> Mended {
     let (answers, reply, mended) = (HashMap::new(), Reply::default(), Mended::default());
     let mut bench = Bench { answers, started, reply, mended };
     let said = bench.take_answers(said);
@@ -70,7 +79,7 @@ pub(super) fn mend(said: Vec<Said>, started: &HashSet<Key>) -> Mended {
 
 struct Bench<'a> {
     answers: HashMap<String, Block>,
-    started: &'a HashSet<Key>,
+    started: &'a Starts,
     /// The reply that is still open.
     reply: Reply,
     mended: Mended,
@@ -98,12 +107,12 @@ impl Bench<'_> {
                         match self.answers.entry(tool_use_id.clone()) {
                             Entry::Occupied(_) => self.mended.stray_results += 1,
                             Entry::Vacant(free) => {
-                                free.insert(block);
+                                free.insert(readable(block));
                             }
                         }
                         None
                     }
-                    block => (!is_blank(&block)).then_some(block),
+                    block => (!is_blank(&block)).then(|| readable(block)),
                 })
                 .collect();
             if said.role == Role::User && said.blocks.is_empty() && !answered {
@@ -135,10 +144,11 @@ impl Bench<'_> {
                 if !self.mended.calls.insert(id.clone()) {
                     continue;
                 }
-                let fate = match said.starts_recorded {
-                    _ if self.started.contains(&Key::of(id)) => Fate::Begun,
-                    true => Fate::Harmless,
-                    false => Fate::Unknown,
+                let fate = match (self.started.agent(id), said.starts_recorded) {
+                    (Some(agent), _) => Fate::Entrusted(agent.to_owned()),
+                    (None, _) if self.started.has(id) => Fate::Begun,
+                    (None, true) => Fate::Harmless,
+                    (None, false) => Fate::Unknown,
                 };
                 self.reply.calls.push((id.clone(), fate));
             }
@@ -159,12 +169,13 @@ impl Bench<'_> {
             self.mended.history.push(Role::User, &Block::text(LOST_BEGINNING));
         }
         for block in &blocks {
+            self.mended.unsigned |= is_unsigned(block);
             self.mended.history.push(Role::Assistant, block);
         }
         for (id, fate) in calls {
             let answer = self.answers.remove(&id).unwrap_or_else(|| {
                 self.mended.unanswered.push(id.clone());
-                unknown(id, fate)
+                unknown(id, &fate)
             });
             self.mended.history.push(Role::User, &answer);
         }
@@ -172,8 +183,11 @@ impl Bench<'_> {
 }
 
 /// The result of a call that has none.
-fn unknown(id: String, fate: Fate) -> Block {
+fn unknown(id: String, fate: &Fate) -> Block {
     let text = match fate {
+        Fate::Entrusted(agent) => &format!(
+            "Outcome unknown: the engine ended while the agent {agent} was at this. What it did stays done. Go on with it (Agent with `resume`), or look before you repeat it."
+        ),
         Fate::Begun => {
             "Outcome unknown: the engine ended while this call was running. It may have taken effect in whole or in part. Look before you repeat it."
         }
@@ -188,6 +202,20 @@ fn unknown(id: String, fate: Fate) -> Block {
         tool_use_id: id,
         content: Some(ResultContent::Text(text.into())),
         is_error: Some(true),
+    }
+}
+
+/// A block that providers can read: a picture or document that is not base64 is none, whoever has cut it.
+fn readable(block: Block) -> Block {
+    match block {
+        Block::Image { ref source } | Block::Document { ref source, .. } if !is_sound(source) => {
+            Block::text(UNREADABLE)
+        }
+        Block::ToolResult { tool_use_id, content: Some(ResultContent::Blocks(blocks)), is_error } => {
+            let blocks = blocks.into_iter().map(readable).collect();
+            Block::ToolResult { tool_use_id, content: Some(ResultContent::Blocks(blocks)), is_error }
+        }
+        block => block,
     }
 }
 

@@ -4,10 +4,10 @@
 //! - [`place`]: where transcripts lie; [`lock`]: one writer per session
 //! - writing: [`log`] (one session's transcript, append only), [`journal`] (the way into it), [`appender`] (a file, by
 //!   whole lines), `medium` (what that writes to), [`courier`] (the way to a store), [`durability`] (how safe lines are),
-//!   `health` and `bulletin` (what the host is told about it)
+//!   `labels` (what lists look for), `health`, `bulletin` and `copies` (what the host is told about it)
 //! - reading: [`load`](mod@load) (a conversation, read back), in the order of its steps: `lines`, `line` and `index`
-//!   (what is there), `cut` and `path` (what counts), `reader` and `beside` (what was said), `loaded` (which tools
-//!   were), `refused` (what providers did not take), `mend` (in an order that providers take)
+//!   (what is there), `cut` and `path` (what counts), `reader` and `beside` (what was said), `starts` (which calls had begun), `loaded`
+//!   (which tools were), `refused` (what providers did not take), `mend` (in an order that providers take)
 //! - going on: [`past`] (a session that is gone on with), [`fork`] (a copy of it)
 //! - [`checkpoint`]: files as they were at each prompt
 //! - for whoever looks back: [`library`] (all that is kept, wherever), [`shelf`] (all sessions on disk), [`summary`] (what
@@ -18,6 +18,7 @@ pub mod appender;
 mod beside;
 pub(crate) mod bulletin;
 pub mod checkpoint;
+mod copies;
 pub mod courier;
 mod cut;
 pub mod durability;
@@ -25,6 +26,7 @@ pub mod fork;
 mod health;
 mod index;
 pub mod journal;
+mod labels;
 pub mod library;
 mod line;
 mod lines;
@@ -41,6 +43,7 @@ mod reader;
 pub(crate) mod refused;
 pub mod search;
 pub mod shelf;
+mod starts;
 pub mod store;
 pub mod summary;
 pub mod transcript;

@@ -98,6 +98,7 @@ impl Past {
         let copied = Fork { old, new }.copy(&self.loaded, &from, &to, mirror);
         let copied = copied.map_err(|error| PastError::Copy(to.clone(), error))?;
         (self.copies, self.lock) = (copied.lines, Some(copied.lock));
+        self.loaded.labels = copied.labels;
         self.loaded.facts.title = self.loaded.title_of_copy();
         Ok(self)
     }

@@ -347,9 +347,14 @@ mod tests {
             "message": {"role": "user", "content": format!("all of it is in {}", old.join("o1.txt").display())}});
         let stored = shelf.find(ONE).unwrap();
         fs::write(&stored.path, format!("{line}\n")).unwrap();
+        let elsewhere =
+            serde_json::json!({"type": "content-replacement", "sessionId": ONE, "replacements": [1]});
+        fs::write(&stored.path, format!("{line}\n{elsewhere}\n")).unwrap();
         let copy = stored.fork(None, None).unwrap();
         shelf.delete(&stored).unwrap();
         let text = fs::read_to_string(&copy.path).unwrap();
+        let line_of_copy = elsewhere.to_string().replace(ONE, &copy.id);
+        assert!(text.contains(&line_of_copy), "which parts lie elsewhere is copied: {text}");
         let new = copy.path.with_extension("").join("tool-results");
         assert!(text.contains(new.join("o1.txt").to_str().unwrap()) && !text.contains(old.to_str().unwrap()));
         assert_eq!(fs::read_to_string(new.join("o1.txt")).unwrap(), "long");

@@ -155,16 +155,22 @@ fn first_prompt(head: &str) -> Option<String> {
             continue;
         }
         for text in texts(&entry["message"]["content"]) {
-            let text = text.replace('\n', " ");
-            let text = text.trim();
             if let Some(name) = command_name(text) {
                 command.get_or_insert_with(|| name.to_owned());
-            } else if !text.is_empty() && !is_by_a_program(text) {
-                return Some(shortened(text));
+            } else if let Some(prompt) = recognisable(text) {
+                return Some(prompt);
             }
         }
     }
     command.filter(|name| !name.is_empty())
+}
+
+/// What a session can be recognised by in a text that was said in it: its beginning on one line, or the command that it
+/// calls.
+pub(super) fn recognisable(text: &str) -> Option<String> {
+    let text = text.replace('\n', " ");
+    let text = command_name(&text).unwrap_or(&text).trim();
+    (!text.is_empty() && !is_by_a_program(text)).then(|| shortened(text))
 }
 
 /// The texts in a message's content.

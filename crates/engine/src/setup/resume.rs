@@ -87,7 +87,10 @@ pub(super) fn keeping(options: &Options, env: &BTreeMap<String, String>) -> Resu
     let durability = Durability::read(env.get(Durability::VARIABLE).map(String::as_str));
     Ok(Keeping {
         durability: durability.map_err(SetupError::Invalid)?,
-        mirror: if options.session_mirror { Mirror::On } else { Mirror::Off },
+        mirror: match options.session_mirror {
+            true => Mirror::for_host(env.get("CLAUDE_CODE_ENTRYPOINT").map(String::as_str)),
+            false => Mirror::Off,
+        },
         courier: None,
     })
 }

@@ -61,7 +61,7 @@ impl Tool for Skill {
     const DESCRIPTION: &'static str = "Loads a skill: instructions for one kind of task, which you then follow. Load it before you begin a task that its description is about, or when the user names it (/name). One that stands in the conversation after a <command-name> is loaded already.";
 
     fn touches(_: &Input) -> Touches {
-        Touches::Nothing
+        Touches::Others
     }
 
     fn brings_grants(&self, input: &Input) -> bool {

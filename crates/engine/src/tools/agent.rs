@@ -66,8 +66,7 @@ impl Tool for Agent {
     const DESCRIPTION: &'static str = "Hands an errand to a subagent with a fresh context and returns its report. Good for broad searches and side work whose details you do not need. Several calls in one reply run side by side. Types: general-purpose (default), Explore (only looks), Plan.";
 
     fn touches(_: &Input) -> Touches {
-        // What it does is judged call by call.
-        Touches::Nothing
+        Touches::Others
     }
 
     async fn run(&self, input: Input, call: Call) -> Output {

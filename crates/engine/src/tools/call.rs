@@ -14,6 +14,9 @@ use crate::consult::Consult;
 use crate::hooks::Lookout;
 use crate::on_demand::OnDemand;
 use crate::permission::{ModeSwitch, Sight};
+use crate::session::Journal;
+#[cfg(test)]
+use crate::session::Mirror;
 use crate::tasks::Tasks;
 use crate::toolbox::Toolbox;
 use crate::workspace::Workspace;
@@ -49,6 +52,8 @@ pub struct Call {
     pub mode: ModeSwitch,
     /// Tells hooks what happens; filled in for each call.
     pub lookout: Lookout,
+    /// Where the start of a call with effects is recorded before it is made, and which agent makes it.
+    pub journal: Journal,
     /// Fires when the turn is interrupted or the session ends.
     pub cancel: CancellationToken,
 }
@@ -82,6 +87,7 @@ impl Call {
             sight: Sight::default(),
             consult: Consult::nobody(),
             agents: None,
+            journal: Journal::new("session", None, Mirror::Off),
             cancel: CancellationToken::new(),
         }
     }

@@ -38,7 +38,7 @@ impl Tool for SendMessage {
     const DESCRIPTION: &'static str = "Writes to another agent. It reads the message when it is next free; an agent that has ended goes on with it. You are told when it answers; do not wait.";
 
     fn touches(_: &Input) -> Touches {
-        Touches::Nothing
+        Touches::Others
     }
 
     async fn run(&self, input: Input, call: Call) -> Output {

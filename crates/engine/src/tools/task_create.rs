@@ -40,7 +40,7 @@ impl Tool for TaskCreate {
         "Puts a task on the list that the user, and a team of agents, sees. For work of three steps or more.";
 
     fn touches(_: &Input) -> Touches {
-        Touches::Nothing
+        Touches::Others
     }
 
     async fn run(&self, input: Input, call: Call) -> Output {

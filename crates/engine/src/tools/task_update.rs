@@ -63,7 +63,7 @@ impl Tool for TaskUpdate {
     const DESCRIPTION: &'static str = "Changes a task of the list. Mark it in_progress before you begin and completed when it is really done; deleted takes it off the list.";
 
     fn touches(_: &Input) -> Touches {
-        Touches::Nothing
+        Touches::Others
     }
 
     async fn run(&self, input: Input, call: Call) -> Output {

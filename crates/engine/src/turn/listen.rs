@@ -46,7 +46,7 @@ pub(super) async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &
         Ok(found) => found,
         Err(fault) => return Heard { fault: Some(fault), ..heard },
     };
-    agent.conversation.address(&asked);
+    agent.conversation.address(&asked, agent.engine.providers().dialect(&asked));
     agent.conversation.record().await;
     let request = request(agent, name);
     if !agent.conversation.is_main()

@@ -341,7 +341,7 @@ pub struct MirrorKey {
 /// The disk is full: parts of the session could not be written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionWritesLost {
-    /// `ENOSPC` or `EDQUOT`.
+    /// `ENOSPC`, `EDQUOT` or `EROFS`.
     pub error_code: String,
     /// What was lost: `transcript`, `global_config`.
     #[serde(default, deserialize_with = "or_default")]

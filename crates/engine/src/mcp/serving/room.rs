@@ -88,10 +88,10 @@ impl Room {
             agents: None,
             mode: gate.mode_switch(),
             lookout,
+            journal: Journal::new(&setup.session, None, Mirror::Off),
             cancel: stop.child_token(),
         };
-        let journal = Journal::new(&setup.session, None, Mirror::Off);
-        Ok(Self { bench: Bench { toolbox, gate, call, journal }, warning: setup.warning, tasks, _deaf: deaf })
+        Ok(Self { bench: Bench { toolbox, gate, call }, warning: setup.warning, tasks, _deaf: deaf })
     }
 
     /// The folder that is worked in.

@@ -207,6 +207,7 @@ fn calls_and_results_pair_up() {
     let hello = [user("u1", None, "hi"), says("a1", "u1", "hello")];
     let after = |more: &[Value]| [&hello[..], more].concat();
     let start = json!({"type": "tool-start", "toolUseID": "t1"});
+    let sent = json!({"type": "tool-start", "toolUseID": "t1", "agentId": "a7"});
     let known = with(call("a2", "u2", "t1"), &json!({"startsRecorded": true}));
     let rows: Vec<(&str, Vec<Value>, &str)> = vec![
         (
@@ -222,6 +223,11 @@ fn calls_and_results_pair_up() {
         (
             "one that had begun",
             after(&[user("u2", Some("a1"), "go"), known.clone(), start.clone()]),
+            "u: hi | a: hello | u: go | a: call t1 | u: t1 gives Outcome unknown",
+        ),
+        (
+            "one that an agent was at",
+            after(&[user("u2", Some("a1"), "go"), known.clone(), start.clone(), sent.clone()]),
             "u: hi | a: hello | u: go | a: call t1 | u: t1 gives Outcome unknown",
         ),
         (
@@ -249,12 +255,32 @@ fn calls_and_results_pair_up() {
             "u: hi | a: hello",
         ),
         (
+            "a picture that somebody has cut",
+            vec![line(
+                "user",
+                "u1",
+                None,
+                &json!([{"type": "text", "text": "see"}, {"type": "image",
+                "source": {"type": "base64", "media_type": "image/png", "data": "iVBO [... 4 bytes left out]"}}]),
+            )],
+            "u: see, (Something that cannot be read stood here.)",
+        ),
+        (
             "blocks of no sense",
             vec![line("user", "u1", None, &json!([{"type": "text"}, 5, {"type": "text", "text": "hi"}]))],
             "u: hi",
         ),
     ];
     check(rows);
+    let thinks = |signature: &str| {
+        let thought = json!({"type": "thinking", "thinking": "hm", "signature": signature});
+        let said = json!([thought, {"type": "text", "text": "so"}]);
+        read(&bytes(&[user("u1", None, "go"), line("assistant", "a1", Some("u1"), &said)])).unsigned
+    };
+    assert!(thinks("") && !thinks("s"));
+    let agents = read(&bytes(&[user("u1", None, "go"), call("a1", "u1", "t1"), sent]));
+    let told = format!("{:?}", agents.history.messages());
+    assert!(told.contains("the agent a7 was at this") && told.contains("`resume`"), "{told}");
 }
 
 #[test]

@@ -56,7 +56,6 @@ impl Room {
         let (frames, host) = mpsc::channel(64);
         let outbox = Outbox::new("session".into(), frames, CancellationToken::new());
         let bench = Bench {
-            journal: crate::session::Journal::new("session", None, crate::session::Mirror::Off),
             toolbox: Arc::new(Toolbox::pick(&offered, None, &rights, crate::audience::Person::Absent)),
             gate: Gate::unattended(rights, &workspace, outbox),
             call: Call::alone(workspace),
