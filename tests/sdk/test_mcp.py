@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from claude_agent_sdk import ClaudeSDKClient, create_sdk_mcp_server, tool
+from claude_agent_sdk import AgentDefinition, ClaudeSDKClient, create_sdk_mcp_server, tool
 
 from caller import ask, in_time, notices, the_result, tool_results, turn
 from node import Node
@@ -65,6 +65,28 @@ def test_a_subagent_calls_a_server_of_the_python_sdk(stage):
     servers = {"sums": create_sdk_mcp_server("sums", "1.0.0", [add])}
     messages = ask("go", stage.options(*replies, mcp_servers=servers, allowed_tools=["mcp__sums"]))
     assert the_result(messages).result == "done"
+
+
+def test_an_agent_in_the_background_calls_a_server_of_the_python_sdk(stage):
+    adds = stage.script(call("mcp__sums__add", a=1, b=1), {"expect": "sum=2", "content": ["added"]})
+    adder = AgentDefinition(description="adds", prompt="You add.", model=adds, background=True)
+
+    async def play():
+        options = stage.options(
+            call("Agent", description="sum", prompt="Add.", subagent_type="adder"),
+            "it adds",
+            {"expect": "<result>added</result>", "content": ["done"]},
+            agents={"adder": adder},
+            mcp_servers={"sums": create_sdk_mcp_server("sums", "1.0.0", [add])},
+            allowed_tools=["mcp__sums"],
+        )
+        async with ClaudeSDKClient(options) as client:
+            first = await turn(client, "go")
+            return the_result(first).result, [
+                message.result async for message in client.receive_response() if hasattr(message, "result")
+            ]
+
+    assert in_time(play()) == ("it adds", ["done"])
 
 
 def test_the_python_client_looks_at_servers_and_switches_them(stage):

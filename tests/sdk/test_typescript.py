@@ -188,6 +188,17 @@ def test_the_session_answers_questions_and_takes_switches(node, provider):
     assert "--allow-dangerously-skip-permissions" in refused
 
 
+def test_a_command_is_let_go_and_stopped(installed, stage):
+    node = Node(NEW, installed, stage)
+    played = node.play("tasks", call("Bash", command="sleep 600"), "It goes on.", options=BYPASS)
+    assert played.the_result["result"] == "It goes on."
+    assert played.notes["of another"] == [False] and played.notes["let go"] == [True]
+    assert played.notes["stopped"] == [None]
+    (end,) = played.of("system", "task_notification")
+    assert end["status"] == "stopped"
+    assert played.thrown is None
+
+
 def test_a_turn_limit_gives_a_result_and_only_the_newer_sdk_throws(node):
     played = node.play("one", call("Glob", pattern="*"), "never said", options={"maxTurns": 1})
     assert (played.the_result["subtype"], played.the_result["errors"]) == (

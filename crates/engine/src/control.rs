@@ -12,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_models::Thinking;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::control::{
-    AccountInfo, AgentInfo, BinaryVersion, ControlResponse, Direction, Initialize, InitializeReply,
-    InterruptReply, ModelInfo, ModelList, Request, SetModelReply, SetPermissionModeReply, TaskOutput,
+    AccountInfo, AgentInfo, BackgroundTasksReply, BinaryVersion, ControlResponse, Direction, Initialize,
+    InitializeReply, InterruptReply, ModelInfo, ModelList, Request, SetModelReply, SetPermissionModeReply,
+    TaskOutput,
 };
 use whimbrel_wire::options::SystemPrompt;
 use whimbrel_wire::permission::PermissionMode;
@@ -27,7 +28,7 @@ use crate::permission::NO_AUTO;
 use crate::rewind;
 use crate::serve::Session;
 use crate::setup::SetupError;
-use crate::tasks::{TaskReport, Tasks};
+use crate::tasks::{Reach, TaskReport, Tasks};
 pub(crate) use sessions::Books;
 
 /// Answers one request; none if the answer comes later.
@@ -76,15 +77,13 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
             session.knobs.send_modify(|knobs| knobs.thinking = thinking);
             ControlResponse::ok(id)
         }
-        Request::StopTask(stop) => {
-            // A task that has ended meanwhile is as good as stopped.
-            let _ = session.tasks.stop(&stop.task_id).await;
-            ControlResponse::ok(id)
-        }
+        Request::StopTask(stop) => return stop_task(session, id, stop.task_id),
         Request::BackgroundTasks(which) => {
             let changed = session.tasks.let_go(which.tool_use_id.as_deref());
             notices::let_go(&session.outbox, &session.tasks, &changed).await;
-            ControlResponse::ok(id)
+            // Whoever means everything is content with nothing.
+            let backgrounded = which.tool_use_id.is_none() || !changed.is_empty();
+            ControlResponse::success(id, &BackgroundTasksReply { backgrounded: Some(backgrounded) })
         }
         Request::GetTaskOutput(get) => task_output(session.tasks.clone(), id, &get.task_id).await,
         Request::RenameSession(asked) => sessions::rename(session, id, &asked).await,
@@ -181,9 +180,20 @@ fn begin(session: &mut Session, initialize: &Initialize) -> Result<InitializeRep
     Ok(extensions::describe(session, initialize, reply))
 }
 
+/// Stops a task beside everything else: hooks of the host may have a say in its end.
+fn stop_task(session: &mut Session, id: String, task: String) -> Option<ControlResponse> {
+    let tasks = session.tasks.clone();
+    session.crew.later(async move {
+        // A task that has ended meanwhile is as good as stopped.
+        let _ = tasks.stop(&task, Reach::Host).await;
+        ControlResponse::ok(id)
+    });
+    None
+}
+
 /// What a task has said so far.
 async fn task_output(tasks: Tasks, id: String, task: &str) -> ControlResponse {
-    match tasks.output(task, Duration::ZERO).await {
+    match tasks.output(task, Reach::Host, Duration::ZERO).await {
         Ok(TaskReport { output, left_out, .. }) => {
             let total_bytes = left_out + output.len() as u64;
             ControlResponse::success(id, &TaskOutput { output, total_bytes, truncated: left_out > 0 })

@@ -12,6 +12,7 @@ use crate::context::attach;
 use crate::context::vet::vet;
 use crate::hooks::{Folded, Scene, joined};
 use crate::ids;
+use crate::inbox::News;
 use crate::outbox::Outbox;
 use crate::queue::Due;
 use crate::rewind;
@@ -77,10 +78,7 @@ pub(crate) async fn open(agent: &mut Agent, opening: Opening, cancel: &Cancellat
     for due in dues {
         let asks = due.asks();
         let taken = match due {
-            Due::News(news) => {
-                agent.conversation.note(&news.text).await;
-                Ok(())
-            }
+            Due::News(news) => hear_news(agent, &news, cancel).await,
             Due::Prompt(user) => hear(agent, *user, echo, cancel).await,
         };
         match taken {
@@ -115,6 +113,19 @@ pub(crate) async fn begin(agent: &mut Agent, first: Option<&str>, cancel: &Cance
     said.stop.is_some()
 }
 
+/// Takes news in. What is worth a turn of its own is a prompt to hooks; what merely comes along with one is none.
+async fn hear_news(agent: &mut Agent, news: &News, cancel: &CancellationToken) -> Result<(), Ending> {
+    if !news.wakes {
+        agent.conversation.note(&news.text).await;
+        return Ok(());
+    }
+    let said = put_to_hooks(agent, Sender::Engine, &news.text, cancel).await?;
+    if !said.special.suppress_original_prompt || said.contexts.is_empty() {
+        agent.conversation.note(&news.text).await;
+    }
+    taken_in(agent, said)
+}
+
 /// Takes a prompt in, if the hooks agree; if not, says how the turn ends.
 async fn hear(
     agent: &mut Agent,
@@ -138,9 +149,6 @@ pub(crate) async fn take(agent: &mut Agent, user: &User, cancel: &CancellationTo
     agent.conversation.open();
     let text = user.message.content.joined_text();
     let said = submit(agent, user.uuid.as_deref(), &text, cancel).await?;
-    if let Some(title) = &said.special.session_title {
-        agent.conversation.journal().call_it(title);
-    }
     if user.client_composed != Some(true) {
         attach::mentioned(agent, &text).await;
     }
@@ -151,6 +159,14 @@ pub(crate) async fn take(agent: &mut Agent, user: &User, cancel: &CancellationTo
         }
         record_as(agent, user, &content);
     }
+    taken_in(agent, said)
+}
+
+/// Does what the hooks want that have heard of a prompt; an ending if they want to stop there.
+fn taken_in(agent: &mut Agent, said: Folded) -> Result<(), Ending> {
+    if let Some(title) = &said.special.session_title {
+        agent.conversation.journal().call_it(title);
+    }
     turn::brief(agent, &said.contexts);
     match said.stop {
         Some(_) => Err(Ending::new(End::HookStopped)),
@@ -158,7 +174,34 @@ pub(crate) async fn take(agent: &mut Agent, user: &User, cancel: &CancellationTo
     }
 }
 
-/// Tells the hooks of a prompt; an ending if they stop it.
+/// Who says something that the model is to answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sender {
+    /// The host.
+    Host,
+    /// The engine: background work has ended, somebody has written, it is time for something.
+    Engine,
+}
+
+impl Sender {
+    /// The `source` that hooks are told.
+    fn source(self) -> &'static str {
+        match self {
+            Self::Host => "sdk",
+            Self::Engine => "system",
+        }
+    }
+
+    /// What the person reads if a hook objects.
+    fn stopped(self, why: &str) -> String {
+        match self {
+            Self::Host => format!("A hook has stopped the prompt: {why}"),
+            Self::Engine => format!("A hook has kept news from the model: {why}"),
+        }
+    }
+}
+
+/// Tells the hooks of a prompt of the host; an ending if they stop it.
 pub(crate) async fn submit(
     agent: &mut Agent,
     uuid: Option<&str>,
@@ -166,7 +209,16 @@ pub(crate) async fn submit(
     cancel: &CancellationToken,
 ) -> Result<Folded, Ending> {
     agent.bench.gate.lookout.set_prompt(uuid);
-    let told = |scene: &Scene| scene.user_prompt_submit(text, Some("sdk"));
+    put_to_hooks(agent, Sender::Host, text, cancel).await
+}
+
+async fn put_to_hooks(
+    agent: &mut Agent,
+    sender: Sender,
+    text: &str,
+    cancel: &CancellationToken,
+) -> Result<Folded, Ending> {
+    let told = |scene: &Scene| scene.user_prompt_submit(text, Some(sender.source()));
     let said = agent.bench.gate.lookout.raise(HookEvent::UserPromptSubmit, told, cancel).await;
     // Nobody has agreed to a prompt whose hooks were stopped half way.
     if said.interrupted {
@@ -175,7 +227,7 @@ pub(crate) async fn submit(
     if said.blocked.is_empty() {
         return Ok(said);
     }
-    let text = format!("A hook has stopped the prompt: {}", joined(&said.blocked));
+    let text = sender.stopped(&joined(&said.blocked));
     let notice = Informational {
         content: text.clone(),
         level: InformationLevel::Warning,

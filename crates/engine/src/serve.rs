@@ -29,7 +29,7 @@ use crate::ask::Ask;
 use crate::context::usage::Gauge;
 use crate::engine::Engine;
 use crate::hooks::Lookout;
-use crate::inbox::{Inbox, News, Post, inbox};
+use crate::inbox::{Inbox, News, Post, Posts, inbox};
 use crate::key_helper::KeyHelper;
 use crate::knobs::KnobsWriter;
 use crate::life::{Course, Input, Moment};
@@ -115,7 +115,7 @@ async fn attend(engine: Engine, mut link: Link, start: Box<Start>) -> Farewell {
             session.tasks.shutdown().await;
             return Box::pin(refuse(&mut link, error, session.setup.session.clone())).await;
         }
-        let moment = session.moment(input, !posts.is_empty());
+        let moment = session.moment(input, &posts);
         session.state.show(moment).await;
         let limit = match moment.course(session.setup.at_end, session.setup.ceiling) {
             Course::Over => break,
@@ -172,6 +172,8 @@ async fn attend(engine: Engine, mut link: Link, start: Box<Start>) -> Farewell {
     session.crew.close(&link.stop).await;
     // Whoever stops a session stops everything; one that ends by itself lets go what may outlive it.
     let outlived = if link.stop.is_cancelled() { 0 } else { session.tasks.let_outlive().await };
+    // Nobody reads answers any more: whoever waits for one goes on without.
+    session.ask.close();
     session.tasks.shutdown().await;
     while let Ok(post) = posts.try_recv() {
         session.take_in(post).await;
@@ -319,12 +321,20 @@ impl Session {
         }
     }
 
-    /// How the run stands; `posted` says whether something was posted that has not been taken in.
-    fn moment(&self, input: Input, posted: bool) -> Moment {
+    /// How the run stands, with what was posted and has not been taken in.
+    fn moment(&self, input: Input, posts: &Posts) -> Moment {
+        // Who ends posts its news first and is counted no more afterwards. Looked at in the other order, news that comes
+        // in between would be missed, and with it the reason to go on.
+        let at_work = self.moment_of_work(input);
+        Moment { due: at_work.due || !posts.is_empty(), ..at_work }
+    }
+
+    /// The same without what was posted.
+    fn moment_of_work(&self, input: Input) -> Moment {
         Moment {
             input,
             turn: self.running.is_some(),
-            due: posted || !self.queue.is_empty(),
+            due: !self.queue.is_empty(),
             questions: self.state.questions(),
             agents: self.tasks.agents() + self.teams.active(),
             commands: self.tasks.running(),
@@ -338,7 +348,7 @@ impl Session {
 
     /// Shows the host that a turn runs.
     async fn show_turn(&mut self) {
-        self.state.show_turn(self.moment(Input::Open, false)).await;
+        self.state.show_turn(self.moment_of_work(Input::Open)).await;
     }
 
     /// Whether the session has begun: from then on its prompt and tools are fixed.
@@ -380,8 +390,8 @@ impl Session {
                     self.outbox.notify(notice).await;
                 }
                 self.outbox.notify(notices::list(&self.tasks.beside())).await;
-                if let Some(text) = task_news::for_model(&event) {
-                    self.tell(News::of_task(text));
+                if let Some(news) = task_news::for_model(&event) {
+                    self.tell(news);
                 }
             }
         }

@@ -6,7 +6,8 @@ use whimbrel_wire::system::{
     TaskUpdated,
 };
 
-use crate::tasks::{TaskEvent, TaskStatus};
+use crate::inbox::News;
+use crate::tasks::{TaskEvent, TaskStatus, Told};
 
 /// The notices for the host.
 pub(crate) fn notices(event: &TaskEvent) -> Vec<SystemEvent> {
@@ -67,18 +68,21 @@ pub(crate) fn notices(event: &TaskEvent) -> Vec<SystemEvent> {
 }
 
 /// The message for the model, if it is to be told.
-pub(crate) fn for_model(event: &TaskEvent) -> Option<String> {
+pub(crate) fn for_model(event: &TaskEvent) -> Option<News> {
     match event {
-        TaskEvent::Ended { task_id, tool_use_id, status, output_file, summary, silent: false, .. } => {
-            Some(format!(
+        TaskEvent::Ended { told: Told::Never, .. } | TaskEvent::Started { .. } | TaskEvent::LetGo { .. } => {
+            None
+        }
+        TaskEvent::Ended { task_id, tool_use_id, status, output_file, summary, told, .. } => {
+            let text = format!(
                 "<task-notification>\n<task-id>{task_id}</task-id>\n<tool-use-id>{tool_use_id}</tool-use-id>\n<output-file>{}</output-file>\n<status>{}</status>\n<summary>{summary}</summary>\n</task-notification>",
                 output_file.display(),
                 status.word(),
-            ))
+            );
+            Some(News { wakes: *told == Told::AtOnce, ..News::of_task(text) })
         }
-        TaskEvent::Printed { task_id, description, text } => Some(format!(
+        TaskEvent::Printed { task_id, description, text } => Some(News::of_task(format!(
             "<task-notification>\n<task-id>{task_id}</task-id>\n<summary>\"{description}\" printed:</summary>\n<event>\n{text}\n</event>\n</task-notification>"
-        )),
-        TaskEvent::Ended { .. } | TaskEvent::Started { .. } | TaskEvent::LetGo { .. } => None,
+        ))),
     }
 }

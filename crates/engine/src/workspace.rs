@@ -21,6 +21,8 @@ pub struct Workspace {
     cwd: Mutex<PathBuf>,
     /// The work tree that the session has entered, if it has.
     entered: Mutex<Option<Worktree>>,
+    /// Whether it is for an agent that works in a work tree of its own and nowhere else.
+    apart: bool,
     seen: Mutex<HashMap<PathBuf, Seen>>,
     env: Arc<Mutex<BTreeMap<String, String>>>,
     /// Files as they were at each prompt, if the host wants that.
@@ -46,6 +48,7 @@ impl Workspace {
         Self {
             cwd: Mutex::new(root.clone()),
             entered: Mutex::default(),
+            apart: false,
             additional: Arc::default(),
             seen: Mutex::default(),
             env: Arc::new(Mutex::new(env)),
@@ -72,6 +75,7 @@ impl Workspace {
             spill: self.spill.clone(),
             cwd: Mutex::new(tree.path.clone()),
             entered: Mutex::new(Some(tree)),
+            apart: true,
             seen: Mutex::default(),
             env: Arc::clone(&self.env),
             checkpoints: self.checkpoints.clone(),
@@ -112,6 +116,16 @@ impl Workspace {
     /// The work tree that the session has entered, if it has.
     pub fn entered(&self) -> Option<Worktree> {
         open(&self.entered).clone()
+    }
+
+    /// Where commands go on if the folder that they should work in is gone: nowhere, for an agent that works apart.
+    pub fn refuge(&self) -> Option<&Path> {
+        (!self.apart).then_some(&*self.root)
+    }
+
+    /// The work tree of an agent that works apart, if it is gone. Touches the disk.
+    pub fn lost_tree(&self) -> Option<Worktree> {
+        self.entered().filter(|tree| self.apart && !tree.is_there())
     }
 
     /// Moves the session into a work tree, or back to where it was started.

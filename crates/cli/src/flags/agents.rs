@@ -11,7 +11,7 @@ const NUMBER: &str = "a whole number from 0";
 const SWITCH: &str = "true or false";
 
 /// What each field must be.
-const FIELDS: [(&str, &str); 17] = [
+const FIELDS: [(&str, &str); 18] = [
     ("description", TEXT),
     ("prompt", TEXT),
     ("tools", TEXTS),
@@ -26,6 +26,7 @@ const FIELDS: [(&str, &str); 17] = [
     ("background", SWITCH),
     ("omitClaudeMd", SWITCH),
     ("memory", TEXT),
+    ("isolation", TEXT),
     ("effort", "low, medium, high, xhigh or max"),
     ("permissionMode", "default, acceptEdits, plan, dontAsk, auto or bypassPermissions"),
     ("observerMessage", TEXT),
@@ -117,6 +118,7 @@ mod tests {
             (agent(json!({"tools": "Read"})), "\"tools\": it must be a list of texts, but is \"Read\""),
             (agent(json!({"tools": ["Read", 7]})), "\"tools\": it must be a list of texts, but is a list"),
             (agent(json!({"maxTurns": -1})), "\"maxTurns\": it must be a whole number from 0, but is -1"),
+            (agent(json!({"isolation": true})), "\"isolation\": it must be a text, but is true"),
             (agent(json!({"background": "yes"})), "\"background\": it must be true or false"),
             (
                 agent(json!({"effort": "huge"})),

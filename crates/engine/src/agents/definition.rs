@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use whimbrel_models::Effort;
-use whimbrel_wire::options::AgentDefinition;
+use whimbrel_wire::options::{AgentDefinition, AgentEffort};
 use whimbrel_wire::permission::PermissionMode;
 
 use super::hired::Wanted;
@@ -51,6 +51,8 @@ pub struct Definition {
     pub servers: Wanted,
     /// Hooks that run while an agent of this kind works, as settings write them.
     pub hooks: Option<Value>,
+    /// What is wrong with the rest, in words. It runs without.
+    pub flaws: Vec<String>,
     /// Who wrote it.
     pub origin: Origin,
 }
@@ -74,6 +76,13 @@ pub enum Origin {
 impl Definition {
     /// A definition as a host gives it. The error says what is wrong with it.
     pub fn of_host(name: &str, given: AgentDefinition) -> Result<Self, String> {
+        let (effort, flaws) = match given.effort {
+            Some(AgentEffort::Named(effort)) => (Some(effort_of(effort)), Vec::new()),
+            Some(AgentEffort::Number(number)) => {
+                (None, vec![format!("its effort must be low, medium, high, xhigh or max, not {number}")])
+            }
+            None => (None, Vec::new()),
+        };
         let definition = Self {
             name: name.to_owned(),
             description: given.description,
@@ -81,7 +90,7 @@ impl Definition {
             tools: given.tools,
             disallowed_tools: given.disallowed_tools.unwrap_or_default(),
             model: own_model(given.model),
-            effort: given.effort.map(effort_of),
+            effort,
             max_turns: given.max_turns,
             permission_mode: given.permission_mode,
             background: given.background.unwrap_or(false),
@@ -90,10 +99,11 @@ impl Definition {
             omit_instructions: given.omit_claude_md.unwrap_or(false),
             auto_compact_window: given.auto_compact_window,
             memory: given.memory,
-            isolation: None,
+            isolation: given.isolation,
             skills: given.skills.unwrap_or_default(),
             servers: Wanted::read(given.mcp_servers.unwrap_or_default()),
             hooks: None,
+            flaws,
             origin: Origin::Host,
         };
         definition.checked()
@@ -119,7 +129,7 @@ impl Definition {
 
     /// What this version cannot give it, in words. It runs without.
     pub fn lacks(&self) -> Vec<String> {
-        let mut lacks = self.servers.flaws.clone();
+        let mut lacks = [self.flaws.as_slice(), &self.servers.flaws].concat();
         if self.memory.as_deref().is_some_and(|name| Keeper::named(name).is_none()) {
             lacks.push("its memory must be \"user\", \"project\" or \"local\"; it runs without".into());
         }
@@ -250,6 +260,21 @@ mod tests {
             assert_eq!(error.is_some(), flaw.is_some(), "{name}: {error:?}");
             assert!(error.unwrap_or_default().contains(flaw.unwrap_or_default()));
         }
+    }
+
+    #[test]
+    fn an_effort_that_no_model_knows_is_told_and_does_not_count() {
+        let definition = |effort: &str| {
+            let given = format!(r#"{{"description": "looks", "prompt": "Look.", "effort": {effort}}}"#);
+            Definition::of_host("x", serde_json::from_str(&given).unwrap()).unwrap()
+        };
+        assert_eq!(
+            (definition("\"high\"").effort, definition("\"high\"").lacks().len()),
+            (Some(Effort::High), 0)
+        );
+        let by_number = definition("3");
+        assert_eq!(by_number.effort, None);
+        assert!(by_number.lacks()[0].contains("not 3"), "{:?}", by_number.lacks());
     }
 
     #[test]

@@ -97,6 +97,7 @@ fn written(head: Head, body: &str, origin: Origin) -> Result<Written, String> {
             Some(other) => vec![other],
         }),
         hooks: head.hooks,
+        flaws: Vec::new(),
         origin,
     };
     Ok(Written { definition: definition.checked()?, warnings })

@@ -38,14 +38,16 @@ pub(super) async fn begun(outbox: &Outbox, tasks: &Tasks, facts: &TaskFacts, sta
     }
 }
 
-/// Tells the host that the turn goes on beside agents that it waited for.
+/// Tells the host that the turn goes on beside agents that it waited for. A command tells of itself once it is in the
+/// background.
 pub(crate) async fn let_go(outbox: &Outbox, tasks: &Tasks, changed: &[TaskInfo]) {
-    for task in changed {
+    let agents: Vec<&TaskInfo> = changed.iter().filter(|task| task.facts.kind.is_agent()).collect();
+    for task in &agents {
         let patch = TaskPatch { is_backgrounded: Some(true), ..TaskPatch::default() };
         let task_id = task.facts.task_id.clone();
         outbox.notify(TaskUpdated { task_id, patch, ..TaskUpdated::default() }).await;
     }
-    if !changed.is_empty() {
+    if !agents.is_empty() {
         outbox.notify(list(&tasks.beside())).await;
     }
 }

@@ -90,9 +90,12 @@ impl Run {
         if let Some(rested) = rested {
             home.desk.keep(entry.id(), rested);
         }
-        // Who was stopped on purpose need not be told of.
-        let post = match report.background && !report.stopped {
-            true => Post::News(Box::new(News::of_task(notices::for_model(&entry.facts, &report)))),
+        // An agent that stopped it need not be told; what the host stopped is no reason for a turn.
+        let post = match report.background && (!report.stopped || entry.was_stopped_by_host()) {
+            true => {
+                let news = News::of_task(notices::for_model(&entry.facts, &report));
+                Post::News(Box::new(News { wakes: !report.stopped, ..news }))
+            }
             false => Post::Quiet,
         };
         // Nobody may be listening any more.
@@ -113,9 +116,7 @@ async fn begin(
     match who {
         Who::New(definition) => {
             let mut agent = agents.raise(&definition, errand, call, entry, &Role::Subagent, None);
-            let told = |scene: &Scene| scene.subagent_start(entry.id(), &definition.name);
-            let lookout = agent.bench.gate.lookout.clone();
-            let said = lookout.raise(HookEvent::SubagentStart, told, &entry.stop).await;
+            let notes = announce(&agent, &definition, entry).await;
             agents.hire(&mut agent, &definition, &entry.stop).await;
             agents.load_skills(&mut agent, &definition).await;
             agents.open_notes(&mut agent, &definition).await;
@@ -136,7 +137,7 @@ async fn begin(
             if let Some(text) = &definition.reminder {
                 agent.conversation.brief(&format!("<system-reminder>\n{text}\n</system-reminder>"));
             }
-            turn::brief(&mut agent, &said.contexts);
+            turn::brief(&mut agent, &notes);
             (agent, *definition)
         }
         Who::Again(rested) => {
@@ -149,23 +150,34 @@ async fn begin(
             around.cancel = entry.stop.clone();
             agent.progress = Progress::of_task(entry.facts.clone());
             agent.conversation.answer_to(&call.id);
+            let notes = announce(&agent, &definition, entry).await;
             agents.hire(&mut agent, &definition, &entry.stop).await;
             agent.conversation.hear_errand(&Content::from(errand.prompt.as_str())).await;
+            turn::brief(&mut agent, &notes);
             (agent, definition)
         }
         Who::Back(back) => {
             let Recovered { definition, past, about, .. } = *back;
             let agents = agents.no_higher_than(about.spawn_depth);
             let mut agent = agents.raise(&definition, errand, call, entry, &Role::Subagent, Some(past));
+            let notes = announce(&agent, &definition, entry).await;
             agents.hire(&mut agent, &definition, &entry.stop).await;
             let words = match about.deny_again(&agent.bench.gate.rights) {
                 Ok(()) => errand.prompt.clone(),
                 Err(why) => format!("You cannot go on, and should say so: {why}"),
             };
             agent.conversation.hear_errand(&Content::from(words.as_str())).await;
+            turn::brief(&mut agent, &notes);
             (agent, definition)
         }
     }
+}
+
+/// Tells the hooks that an agent begins, for the first time or again, and gives what they want it to know.
+pub(super) async fn announce(agent: &Agent, definition: &Definition, entry: &Entry) -> Vec<String> {
+    let told = |scene: &Scene| scene.subagent_start(entry.id(), &definition.name);
+    let lookout = &agent.bench.gate.lookout;
+    lookout.raise(HookEvent::SubagentStart, told, &entry.stop).await.contexts
 }
 
 /// Runs turns until nothing is left to do.

@@ -216,6 +216,7 @@ mod tests {
         let facts = TaskFacts {
             task_id: "a1".into(),
             tool_use_id: "call".into(),
+            owner: None,
             kind: crate::tasks::TaskKind::Agent,
             description: "looks".into(),
             command: String::new(),

@@ -241,6 +241,7 @@ impl Agents {
         let facts = TaskFacts {
             task_id: id,
             tool_use_id: call.id.clone(),
+            owner: self.position.agent_id.clone(),
             kind: TaskKind::Agent,
             description: errand.description.clone(),
             command: String::new(),

@@ -45,6 +45,9 @@ const FAREWELL: Duration = Duration::from_secs(6);
 /// How long they may take when everything is to stop.
 const HURRY: Duration = Duration::from_millis(1500);
 
+/// How long the answers to requests are waited for that came before the end.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
+
 /// How often the host hears that a call goes on.
 const BEAT: Duration = Duration::from_millis(100);
 
@@ -204,6 +207,8 @@ impl Crew {
     /// Ends all servers and what is being done about them; in a hurry if everything is to stop.
     pub(crate) async fn close(&mut self, stop: &CancellationToken) {
         self.watcher = None;
+        let answered = async { while self.errands.join_next().await.is_some() {} };
+        let _ = stop.run_until_cancelled(tokio::time::timeout(LAST_ANSWERS, answered)).await;
         self.errands.shutdown().await;
         if let Some(roster) = self.supply.roster() {
             let hurry = async {

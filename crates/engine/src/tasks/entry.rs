@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{Table, Task, TaskFacts, TaskInfo, TaskKind, TaskState, TaskStatus, Tasks};
+use super::{Reach, Table, Task, TaskFacts, TaskInfo, TaskKind, TaskState, TaskStatus, Tasks};
 
 /// Work under way. Dropped before its time, it has failed.
 pub struct Entry {
@@ -16,6 +16,7 @@ pub struct Entry {
     pub facts: TaskFacts,
     /// Fires when it is to stop.
     pub stop: CancellationToken,
+    by_host: CancellationToken,
     state: watch::Sender<TaskState>,
     table: Arc<Table>,
 }
@@ -24,7 +25,7 @@ impl Tasks {
     /// Notes work that begins; `background` says whether the turn goes on beside it.
     pub fn enter(&self, facts: TaskFacts, background: bool) -> Entry {
         let (tell, state) = watch::channel(TaskState::Running);
-        let stop = self.table.roster.closed.child_token();
+        let (stop, by_host) = (self.table.roster.closed.child_token(), CancellationToken::new());
         let mut rows = self.table.rows();
         // Whoever goes on has been here before.
         rows.retain(|task| task.facts.task_id != facts.task_id);
@@ -32,34 +33,44 @@ impl Tasks {
             facts: facts.clone(),
             state,
             stop: stop.clone(),
+            by_host: by_host.clone(),
             background: watch::Sender::new(background),
             sealed: false,
             release: None,
         });
         drop(rows);
-        Entry { facts, stop, state: tell, table: Arc::clone(&self.table) }
+        Entry { facts, stop, by_host, state: tell, table: Arc::clone(&self.table) }
     }
 
-    /// Lets the turn go on beside work that it waits for: all of it, or what this call started. Gives the agents among it;
-    /// a command tells of itself once it is in the background.
+    /// Lets the main turn go on beside work that it waits for: all of it, or what this call started. What a subagent waits
+    /// for is not touched: news of it would not reach the subagent. Gives what the turn no longer waits for.
     pub fn let_go(&self, call: Option<&str>) -> Vec<TaskInfo> {
         let rows = self.table.rows();
         let waited_for = rows.iter().filter(|task| {
             let is_meant = call.is_none_or(|call| call == task.facts.tool_use_id);
-            is_meant && !task.sealed && *task.state.borrow() == TaskState::Running
+            let is_main = task.facts.owner.is_none();
+            is_meant && is_main && !task.sealed && *task.state.borrow() == TaskState::Running
         });
         let changed = waited_for.filter(|task| !task.background.send_replace(true));
-        changed.filter(|task| task.facts.kind.is_agent()).map(Task::info).collect()
+        changed.map(Task::info).collect()
     }
 
     /// Where the output of a task goes.
     pub fn output_file(&self, id: &str) -> Option<PathBuf> {
-        self.table.find(id, |task| task.facts.output_file.clone()).ok()
+        self.table.find(id, Reach::Main, |task| task.facts.output_file.clone()).ok()
     }
 
     /// Background work that is under way.
     pub fn beside(&self) -> Vec<TaskInfo> {
         self.table.rows().iter().filter(|task| task.is_beside()).map(Task::info).collect()
+    }
+
+    /// Stops all agents and waits until they are gone, at most for `limit`.
+    pub(super) async fn dismiss_agents(&self, limit: Duration) {
+        for agent in self.table.rows().iter().filter(|task| task.facts.kind.is_agent()) {
+            agent.stop.cancel();
+        }
+        self.stopped_is_gone(limit).await;
     }
 
     /// Waits for work that was told to stop, at most for `limit`.
@@ -89,6 +100,11 @@ impl Entry {
     pub fn background(&self) -> watch::Receiver<bool> {
         self.with_row(|task| task.background.subscribe())
             .unwrap_or_else(|| watch::Sender::new(true).subscribe())
+    }
+
+    /// Whether the host has stopped it, so that the main model does not know.
+    pub fn was_stopped_by_host(&self) -> bool {
+        self.by_host.is_cancelled()
     }
 
     /// The work is about to end: from now on it stays where it is. Says whether the turn went on beside it.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use super::output::Capture;
 use super::process::{Ending, Leftover, Order, Process, StartFault};
@@ -58,6 +59,7 @@ impl Tasks {
             output_file: spill.join("tasks").join(format!("{task_id}.output")),
             task_id,
             tool_use_id: start.tool_use_id,
+            owner: start.owner,
             kind: TaskKind::Command,
             description: start.description,
             command: command.to_owned(),
@@ -122,6 +124,7 @@ impl Table {
             facts: facts.clone(),
             state: watch::channel(TaskState::Running).1,
             stop: self.roster.closed.child_token(),
+            by_host: CancellationToken::new(),
             background,
             sealed: false,
             release: None,

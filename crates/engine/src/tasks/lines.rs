@@ -116,6 +116,7 @@ mod tests {
         TaskFacts {
             task_id: "b1".into(),
             tool_use_id: "t".into(),
+            owner: None,
             kind: TaskKind::Command,
             description: "log".into(),
             command: String::new(),

@@ -55,9 +55,12 @@ pub use self::output::Captured;
 pub use self::process::{Ending, Leftover, Order, StartFault};
 pub(crate) use self::readable::size;
 pub use self::task::{
-    NoTask, Start, TaskEvent, TaskFacts, TaskInfo, TaskKind, TaskReport, TaskState, TaskStatus,
+    NoTask, Reach, Start, TaskEvent, TaskFacts, TaskInfo, TaskKind, TaskReport, TaskState, TaskStatus, Told,
 };
 pub(crate) use self::trail::Trail;
+
+/// How long agents may take to leave everything in order when the session ends.
+const TIDY_UP: Duration = Duration::from_millis(1500);
 
 /// A handle on the commands of a session. Cheap to clone. When the last one is dropped, everything is ended.
 #[derive(Clone)]
@@ -79,6 +82,8 @@ struct Task {
     facts: TaskFacts,
     state: watch::Receiver<TaskState>,
     stop: CancellationToken,
+    /// Fires before `stop` if it is the host that stops it: then the main model does not know.
+    by_host: CancellationToken,
     /// Whether the turn goes on beside it.
     background: watch::Sender<bool>,
     /// Whether it is about to end: from then on it stays where it is.
@@ -102,6 +107,8 @@ pub struct Finished {
 struct Watcher {
     facts: TaskFacts,
     stop: CancellationToken,
+    /// Fires before `stop` if the host stops it.
+    by_host: CancellationToken,
     /// Fires when it is to go on without the session.
     release: CancellationToken,
     closed: CancellationToken,
@@ -187,10 +194,10 @@ impl Tasks {
     }
 
     /// What a task has printed. Waits for its end first, but not longer than `wait`.
-    pub async fn output(&self, id: &str, wait: Duration) -> Result<TaskReport, NoTask> {
-        let mut state = self.table.find(id, |task| task.state.clone())?;
+    pub async fn output(&self, id: &str, reach: Reach<'_>, wait: Duration) -> Result<TaskReport, NoTask> {
+        let mut state = self.table.find(id, reach, |task| task.state.clone())?;
         let _ = tokio::time::timeout(wait, state.wait_for(|state| *state != TaskState::Running)).await;
-        let task = self.table.find(id, Task::info)?;
+        let task = self.table.find(id, reach, Task::info)?;
         let (output, left_out) = match output::last_of(&task.facts.output_file) {
             Ok(printed) => printed,
             // An agent writes its report at its end.
@@ -201,20 +208,26 @@ impl Tasks {
     }
 
     /// Stops a task with all its children, and waits until they are gone.
-    pub async fn stop(&self, id: &str) -> Result<TaskInfo, NoTask> {
-        let (mut state, stop) = self.table.find(id, |task| (task.state.clone(), task.stop.clone()))?;
+    pub async fn stop(&self, id: &str, reach: Reach<'_>) -> Result<TaskInfo, NoTask> {
+        let take = |task: &Task| (task.state.clone(), task.stop.clone(), task.by_host.clone());
+        let (mut state, stop, by_host) = self.table.find(id, reach, take)?;
         let now = *state.borrow();
         if now != TaskState::Running {
             return Err(NoTask::Ended { id: id.into(), state: now });
         }
+        if reach == Reach::Host {
+            by_host.cancel();
+        }
         stop.cancel();
         let _ = state.wait_for(|state| *state != TaskState::Running).await;
-        self.table.find(id, Task::info)
+        self.table.find(id, reach, Task::info)
     }
 
     /// Ends everything that the session has ever started and that still runs, and reports it. Afterwards nothing can
     /// be started.
     pub async fn shutdown(&self) {
+        // First those who may have something to put away, for which they need commands.
+        self.dismiss_agents(TIDY_UP).await;
         self.table.roster.close().await;
         let states: Vec<_> = self.table.rows().iter().map(|task| task.state.clone()).collect();
         for mut state in states {
@@ -230,16 +243,17 @@ impl Table {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn find<T>(&self, id: &str, take: impl Fn(&Task) -> T) -> Result<T, NoTask> {
+    fn find<T>(&self, id: &str, reach: Reach<'_>, take: impl Fn(&Task) -> T) -> Result<T, NoTask> {
         let rows = self.rows();
-        rows.iter().find(|task| task.facts.task_id == id).map(take).ok_or_else(|| NoTask::Unknown {
-            id: id.into(),
-            known: rows
-                .iter()
-                .filter(|task| *task.background.borrow())
-                .map(|task| task.facts.task_id.clone())
-                .collect(),
-        })
+        match rows.iter().find(|task| task.facts.task_id == id) {
+            Some(task) if reach.covers(&task.facts) => Ok(take(task)),
+            Some(_) => Err(NoTask::Foreign { id: id.into() }),
+            None => {
+                let known = rows.iter().filter(|task| *task.background.borrow() && reach.covers(&task.facts));
+                let known = known.map(|task| task.facts.task_id.clone()).collect();
+                Err(NoTask::Unknown { id: id.into(), known })
+            }
+        }
     }
 
     /// What is known of a background command from its beginning, and the file below `spill` for its output.
@@ -250,6 +264,7 @@ impl Table {
         let facts = TaskFacts {
             task_id,
             tool_use_id: start.tool_use_id,
+            owner: start.owner,
             kind: TaskKind::Command,
             description: start.description,
             command: order.command.clone(),
@@ -282,11 +297,12 @@ impl Table {
         let (tell, state) = watch::channel(TaskState::Running);
         let closed = self.roster.closed.clone();
         let stop = closed.child_token();
-        let background = watch::Sender::new(true);
+        let (background, by_host) = (watch::Sender::new(true), CancellationToken::new());
         self.rows().push(Task {
             facts: facts.clone(),
             state,
             stop: stop.clone(),
+            by_host: by_host.clone(),
             background,
             sealed: false,
             release: release.clone(),
@@ -295,7 +311,8 @@ impl Table {
         let _ = self.news.send(Post::Task(Box::new(facts.started())));
         let token = stop.clone();
         let release = release.unwrap_or_default();
-        let watcher = Watcher { facts, stop, release, closed, state: tell, news: self.news.clone(), limit };
+        let news = self.news.clone();
+        let watcher = Watcher { facts, stop, by_host, release, closed, state: tell, news, limit };
         tokio::spawn(watcher.watch(process, capture));
         token
     }
@@ -332,6 +349,11 @@ impl Watcher {
             () = self.release.cancelled() => return self.let_go(process),
         };
         let out_of_time = matches!(end, Some(None));
+        let told = match &end {
+            Some(_) => Told::AtOnce,
+            None if self.by_host.is_cancelled() => Told::Later,
+            None => Told::Never,
+        };
         let (status, exit_code) = match end.flatten() {
             Some((ending, leftover)) => {
                 if leftover == Leftover::Running {
@@ -347,7 +369,7 @@ impl Watcher {
         capture.finish();
         let ended = match out_of_time {
             true => self.facts.out_of_time(),
-            false => self.facts.ended(status, exit_code),
+            false => self.facts.ended(status, exit_code, told),
         };
         // Nobody may be listening any more.
         let _ = self.news.send(Post::Task(Box::new(ended)));

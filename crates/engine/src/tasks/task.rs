@@ -11,6 +11,8 @@ pub struct TaskFacts {
     pub task_id: String,
     /// The call that started it.
     pub tool_use_id: String,
+    /// The agent whose call that was; none if it was the main one's.
+    pub owner: Option<String>,
     /// What kind of work it is.
     pub kind: TaskKind,
     /// What it does, in a few words.
@@ -98,8 +100,8 @@ pub enum TaskEvent {
         summary: String,
         /// The exit code, if it ended by itself.
         exit_code: Option<i32>,
-        /// Whether the model need not be told, because somebody stopped it on purpose.
-        silent: bool,
+        /// Whether the main model is told, and when.
+        told: Told,
     },
     /// It goes on, but no longer as the session's work.
     LetGo {
@@ -121,6 +123,28 @@ pub enum TaskEvent {
         /// The lines.
         text: String,
     },
+}
+
+/// Whether the main model is told that background work has ended, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// At once, in a turn of its own if none runs.
+    AtOnce,
+    /// With whatever it is told next: the host ended it, and knows.
+    Later,
+    /// Not at all: an agent ended it, and knows.
+    Never,
+}
+
+/// Who wants something of background work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach<'a> {
+    /// The host. All of it is its own.
+    Host,
+    /// The main agent, which answers for all others.
+    Main,
+    /// Another agent, by its id. It reaches what it has started itself.
+    Agent(&'a str),
 }
 
 /// What a background task has printed so far.
@@ -145,6 +169,12 @@ pub enum NoTask {
         /// The ids that there are.
         known: Vec<String>,
     },
+    /// Another agent's business.
+    #[error("the background task {id} was started by somebody else")]
+    Foreign {
+        /// The id.
+        id: String,
+    },
     /// It has ended before.
     #[error("the background task {id} is not running: {}", .state.word())]
     Ended {
@@ -160,8 +190,25 @@ pub enum NoTask {
 pub struct Start {
     /// The call that starts it.
     pub tool_use_id: String,
+    /// The agent whose call that is; none if it is the main one's.
+    pub owner: Option<String>,
     /// What it does, in a few words.
     pub description: String,
+}
+
+impl<'a> Reach<'a> {
+    /// That of an agent; none is the main one.
+    pub fn of_agent(id: Option<&'a str>) -> Self {
+        id.map_or(Self::Main, Self::Agent)
+    }
+
+    /// Whether work is within it.
+    pub fn covers(self, facts: &TaskFacts) -> bool {
+        match self {
+            Self::Host | Self::Main => true,
+            Self::Agent(id) => facts.owner.as_deref() == Some(id),
+        }
+    }
 }
 
 impl TaskKind {
@@ -255,12 +302,12 @@ impl TaskFacts {
             output_file: self.output_file.clone(),
             summary: format!("\"{}\" was ended, because its time was up", self.description),
             exit_code: None,
-            silent: false,
+            told: Told::AtOnce,
         }
     }
 
     /// The news that it ended.
-    pub(super) fn ended(&self, status: TaskStatus, exit_code: Option<i32>) -> TaskEvent {
+    pub(super) fn ended(&self, status: TaskStatus, exit_code: Option<i32>, told: Told) -> TaskEvent {
         let exit = exit_code.map(|code| format!(" with exit code {code}")).unwrap_or_default();
         TaskEvent::Ended {
             task_id: self.task_id.clone(),
@@ -269,7 +316,7 @@ impl TaskFacts {
             output_file: self.output_file.clone(),
             summary: format!("Background command \"{}\" {}{exit}", self.description, status.word()),
             exit_code,
-            silent: status == TaskStatus::Stopped,
+            told,
         }
     }
 }

@@ -46,7 +46,7 @@ impl Session {
     }
 
     fn start(&self, command: &str) -> TaskFacts {
-        let start = Start { tool_use_id: "call".into(), description: "work".into() };
+        let start = Start { tool_use_id: "call".into(), owner: None, description: "work".into() };
         self.tasks.start_command(&self.order(command), &self.spill(), start).unwrap()
     }
 
@@ -353,9 +353,9 @@ async fn background_work_tells_when_it_begins_and_ends() {
         let mut session = session();
         let facts = session.start(command);
         assert_eq!(session.event().await, facts.started());
-        assert_eq!(session.event().await, facts.ended(status, exit_code));
+        assert_eq!(session.event().await, facts.ended(status, exit_code, Told::AtOnce));
         assert_eq!(std::fs::read_to_string(&facts.output_file).unwrap(), "one\ntwo\n");
-        let report = session.tasks.output(&facts.task_id, Duration::ZERO).await.unwrap();
+        let report = session.tasks.output(&facts.task_id, Reach::Host, Duration::ZERO).await.unwrap();
         assert_eq!(report.output, "one\ntwo\n");
         assert_eq!(
             report.task,
@@ -371,13 +371,13 @@ async fn background_work_can_be_watched_and_waited_for() {
     let id = session.start("echo one; while [ ! -e go ]; do sleep 0.01; done; echo two").task_id;
     let output = session.folder.path().join(format!("spill/tasks/{id}.output"));
     assert!(comes_true(|| std::fs::read_to_string(&output).is_ok_and(|text| text == "one\n")).await);
-    let early = session.tasks.output(&id, Duration::from_millis(10)).await.unwrap();
+    let early = session.tasks.output(&id, Reach::Main, Duration::from_millis(10)).await.unwrap();
     assert_eq!(
         (early.task.state, early.output.as_str(), session.tasks.running()),
         (TaskState::Running, "one\n", 1)
     );
     std::fs::write(session.folder.path().join("go"), "").unwrap();
-    let late = session.tasks.output(&id, LONG).await.unwrap();
+    let late = session.tasks.output(&id, Reach::Main, LONG).await.unwrap();
     assert_eq!(
         (late.task.state.word(), late.output.as_str(), session.tasks.running()),
         ("completed", "one\ntwo\n", 0)
@@ -386,19 +386,106 @@ async fn background_work_can_be_watched_and_waited_for() {
 
 #[tokio::test]
 async fn background_work_can_be_stopped_once() {
-    let mut session = session();
-    let facts = session.start("sh -c 'echo $$ > pid; exec sleep 300'; true");
-    let id = session.pid("pid").await;
-    let stopped = session.tasks.stop(&facts.task_id).await.unwrap();
-    assert_eq!(stopped.state, TaskState::Ended { status: TaskStatus::Stopped, exit_code: None });
-    assert!(gone(id).await);
-    assert_eq!(session.event().await, facts.started());
-    let end = session.event().await;
-    assert!(matches!(end, TaskEvent::Ended { silent: true, .. }));
-    let again = session.tasks.stop(&facts.task_id).await.unwrap_err();
-    assert_eq!(again.to_string(), format!("the background task {} is not running: stopped", facts.task_id));
-    let unknown = session.tasks.stop("b0").await.unwrap_err();
-    assert_eq!(unknown, NoTask::Unknown { id: "b0".into(), known: vec![facts.task_id] });
+    for (reach, told) in [(Reach::Main, Told::Never), (Reach::Host, Told::Later)] {
+        let mut session = session();
+        let facts = session.start("sh -c 'echo $$ > pid; exec sleep 300'; true");
+        let id = session.pid("pid").await;
+        let stopped = session.tasks.stop(&facts.task_id, reach).await.unwrap();
+        assert_eq!(stopped.state, TaskState::Ended { status: TaskStatus::Stopped, exit_code: None });
+        assert!(gone(id).await);
+        assert_eq!(session.event().await, facts.started());
+        assert_eq!(session.event().await, facts.ended(TaskStatus::Stopped, None, told));
+        let again = session.tasks.stop(&facts.task_id, reach).await.unwrap_err();
+        assert_eq!(
+            again.to_string(),
+            format!("the background task {} is not running: stopped", facts.task_id)
+        );
+        let unknown = session.tasks.stop("b0", reach).await.unwrap_err();
+        assert_eq!(unknown, NoTask::Unknown { id: "b0".into(), known: vec![facts.task_id] });
+    }
+}
+
+#[tokio::test]
+async fn an_agent_reaches_only_what_it_has_started() {
+    let session = session();
+    let start = |owner: Option<&str>| {
+        let start =
+            Start { tool_use_id: "call".into(), owner: owner.map(Into::into), description: "work".into() };
+        let order = session.order("sleep 300");
+        session.tasks.start_command(&order, &session.spill(), start).unwrap().task_id
+    };
+    let (main, one, two) = (start(None), start(Some("a1")), start(Some("a2")));
+    let rows = [
+        (Reach::Agent("a1"), vec![&one]),
+        (Reach::Agent("a3"), vec![]),
+        (Reach::Main, vec![&main, &one, &two]),
+        (Reach::Host, vec![&main, &one, &two]),
+    ];
+    for (reach, expected) in rows {
+        let expected: Vec<String> = expected.into_iter().cloned().collect();
+        let NoTask::Unknown { known, .. } = session.tasks.stop("b0", reach).await.unwrap_err() else {
+            panic!("{reach:?}")
+        };
+        assert_eq!(known, expected, "{reach:?}");
+        for id in [&main, &one, &two] {
+            let seen = session.tasks.output(id, reach, Duration::ZERO).await;
+            assert_eq!(seen.is_ok(), expected.contains(id), "{reach:?} at {id}: {seen:?}");
+        }
+    }
+    let foreign = session.tasks.stop(&two, Reach::Agent("a1")).await.unwrap_err();
+    assert_eq!(foreign, NoTask::Foreign { id: two.clone() });
+    assert!(session.tasks.stop(&one, Reach::Agent("a1")).await.is_ok());
+    assert_eq!(session.tasks.running(), 2, "the others go on");
+}
+
+#[tokio::test]
+async fn the_turn_is_let_go_on_beside_its_own_work_only() {
+    let session = session();
+    let enter = |id: &str, owner: Option<&str>| {
+        let facts = TaskFacts {
+            task_id: id.into(),
+            tool_use_id: format!("call of {id}"),
+            owner: owner.map(Into::into),
+            kind: TaskKind::Agent,
+            description: "work".into(),
+            command: String::new(),
+            agent_type: None,
+            output_file: session.folder.path().join(id),
+        };
+        session.tasks.enter(facts, false)
+    };
+    let (outer, inner) = (enter("a1", None), enter("a2", Some("a1")));
+    let let_go = |call| -> Vec<String> {
+        session.tasks.let_go(call).into_iter().map(|task| task.facts.task_id).collect()
+    };
+    assert_eq!(let_go(Some("call of a2")), [""; 0], "a subagent waits for it");
+    assert_eq!(let_go(None), ["a1"]);
+    assert_eq!(let_go(None), [""; 0], "it has been let go");
+    assert_eq!((*outer.background().borrow(), *inner.background().borrow()), (true, false));
+}
+
+#[tokio::test]
+async fn an_agent_that_ends_with_the_session_still_puts_its_things_away() {
+    let session = session();
+    let facts = TaskFacts {
+        task_id: "a1".into(),
+        tool_use_id: "call".into(),
+        owner: None,
+        kind: TaskKind::Agent,
+        description: "work".into(),
+        command: String::new(),
+        agent_type: None,
+        output_file: session.folder.path().join("a1"),
+    };
+    let entry = session.tasks.enter(facts, true);
+    let (tasks, order, spill) = (session.tasks.clone(), session.order("touch tidy"), session.spill());
+    tokio::spawn(async move {
+        entry.stop.cancelled().await;
+        let _ = tasks.run_command(&order, &spill, LONG).await;
+        entry.end(TaskStatus::Stopped);
+    });
+    session.tasks.shutdown().await;
+    assert!(session.folder.path().join("tidy").exists());
 }
 
 #[tokio::test]
@@ -409,7 +496,7 @@ async fn the_end_of_the_session_stops_background_work_and_tells_so() {
     session.tasks.shutdown().await;
     assert!(state_of(id).is_none_or(|state| state == 'Z'));
     assert_eq!(session.event().await, facts.started());
-    assert_eq!(session.event().await, facts.ended(TaskStatus::Stopped, None));
+    assert_eq!(session.event().await, facts.ended(TaskStatus::Stopped, None, Told::Never));
     assert_eq!(session.tasks.running(), 0);
 }
 

@@ -112,7 +112,7 @@ fn start(input: &Input, call: &Call) -> Output {
 /// What is said about a command that may run in the background.
 fn about(input: &Input, call: &Call) -> Start {
     let description = input.description.clone().unwrap_or_else(|| shortened(&input.command));
-    Start { tool_use_id: call.id.clone(), description }
+    call.start(description)
 }
 
 /// The result of a call beside which a command runs.
@@ -155,14 +155,20 @@ fn limit(asked: Option<usize>, workspace: &Workspace) -> Duration {
     Duration::from_millis(asked.min(longest))
 }
 
-/// Why there is nothing to report. A session whose folder is gone goes on where it works, or where it began.
+/// Why there is nothing to report. A session whose folder is gone goes on where it works, or where it began; an agent that
+/// works apart goes on nowhere else.
 pub(super) fn not_started(fault: &StartFault, workspace: &Workspace) -> Trouble {
     match fault {
         StartFault::NoFolder(folder) if folder != workspace.root() => {
             let base = Some(workspace.base()).filter(|base| base != folder);
-            let base = base.unwrap_or_else(|| workspace.root().to_path_buf());
-            workspace.set_cwd(base.clone());
-            Trouble::Failed(format!("Not run: {fault}. The next command starts in {}.", base.display()))
+            match base.or_else(|| workspace.refuge().map(Into::into)) {
+                Some(base) => {
+                    let text = format!("Not run: {fault}. The next command starts in {}.", base.display());
+                    workspace.set_cwd(base);
+                    Trouble::Failed(text)
+                }
+                None => Trouble::Failed(format!("Not run: {fault}.")),
+            }
         }
         StartFault::NoFolder(_)
         | StartFault::LargeEnvironment

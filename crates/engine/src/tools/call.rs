@@ -17,7 +17,7 @@ use crate::permission::{ModeSwitch, Sight};
 use crate::session::Journal;
 #[cfg(test)]
 use crate::session::Mirror;
-use crate::tasks::Tasks;
+use crate::tasks::{Reach, Start, Tasks};
 use crate::toolbox::Toolbox;
 use crate::workspace::Workspace;
 
@@ -59,6 +59,16 @@ pub struct Call {
 }
 
 impl Call {
+    /// What background work is told of this call, which starts it.
+    pub(crate) fn start(&self, description: String) -> Start {
+        Start { tool_use_id: self.id.clone(), owner: self.lookout.agent_id().map(Into::into), description }
+    }
+
+    /// The background work that the agent reaches.
+    pub(crate) fn reach(&self) -> Reach<'_> {
+        Reach::of_agent(self.lookout.agent_id())
+    }
+
     /// Notes why a question to a model beside the turn failed. What was interrupted when it was recorded interrupts the turn
     /// again.
     pub(crate) fn note_fault(&self, fault: &Fault) {

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::{Call, Done, Example, Output, Tool, Touches, Trouble, bash, lenient};
 use crate::on_demand::Offer;
-use crate::tasks::Start;
 
 /// The tool.
 pub(super) struct Monitor;
@@ -57,7 +56,7 @@ impl Tool for Monitor {
         let asked = input.timeout_ms.filter(|asked| *asked > 0).map_or(USUAL, |asked| asked as u64);
         let limit = asked.min(LONGEST);
         let order = bash::order(&command, &call.workspace);
-        let start = Start { tool_use_id: call.id.clone(), description: input.description };
+        let start = call.start(input.description);
         let started =
             call.tasks.start_monitor(&order, call.workspace.spill(), start, Duration::from_millis(limit));
         let task = started.map_err(|fault| bash::not_started(&fault, &call.workspace))?;

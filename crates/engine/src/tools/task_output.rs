@@ -48,7 +48,8 @@ impl Tool for TaskOutput {
     async fn run(&self, input: Input, call: Call) -> Output {
         let longest = input.timeout.unwrap_or(DEFAULT_WAIT).min(LONGEST_WAIT);
         let wait = Duration::from_millis(if input.block { longest as u64 } else { 0 });
-        let look = call.cancel.run_until_cancelled(call.tasks.output(&input.task_id, wait)).await;
+        let output = call.tasks.output(&input.task_id, call.reach(), wait);
+        let look = call.cancel.run_until_cancelled(output).await;
         let report =
             look.ok_or_else(|| Trouble::Failed("Waiting was interrupted; the task goes on.".into()))?;
         let report = report.map_err(|none| Trouble::Refused(format!("Wrong task_id: {none}.")))?;

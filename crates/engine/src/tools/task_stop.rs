@@ -33,7 +33,7 @@ impl Tool for TaskStop {
     }
 
     async fn run(&self, input: Input, call: Call) -> Output {
-        let stopped = call.tasks.stop(&input.task_id).await;
+        let stopped = call.tasks.stop(&input.task_id, call.reach()).await;
         let facts = stopped.map_err(|none| Trouble::Refused(format!("Nothing to stop: {none}.")))?.facts;
         let message = format!("{STOPPED}{} ({}).", facts.task_id, facts.description);
         let meta = json!({

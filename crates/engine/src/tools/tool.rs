@@ -11,6 +11,7 @@ use whimbrel_wire::permission::McpServerProvenance;
 use super::schema::{input_schema, read_input};
 use super::{Call, Example, Output, Touches, Trouble, checkpoint};
 use crate::on_demand::Offer;
+use crate::workspace::Workspace;
 
 /// One tool.
 pub trait Tool: Send + Sync + 'static {
@@ -45,6 +46,17 @@ pub trait Tool: Send + Sync + 'static {
 
     /// Calls that show what the tool does.
     fn examples() -> Vec<Example>;
+}
+
+/// An agent whose own work tree is gone changes nothing: it would be in the person's own tree.
+fn stay_apart(touches: &Touches, workspace: &Workspace) -> Result<(), Trouble> {
+    match workspace.lost_tree() {
+        Some(tree) if !touches.is_harmless() => Err(Trouble::Refused(format!(
+            "Your work tree {} is gone, and you are to work nowhere else. Report that, and what is done.",
+            tree.path.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// With whom a tool deals.
@@ -134,7 +146,9 @@ impl<T: Tool> AnyTool for T {
     fn run<'a>(&'a self, input: Value, call: Call) -> Pin<Box<dyn Future<Output = Output> + Send + 'a>> {
         Box::pin(async move {
             let input = read_input::<T>(&input)?;
-            checkpoint::keep(T::touches(&input), &call.workspace).await;
+            let touches = T::touches(&input);
+            stay_apart(&touches, &call.workspace)?;
+            checkpoint::keep(touches, &call.workspace).await;
             Tool::run(self, input, call).await
         })
     }

@@ -60,6 +60,7 @@ pub(super) async fn settle(agent: &mut Agent, mut made: Made, ending: &mut Endin
             let notice = PermissionDenied {
                 tool_name: refused.denial.tool_name.clone(),
                 tool_use_id: refused.denial.tool_use_id.clone(),
+                agent_id: agent.bench.gate.lookout.agent_id().map(Into::into),
                 message: refused.message.clone(),
                 ..PermissionDenied::default()
             };

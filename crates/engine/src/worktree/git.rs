@@ -187,7 +187,7 @@ impl Git {
     }
 
     /// Whether there is a branch of this name.
-    async fn knows(&self, root: &Path, branch: &str) -> bool {
+    pub(super) async fn knows(&self, root: &Path, branch: &str) -> bool {
         let reference = format!("refs/heads/{branch}");
         self.run(root, &["rev-parse", "--verify", "--quiet", &reference]).await.is_ok()
     }
@@ -248,11 +248,16 @@ impl Git {
         }
         let status = self.run_in(&silence, tree, &arguments).await?;
         let commits = match base {
-            Some(base) => self.run(tree, &["rev-list", "--count", &format!("{base}..HEAD")]).await?,
-            None => String::new(),
+            Some(base) => self.commits(tree, base, "HEAD").await?,
+            None => 0,
         };
-        let files = status.lines().count() + inside;
-        Ok(Changes { files, commits: commits.trim().parse().unwrap_or(0) })
+        Ok(Changes { files: status.lines().count() + inside, commits })
+    }
+
+    /// How many commits there are from one to another.
+    pub(super) async fn commits(&self, folder: &Path, from: &str, to: &str) -> Result<usize, Fault> {
+        let counted = self.run(folder, &["rev-list", "--count", &format!("{from}..{to}"), "--"]).await?;
+        Ok(counted.trim().parse().unwrap_or(0))
     }
 
     /// How many repositories are parts of a work tree and have been fetched. One, if that is not known.

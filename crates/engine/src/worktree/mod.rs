@@ -77,6 +77,22 @@ pub enum Removal {
     Kept(Changes),
 }
 
+impl Worktree {
+    /// Whether it is still there. A folder of that name that is no work tree any more would lead git to the person's own
+    /// tree.
+    pub fn is_there(&self) -> bool {
+        match &self.maker {
+            Maker::Engine { .. } | Maker::Others => is_checked_out(&self.path),
+            Maker::Hook => matches!(files::kind(&self.path), Ok(Kind::Folder)),
+        }
+    }
+}
+
+/// Whether git has a work tree in a folder.
+fn is_checked_out(path: &Path) -> bool {
+    !matches!(files::kind(&path.join(".git")), Ok(Kind::Missing))
+}
+
 impl Changes {
     /// Whether nothing would be lost.
     pub fn is_empty(self) -> bool {
@@ -125,14 +141,26 @@ impl Worktrees {
 
     /// What would be lost with a work tree. What a hook has made is the hook's to judge.
     pub async fn changes(&self, tree: &Worktree) -> Result<Changes, Fault> {
-        if matches!(files::kind(&tree.path), Ok(Kind::Missing)) {
-            return Ok(Changes::default());
-        }
+        let is_gone = matches!(files::kind(&tree.path), Ok(Kind::Missing));
         match &tree.maker {
             Maker::Hook => Ok(Changes::default()),
+            Maker::Engine { base } if is_gone => self.left_on_branch(tree, base).await,
+            Maker::Others if is_gone => Ok(Changes::default()),
             Maker::Engine { base } => self.git.changes(&tree.path, Some(base)).await,
             Maker::Others => self.git.changes(&tree.path, None).await,
         }
+    }
+
+    /// What would be lost with a work tree whose folder is gone: what was committed in it.
+    async fn left_on_branch(&self, tree: &Worktree, base: &str) -> Result<Changes, Fault> {
+        let root = self.workspace.root();
+        let commits = match &tree.branch {
+            Some(branch) if self.git.knows(root, branch).await => {
+                self.git.commits(root, base, branch).await?
+            }
+            _ => 0,
+        };
+        Ok(Changes { files: 0, commits })
     }
 
     /// Removes a work tree with everything in it, and the branch that was made for it.
@@ -194,8 +222,12 @@ impl Worktrees {
         let branch = format!("worktree-{name}");
         let listed = self.git.trees(root).await?;
         if let Some((_, found)) = listed.into_iter().find(|(tree, _)| *tree == path) {
-            let base = self.git.fork_point(&path, &base).await.unwrap_or(base);
-            return Ok(Worktree { path, branch: found, maker: Maker::Engine { base } });
+            if is_checked_out(&path) {
+                let base = self.git.fork_point(&path, &base).await.unwrap_or(base);
+                return Ok(Worktree { path, branch: found, maker: Maker::Engine { base } });
+            }
+            // Somebody has taken its folder away: git is to forget it, so that it can be made again.
+            self.git.remove_tree(root, &path).await?;
         }
         self.git.add_tree(root, &path, &branch, &base).await?;
         Ok(Worktree { path, branch: Some(branch), maker: Maker::Engine { base } })

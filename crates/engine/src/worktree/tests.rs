@@ -142,6 +142,24 @@ async fn a_work_tree_that_somebody_has_deleted_is_gone() {
 }
 
 #[tokio::test]
+async fn a_work_tree_that_somebody_has_deleted_is_made_again_with_what_was_committed() {
+    let here = Repository::new().await;
+    let tree = here.trees.create(Some("again")).await.unwrap();
+    assert!(tree.is_there());
+    fs::write(tree.path.join("new.txt"), "x").unwrap();
+    here.git(&tree.path, &["add", "new.txt"]).await;
+    here.git(&tree.path, &["commit", "-q", "-m", "two"]).await;
+    fs::remove_dir_all(&tree.path).unwrap();
+    assert!(!tree.is_there());
+    let kept = here.trees.remove_if_clean(&tree).await.unwrap();
+    assert_eq!(kept, Removal::Kept(Changes { files: 0, commits: 1 }), "its branch is all there is");
+    assert_eq!(here.trees.create(Some("again")).await.unwrap(), tree);
+    assert_eq!(fs::read_to_string(tree.path.join("new.txt")).unwrap(), "x");
+    fs::remove_file(tree.path.join(".git")).unwrap();
+    assert!(!tree.is_there(), "git would look for the repository further up");
+}
+
+#[tokio::test]
 async fn nothing_is_checked_out_through_a_link() {
     let here = Repository::new().await;
     let elsewhere = TempDir::new().unwrap();

@@ -10,8 +10,9 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{Host, Reply, Script, Stage};
-use whimbrel_wire::options::{Options, SettingSource};
+use whimbrel_testkit::{Answer, Host, Reply, Script, Stage};
+use whimbrel_wire::control::{Initialize, StopTask};
+use whimbrel_wire::options::{AgentDefinition, Options, SettingSource};
 use whimbrel_wire::permission::PermissionMode;
 
 use super::{errand, meta, notices, send};
@@ -116,19 +117,89 @@ async fn who_goes_on_has_its_tree_again() {
 
 #[tokio::test]
 async fn a_kind_can_ask_for_it() {
-    let kind = "---\nname: smith\ndescription: Makes things\nisolation: worktree\n---\nYOU MAKE";
+    let file = "---\nname: smith\ndescription: Makes things\nisolation: worktree\n---\nYOU MAKE";
+    let given = AgentDefinition {
+        description: "Makes things".into(),
+        prompt: "YOU MAKE".into(),
+        isolation: Some("worktree".into()),
+        ..AgentDefinition::default()
+    };
+    let sources = Some(vec![SettingSource::Project]);
+    let in_file = || Host::with(script()).file(".claude/agents/smith.md", file);
+    fn script() -> [Reply; 4] {
+        [
+            send("Write.", json!({"subagent_type": "smith"})),
+            write("b.txt"),
+            Reply::text("Written."),
+            Reply::text("Done."),
+        ]
+    }
+    let agents = [("smith".to_owned(), given)].into();
+    let rows = [
+        ("in a file", in_file().options(Options { setting_sources: sources, ..accept_edits() })),
+        ("of the host", Host::with(script()).options(Options { agents, ..accept_edits() })),
+    ];
+    for (name, host) in rows {
+        let mut host = host.stage(repository()).start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        assert!(meta(&host, 0)["worktreePath"].is_string(), "{name}: {}", meta(&host, 0));
+        assert!(!host.stage().workspace().join("b.txt").exists(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn who_has_lost_its_tree_works_nowhere_else() {
+    let bash = |command: &str| Reply::tool("Bash", json!({"command": command}));
     let script = [
-        send("Write.", json!({"subagent_type": "smith"})),
-        write("b.txt"),
-        Reply::text("Written."),
+        send("Tidy up.", apart()),
+        bash("git worktree remove --force \"$PWD\""),
+        bash("touch b.txt"),
+        bash("touch b.txt"),
+        write("c.txt"),
+        Reply::text("It is gone."),
         Reply::text("Done."),
     ];
-    let options = Options { setting_sources: Some(vec![SettingSource::Project]), ..accept_edits() };
-    let host = Host::with(script).stage(repository()).file(".claude/agents/smith.md", kind);
-    let mut host = host.options(options).start().await.unwrap();
+    let options = Options { allowed_tools: vec!["Bash".into(), "Write".into()], ..Options::default() };
+    let mut host = Host::with(script).stage(repository()).options(options).start().await.unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
+    let asked = host.asked();
+    for refused in &asked[3..6] {
+        assert!(refused.last_text().contains("is gone"), "{}", refused.last_text());
+    }
+    let files: Vec<String> = host.stage().files().unwrap().into_keys().collect();
+    assert!(!files.iter().any(|file| file.ends_with("b.txt") || file.ends_with("c.txt")), "{files:?}");
+}
+
+/// A host with an agent in the background that works apart, and a hook of its own that hears when a work tree goes.
+async fn with_hook(answer: Answer, env: (&str, &str)) -> Host {
+    let script = Script::by(|asked| match asked.last_text() {
+        text if text.contains("Look.") => Reply::text("never").hold("agent"),
+        text if text.contains("in the background") => Reply::text("Launched."),
+        _ => send("Look.", json!({"isolation": "worktree", "run_in_background": true})),
+    });
+    let host = Host::with(script).stage(repository()).env(env.0, env.1);
+    let mut host = host.answer(move |_| answer.clone()).start().await.unwrap();
+    let hooks = json!({"hooks": {"WorktreeRemove": [{"hookCallbackIds": ["h"]}]}});
+    host.ask(serde_json::from_value::<Initialize>(hooks).unwrap()).await.unwrap();
     host.run("Go.").await.unwrap();
-    assert!(meta(&host, 0)["worktreePath"].is_string(), "{}", meta(&host, 0));
-    assert!(!host.stage().workspace().join("b.txt").exists());
+    host
+}
+
+#[tokio::test]
+async fn a_hook_of_the_host_is_heard_while_the_host_stops_it() {
+    let mut host = with_hook(Answer::Reply(json!({})), ("UNUSED", "")).await;
+    let task_id = meta(&host, 0)["agentId"].as_str().unwrap().to_owned();
+    host.ask(StopTask { task_id }).await.unwrap();
+    let asked = host.heard().iter().filter(|heard| heard.json["request"]["callback_id"] == "h").count();
+    assert_eq!((asked, branches(&host.stage().workspace()).as_str()), (1, "* main\n"));
+    assert_eq!(host.finish().await.unwrap().code, 0);
+}
+
+#[tokio::test]
+async fn it_is_cleared_away_when_the_run_stops_though_a_hook_cannot_answer_any_more() {
+    let mut host = with_hook(Answer::Silence, ("WHIMBREL_BACKGROUND_AT_END", "stop")).await;
+    assert_eq!(host.finish().await.unwrap().code, 0);
+    assert_eq!(branches(&host.stage().workspace()), "* main\n");
 }
 
 #[tokio::test]

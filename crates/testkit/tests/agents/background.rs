@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use whimbrel_testkit::{Host, Reply, Script};
 use whimbrel_wire::control::{BackgroundTasks, Interrupt, StopTask};
 use whimbrel_wire::message::Outcome;
-use whimbrel_wire::options::Options;
+use whimbrel_wire::options::{AgentDefinition, Options};
 use whimbrel_wire::permission::PermissionResult;
 use whimbrel_wire::{Frame, Usage};
 
@@ -100,15 +100,19 @@ async fn an_interrupt_stops_the_turn_and_not_what_works_beside_it() {
 }
 
 #[tokio::test]
-async fn the_host_stops_it_and_nobody_is_woken() {
+async fn the_host_stops_it_and_the_model_hears_of_it_with_what_comes_next() {
     let mut host = Host::with(script()).start().await.unwrap();
     host.run("Go.").await.unwrap();
     let id = meta(&host, 0)["agentId"].as_str().unwrap().to_owned();
     host.ask(StopTask { task_id: id.clone() }).await.unwrap();
     let end = host.next_like(&json!({"subtype": "task_notification"})).await.unwrap();
     assert_eq!((&end["task_id"], &end["status"]), (&json!(id), &json!("stopped")));
+    let next = host.run("How are you?").await.unwrap();
+    assert_eq!((next.result.as_deref(), next.origin), (Some("Noticed."), None));
+    let asked = host.asked();
+    assert!(asked.last().unwrap().says("<status>stopped</status>") && asked.last().unwrap().says(&id));
     assert_eq!(host.finish().await.unwrap().code, 0);
-    assert_eq!(notices(&host, "init").len(), 1, "no turn has followed");
+    assert_eq!(notices(&host, "init").len(), 2, "nobody was woken");
 }
 
 #[tokio::test]
@@ -137,7 +141,38 @@ async fn the_model_looks_after_it_and_stops_it() {
     );
     assert_eq!(look["task"]["output"], "", "it has not reported yet");
     assert_eq!(stop["task_type"], "local_agent");
+    host.run("How are you?").await.unwrap();
+    assert!(!host.asked().last().unwrap().says("<status>stopped</status>"), "it knows");
     assert_eq!(host.finish().await.unwrap().code, 0);
+}
+
+#[tokio::test]
+async fn an_agent_cannot_stop_or_read_what_another_has_started() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        let id =
+            |before: &str| text.split(before).nth(1).map(|rest| rest.chars().take(9).collect::<String>());
+        if text.contains("Look.") {
+            Reply::text("never").hold("agent")
+        } else if let Some(id) = id("Meddle with ") {
+            Reply::tool("TaskStop", json!({"task_id": id})).and_tool("TaskOutput", json!({"task_id": id}))
+        } else if text.contains("somebody else") {
+            Reply::text("I may not.")
+        } else if let Some(id) = id("agentId: ").filter(|_| !text.contains("I may not.")) {
+            send(&format!("Meddle with {id}"), json!({}))
+        } else if text.contains("I may not.") {
+            Reply::text("Done.")
+        } else {
+            send("Look.", beside())
+        }
+    });
+    let mut host = Host::with(script).start().await.unwrap();
+    assert_eq!(host.run("Go.").await.unwrap().result.as_deref(), Some("Done."));
+    let id = meta(&host, 0)["agentId"].as_str().unwrap().to_owned();
+    let answers: Vec<String> =
+        super::below(&host).iter().map(|user| user.message.content.joined_text()).collect();
+    assert_eq!(notices(&host, "task_notification").len(), 1, "only the meddler has ended: {answers:?}");
+    host.ask(StopTask { task_id: id }).await.unwrap();
 }
 
 #[tokio::test]
@@ -166,6 +201,47 @@ async fn the_host_lets_the_turn_go_on_beside_an_agent_that_it_waits_for() {
     assert_eq!(meta(&host, 0)["status"], "async_launched");
     host.api().unwrap().release("agent");
     assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Noticed."));
+}
+
+#[tokio::test]
+async fn what_an_agent_waits_for_stays_its_own() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        if text.contains("Look.") {
+            Reply::text("Late news.").hold("agent")
+        } else if text.contains("Relay.") {
+            send("Look.", json!({})).id("inner")
+        } else if text.contains("<task-notification>") {
+            Reply::text("Noticed.")
+        } else if text.contains("Late news.") {
+            Reply::text("Relayed.")
+        } else if text.contains("in the background") {
+            Reply::text("Launched.")
+        } else {
+            send("Relay.", json!({"subagent_type": "relay"})).id("outer")
+        }
+    });
+    let relay = AgentDefinition {
+        description: "Relays".into(),
+        prompt: "YOU RELAY".into(),
+        tools: Some(vec!["Agent".into()]),
+        ..AgentDefinition::default()
+    };
+    let options = Options { agents: [("relay".to_owned(), relay)].into(), ..Options::default() };
+    let mut host = Host::with(script).options(options).start().await.unwrap();
+    host.say("Go.").await.unwrap();
+    host.next_like(&json!({"subtype": "task_started", "tool_use_id": "inner"})).await.unwrap();
+    let inner = BackgroundTasks { tool_use_id: Some("inner".into()) };
+    assert_eq!(host.ask(inner).await.unwrap().backgrounded, Some(false));
+    assert_eq!(host.ask(BackgroundTasks::default()).await.unwrap().backgrounded, Some(true));
+    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Launched."));
+    let patched = notices(&host, "task_updated");
+    assert_eq!(patched.len(), 1, "{patched:?}");
+    host.api().unwrap().release("agent");
+    assert_eq!(host.result().await.unwrap().result.as_deref(), Some("Noticed."));
+    let told = host.asked().last().unwrap().last_text();
+    assert!(told.contains("<result>Relayed.</result>"), "whoever waits has the report: {told}");
+    assert_eq!(host.finish().await.unwrap().code, 0);
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod background;
 mod crowd;
 mod errands;
 mod forks;
+mod hooked;
 mod kinds;
 mod letters;
 mod life;

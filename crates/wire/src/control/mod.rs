@@ -192,7 +192,7 @@ requests! {
         "register_repo_root" => RegisterRepoRoot -> Empty,
         "cancel_async_message" => CancelAsyncMessage -> CancelAsyncMessageReply,
         "stop_task" => StopTask -> Empty,
-        "background_tasks" => BackgroundTasks -> Empty,
+        "background_tasks" => BackgroundTasks -> BackgroundTasksReply,
         "get_task_output" => GetTaskOutput -> TaskOutput,
         "apply_flag_settings" => ApplyFlagSettings -> Empty,
         "get_settings" => GetSettings -> SettingsReport,

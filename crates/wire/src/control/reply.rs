@@ -286,6 +286,14 @@ pub struct CancelAsyncMessageReply {
     pub cancelled: bool,
 }
 
+/// Whether calls go on in the background now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BackgroundTasksReply {
+    /// False if one call was meant and nothing waits for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backgrounded: Option<bool>,
+}
+
 /// What a task has written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskOutput {

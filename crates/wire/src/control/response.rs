@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::Ask;
+use super::{Ask, Empty};
 use crate::codec::{WireError, read};
 use crate::raw::RawJson;
 
@@ -59,9 +59,9 @@ impl ControlResponse {
         }
     }
 
-    /// It worked; there is nothing to say.
+    /// It worked; there is nothing to say. Hosts look for an object even so.
     pub fn ok(request_id: impl Into<String>) -> Self {
-        Self::answer(request_id.into(), None)
+        Self::success(request_id, &Empty {})
     }
 
     /// It did not work.
@@ -218,9 +218,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::control::{
-        Empty, Interrupt, InterruptReply, SetModel, SetModelReply, SetPermissionMode, StopTask,
-    };
+    use crate::control::{Interrupt, InterruptReply, SetModel, SetModelReply, SetPermissionMode, StopTask};
 
     #[test]
     fn an_unknown_question_is_refused_in_the_words_that_sdks_look_for() {
@@ -233,7 +231,12 @@ mod tests {
 
     #[test]
     fn an_answer_without_a_payload_is_enough_where_nothing_is_asked() {
-        let response = ControlResponse::ok("r1").response;
+        let done = ControlResponse::ok("r1");
+        let expected = json!({"response": {"subtype": "success", "request_id": "r1", "response": {}}});
+        assert_eq!(serde_json::to_value(&done).unwrap(), expected);
+        let bare = r#"{"type":"control_response","response":{"subtype":"success","request_id":"r1"}}"#;
+        let Ok(crate::Frame::ControlResponse(bare)) = crate::decode(bare) else { panic!() };
+        let response = &bare.response;
         assert_eq!(response.request_id(), "r1");
         assert_eq!(response.reply::<StopTask>(), Ok(Empty {}));
         assert_eq!(response.reply::<Interrupt>(), Ok(InterruptReply::default()));

@@ -56,9 +56,12 @@ pub struct AgentDefinition {
     /// Whose memory it keeps: `user`, `project` or `local`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
+    /// Where it works, if not where its parent does: `worktree`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<String>,
     /// How hard its model tries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub effort: Option<Effort>,
+    pub effort: Option<AgentEffort>,
     /// What it may do without asking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<PermissionMode>,
@@ -68,6 +71,16 @@ pub struct AgentDefinition {
     /// What the watcher is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observer_message: Option<String>,
+}
+
+/// How hard the model of an agent tries.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum AgentEffort {
+    /// By a name.
+    Named(Effort),
+    /// By a number, which means nothing to most models.
+    Number(f64),
 }
 
 /// A plugin to load.

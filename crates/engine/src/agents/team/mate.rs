@@ -9,14 +9,14 @@ use super::{LEAD, MemberFacts, Seat};
 use crate::agent::Agent;
 use crate::agents::notices::{self, Standing};
 use crate::agents::raise::Role;
-use crate::agents::run::one_turn;
+use crate::agents::run::{announce, one_turn};
 use crate::agents::{Agents, Definition, Errand, Report, hired};
 use crate::hooks::joined;
 use crate::ids;
 use crate::permission::Pledge;
 use crate::tasks::{Entry, TaskFacts, TaskKind};
 use crate::tools::{Call, Trouble};
-use crate::turn::Ending;
+use crate::turn::{self, Ending};
 use crate::verdict::End;
 
 /// A teammate that has joined.
@@ -75,6 +75,7 @@ impl Agents {
             TaskFacts {
                 task_id,
                 tool_use_id: call.id.clone(),
+                owner: None,
                 kind: TaskKind::Teammate,
                 description: errand.description.clone(),
                 command: String::new(),
@@ -129,6 +130,8 @@ struct Mate {
 impl Mate {
     async fn live(mut self) {
         self.seat.move_in();
+        let notes = announce(&self.agent, &self.definition, &self.entry).await;
+        turn::brief(&mut self.agent, &notes);
         self.agents.hire(&mut self.agent, &self.definition, &self.entry.stop).await;
         self.agents.load_skills(&mut self.agent, &self.definition).await;
         self.agents.open_notes(&mut self.agent, &self.definition).await;
