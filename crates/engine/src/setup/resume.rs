@@ -63,6 +63,8 @@ pub(super) struct Beginning {
     pub(super) place: Option<Place>,
     pub(super) past: Option<Past>,
     pub(super) origin: Origin,
+    /// The session that it is a copy of, if it is one.
+    pub(super) forked_from: Option<String>,
     /// What the host should know about the past.
     pub(super) warning: Option<String>,
 }
@@ -89,6 +91,7 @@ pub(super) fn keeping(options: &Options, env: &BTreeMap<String, String>) -> Resu
         durability: durability.map_err(SetupError::Invalid)?,
         mirror: if options.session_mirror { Mirror::On } else { Mirror::Off },
         courier: None,
+        lost: None,
     })
 }
 
@@ -126,6 +129,7 @@ pub(super) fn begin(
                 place,
                 past: Some(past),
                 origin: Origin::Resumed,
+                forked_from: None,
             })
         }
     }
@@ -205,7 +209,7 @@ fn fresh(options: &Options, place: Option<Place>) -> Result<Beginning, SetupErro
         // Nobody else can know an id that was drawn just now.
         _ => None,
     };
-    Ok(Beginning { session, place, past, origin: Origin::Fresh, warning: None })
+    Ok(Beginning { session, place, past, origin: Origin::Fresh, forked_from: None, warning: None })
 }
 
 fn forked(
@@ -224,7 +228,14 @@ fn forked(
             error => refused(old, error),
         })?;
     }
-    Ok(Beginning { warning: warning(&past), session, place, past: Some(past), origin: Origin::Forked })
+    Ok(Beginning {
+        warning: warning(&past),
+        session,
+        place,
+        past: Some(past),
+        origin: Origin::Forked,
+        forked_from: Some(old.clone()),
+    })
 }
 
 pub(super) fn new_id(options: &Options) -> Result<String, SetupError> {
