@@ -45,7 +45,7 @@ pub struct Conversation {
     /// Tokens of what was added since, by a rule of thumb.
     added: u64,
     /// What was asked and has not been answered with a word yet.
-    unanswered: Vec<Block>,
+    unanswered: Vec<Asked>,
     /// The words of the last prompt, as far as they are worth repeating.
     task: String,
     /// The model that has thought in this conversation.
@@ -62,6 +62,15 @@ pub struct Conversation {
     unsigned: bool,
     /// What was added since the provider last took the conversation, if it can be withdrawn.
     fresh: Option<Box<Fresh>>,
+}
+
+/// Something that was asked.
+#[derive(Debug)]
+pub struct Asked {
+    uuid: String,
+    content: Vec<Block>,
+    /// The permission mode it was asked in, if it is a prompt.
+    mode: Option<String>,
 }
 
 /// Who speaks in a conversation.
@@ -166,9 +175,9 @@ impl Conversation {
         self.unsigned = loaded.unsigned;
         self.calls = loaded.calls;
         self.told = loaded.told;
-        self.gauge.note_size(self.history.size());
-        self.added = self.history.size() as u64 / 4;
-        self.note_usage(&Usage { input_tokens: loaded.counted, ..Usage::default() });
+        self.gauge.recall(self.history.size(), loaded.counted);
+        self.counted = loaded.counted;
+        self.added = if loaded.counted > 0 { 0 } else { self.history.size() as u64 / 4 };
         self.log.go_on_after(loaded.leaf, loaded.names);
         self.log.journal().recall_title(loaded.facts.title);
         self.log.journal().recall_labels(loaded.labels);
@@ -224,13 +233,13 @@ impl Conversation {
 
     /// A prompt of the host.
     pub fn prompt(&mut self, uuid: &str, content: &Content, mode: &str) {
-        self.push_said(content);
+        self.push_said(uuid, content, Some(mode));
         self.log.asked(content);
         self.write_user(uuid, content, vec![("permissionMode", mode.into())]);
     }
 
     /// Keeps what was said for the model. Providers refuse blank text.
-    fn push_said(&mut self, content: &Content) {
+    fn push_said(&mut self, uuid: &str, content: &Content, mode: Option<&str>) {
         self.open();
         self.begun = true;
         let mut blocks = content.clone().into_blocks();
@@ -242,7 +251,8 @@ impl Conversation {
             self.keep(Role::User, block);
         }
         self.task = shortened(&content.joined_text());
-        self.unanswered.extend(blocks);
+        let (uuid, mode) = (uuid.to_owned(), mode.map(str::to_owned));
+        self.unanswered.push(Asked { uuid, content: blocks, mode });
     }
 
     /// Keeps a block for the model.
@@ -253,8 +263,8 @@ impl Conversation {
 
     /// The errand of a subagent: shown to the host as what it was told.
     pub async fn hear_errand(&mut self, content: &Content) {
-        self.push_said(content);
         let uuid = ids::uuid();
+        self.push_said(&uuid, content, None);
         self.write_user(&uuid, content, Vec::new());
         let frame = self.user_frame(uuid, Content::Blocks(content.clone().into_blocks()));
         self.report_losses().await;
@@ -428,21 +438,23 @@ impl Conversation {
     }
 
     /// What was asked and has not been answered with a word yet.
-    pub fn take_unanswered(&mut self) -> Vec<Block> {
+    pub fn take_unanswered(&mut self) -> Vec<Asked> {
         std::mem::take(&mut self.unanswered)
     }
 
-    /// Lets the model have it again after everything was forgotten.
-    pub fn put_back(&mut self, unanswered: Vec<Block>) {
-        if unanswered.is_empty() {
-            return;
+    /// Lets the model have it again after everything was forgotten. For whoever reads the transcript it stands behind the
+    /// summary, and what it was called before still means it.
+    pub fn put_back(&mut self, unanswered: Vec<Asked>) {
+        for asked in unanswered {
+            self.open();
+            for block in &asked.content {
+                self.keep(Role::User, block);
+            }
+            let mut more = vec![("copyOf", Value::String(asked.uuid.clone()))];
+            more.extend(asked.mode.clone().map(|mode| ("permissionMode", mode.into())));
+            self.write_user(&ids::uuid(), &Content::Blocks(asked.content.clone()), more);
+            self.unanswered.push(asked);
         }
-        self.open();
-        for block in &unanswered {
-            self.keep(Role::User, block);
-        }
-        self.write_user(&ids::uuid(), &Content::Blocks(unanswered.clone()), vec![("isMeta", true.into())]);
-        self.unanswered = unanswered;
     }
 
     /// How full the context is, for whoever looks on while a turn runs.
@@ -477,7 +489,7 @@ impl Conversation {
         self.told.clear();
         self.gauge.reset();
         self.begun = false;
-        self.log.restart();
+        self.log.restart(&ids::uuid());
     }
 
     /// A summary of what was forgotten.

@@ -91,7 +91,7 @@ fn classify(end: End, limits: &Limits) -> (Outcome, bool, TerminalReason, Option
         End::Deferred => (Outcome::Success, false, TerminalReason::ToolDeferred, None),
         End::Refused => (Outcome::Success, true, TerminalReason::ModelError, None),
         End::ApiFailure => (Outcome::Success, true, TerminalReason::ApiError, None),
-        End::OutputLimit => (Outcome::Success, true, TerminalReason::ModelError, None),
+        End::OutputLimit | End::Stalled => (Outcome::Success, true, TerminalReason::ModelError, None),
         End::AbortedStreaming => {
             (Outcome::ErrorDuringExecution, true, TerminalReason::AbortedStreaming, interrupted())
         }

@@ -132,6 +132,8 @@ pub enum End {
     Refused,
     /// The output limit cut the reply once too often.
     OutputLimit,
+    /// The provider has paused the reply once too often.
+    Stalled,
     /// No answer fitted the shape that was asked for.
     NoAnswer,
     /// The budget is used up.
@@ -179,7 +181,7 @@ pub fn next(now: &Situation) -> Next {
             Some(StopReason::PauseTurn) if now.recoveries < MAX_PAUSES => {
                 ask_again(Next::Nudge(Nudge::Paused))
             }
-            Some(StopReason::PauseTurn) => Next::End(End::OutputLimit),
+            Some(StopReason::PauseTurn) => Next::End(End::Stalled),
             Some(StopReason::Refusal) => Next::End(End::Refused),
             Some(StopReason::ModelContextWindowExceeded) => make_room,
             Some(

@@ -24,6 +24,8 @@ pub struct Assembly {
     pub complete: bool,
     open: Option<Open>,
     finished: usize,
+    /// Whether the model calls a tool.
+    calls: bool,
     /// A call whose input is unusable or empty: why the reply stopped decides what is said about it.
     held: Option<Held>,
 }
@@ -68,6 +70,7 @@ impl Assembly {
                 if self.open.is_some() || *index < self.finished {
                     return Err(out_of_order("a block began inside another", *index));
                 }
+                self.calls |= matches!(block, Block::ToolUse { .. });
                 self.open = Some(Open { index: *index, block: block.clone(), input: String::new() });
                 return Ok(self.held.take().map(|held| held.finished));
             }
@@ -91,6 +94,9 @@ impl Assembly {
             }
             Event::MessageStop => {
                 self.complete = true;
+                // A reply that was closed is no less whole for want of a reason.
+                let usual = if self.calls { StopReason::ToolUse } else { StopReason::EndTurn };
+                self.stop_reason.get_or_insert(usual);
                 return Ok(self.let_go());
             }
             Event::Ping | Event::Unknown => {}
@@ -223,6 +229,27 @@ mod tests {
         let mut assembly = Assembly::default();
         let finished = events.iter().filter_map(|event| assembly.take(event).unwrap());
         finished.map(|finished| finished.bad_input).collect()
+    }
+
+    #[test]
+    fn a_reply_that_was_closed_without_a_reason_has_the_usual_one() {
+        let call = Block::ToolUse { id: "t".into(), name: "Read".into(), input: json!({}) };
+        for (block, expected) in [(Block::text("Hi."), StopReason::EndTurn), (call, StopReason::ToolUse)] {
+            let mut assembly = Assembly::default();
+            let events = [
+                Event::BlockStart { index: 0, block },
+                Event::BlockStop { index: 0 },
+                Event::MessageDelta {
+                    stop_reason: None,
+                    stop_sequence: None,
+                    usage: Usage::default().into(),
+                },
+            ];
+            events.iter().for_each(|event| drop(assembly.take(event).unwrap()));
+            assert_eq!(assembly.stop_reason, None, "it may still break off");
+            assembly.take(&Event::MessageStop).unwrap();
+            assert_eq!(assembly.stop_reason, Some(expected));
+        }
     }
 
     #[test]

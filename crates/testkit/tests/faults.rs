@@ -153,6 +153,15 @@ async fn why_the_model_stopped_is_told_word_for_word() {
     }
 }
 
+#[tokio::test]
+async fn a_pause_without_end_is_told_as_what_it_is() {
+    let paused: Vec<Reply> = (0..50).map(|_| Reply::text("So far.").stop(StopReason::PauseTurn)).collect();
+    let mut host = Host::with(paused).start().await.unwrap();
+    let result = host.run("Go.").await.unwrap();
+    let text = result.result.unwrap();
+    assert!(result.is_error && text.contains("paused") && !text.contains("output limit"), "A38 {text}");
+}
+
 /// The announcements that something is tried again.
 fn retries(host: &Host) -> Vec<&Value> {
     let frames = host.heard().iter().map(|heard| &heard.json);

@@ -63,6 +63,37 @@ fn what_a_summary_has_replaced_takes_no_room() {
     assert!(kept < 64 * 1024, "{kept} bytes are kept of it");
 }
 
+/// How many short lines a session had before it was summarised.
+const LINES: usize = 200_000;
+
+#[test]
+fn neither_do_the_lines_that_a_summary_has_replaced_however_many_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.jsonl");
+    let mut file = BufWriter::new(File::create(&path).unwrap());
+    let mut put = |line: &Value| writeln!(file, "{line}").unwrap();
+    put(&json!({"type": "custom-title", "customTitle": "Long ago"}));
+    put(&line("user", "u0", None, &json!("hi")));
+    for number in 1..LINES {
+        let kind = if number % 2 == 0 { "user" } else { "assistant" };
+        put(&line(kind, &format!("u{number}"), Some(&format!("u{}", number - 1)), &json!("words")));
+    }
+    put(&json!({"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": null,
+        "logicalParentUuid": format!("u{}", LINES - 1)}));
+    let mut summary = line("user", "s", Some("b"), &json!("summary"));
+    summary["isCompactSummary"] = true.into();
+    put(&summary);
+    drop(file);
+
+    let before = MEMORY.current_usage();
+    MEMORY.reset_peak_usage();
+    let mut loaded = load(BufReader::new(File::open(&path).unwrap()), &Until::default()).unwrap();
+    let most = MEMORY.peak_usage() - before;
+    assert_eq!(loaded.history.ask().messages().len(), 1);
+    assert_eq!(loaded.facts.title.as_deref(), Some("Long ago"));
+    assert!(most < 4 * READING, "{most} bytes at most");
+}
+
 /// How many sessions are listed.
 const SESSIONS: usize = 10_000;
 

@@ -49,6 +49,7 @@ impl Report {
             | End::ApiFailure
             | End::Refused
             | End::OutputLimit
+            | End::Stalled
             | End::NoAnswer
             | End::TooLong
             | End::HookStopped
@@ -64,7 +65,7 @@ impl Report {
             End::Done => return None,
             End::AbortedStreaming | End::AbortedTools => "it was interrupted".into(),
             End::MaxTurns => "it has made as many model calls as it may".into(),
-            End::ApiFailure | End::TooLong | End::OutputLimit => text.clone(),
+            End::ApiFailure | End::TooLong | End::OutputLimit | End::Stalled => text.clone(),
             End::Refused => "its model declined to answer".into(),
             End::NoAnswer => "it gave no answer in the shape that was asked for".into(),
             End::HookStopped => "a hook stopped it".into(),

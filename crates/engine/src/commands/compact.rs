@@ -66,6 +66,10 @@ pub(crate) async fn run(
             agent.conversation.command(&wish.prompt, "Interrupted.").await;
             Ending::new(End::AbortedStreaming)
         }
+        Err(Failed::Model(fault)) if agent.ledger.is_used_up() => {
+            agent.conversation.command(&wish.prompt, &fault.message).await;
+            Ending::new(End::Broke)
+        }
         Err(Failed::Model(fault)) => {
             let text = format!("The conversation could not be summarised: {}", fault.message);
             agent.conversation.command(&wish.prompt, &text).await;

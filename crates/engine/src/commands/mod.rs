@@ -210,6 +210,13 @@ pub enum Job {
         /// The answer.
         text: String,
     },
+    /// Forgets the conversation.
+    Clear {
+        /// The prompt that called it.
+        prompt: Box<User>,
+        /// What the person is told about words behind the command.
+        unheard: String,
+    },
     /// Switches the model, if hooks agree.
     Model {
         /// The prompt that called it.
@@ -230,6 +237,10 @@ pub(crate) async fn run(agent: &mut Agent, job: Job, notices: Notices, cancel: &
         Job::Answer { prompt, text } => {
             notices.tell(&agent.outbox).await;
             answer(agent, &prompt, text).await
+        }
+        Job::Clear { prompt, unheard } => {
+            notices.tell(&agent.outbox).await;
+            clear::run(agent, &prompt, &unheard, cancel).await
         }
         Job::Model { prompt, switch } => {
             notices.tell(&agent.outbox).await;

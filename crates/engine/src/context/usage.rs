@@ -55,6 +55,14 @@ impl Gauge {
         }
     }
 
+    /// The conversation is so many bytes that were there before, and so many tokens if the provider counted them.
+    pub fn recall(&self, size: usize, counted: u64) {
+        self.note_size(size);
+        if counted > 0 {
+            self.note_usage(&Usage { input_tokens: counted, ..Usage::default() });
+        }
+    }
+
     /// The conversation is empty again.
     pub fn reset(&self) {
         *self.open() = Reading::default();
@@ -87,6 +95,8 @@ pub struct Facts<'a> {
     pub model: &'a str,
     /// Its window, in tokens; nought if it is not known.
     pub window: u64,
+    /// Whether room is made when it is nearly full.
+    pub room: Room,
     /// The blocks of the system prompt.
     pub system: &'a [String],
     /// The tools that the model has, those of MCP servers apart.
@@ -97,6 +107,15 @@ pub struct Facts<'a> {
     pub commands: usize,
     /// The conversation.
     pub reading: &'a Reading,
+}
+
+/// Whether the engine makes room by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// It does not.
+    Never,
+    /// It does, from so many tokens on; none if the window is not known.
+    From(Option<u64>),
 }
 
 /// A tool of an MCP server.
@@ -148,6 +167,11 @@ pub fn usage(facts: &Facts<'_>) -> ContextUsage {
         raw_max_tokens: facts.window,
         percentage: percentage(total, facts.window),
         model: facts.model.to_owned(),
+        is_auto_compact_enabled: facts.room != Room::Never,
+        auto_compact_threshold: match facts.room {
+            Room::From(threshold) => threshold.map(|tokens| tokens as f64),
+            Room::Never => None,
+        },
         memory_files: memory.iter().map(|file| described(file, rate.tokens(file.bytes))).collect(),
         mcp_tools: facts.guests.iter().map(|guest| hosted(guest, rate)).collect(),
         api_usage: usage.as_ref().map(counted),
@@ -239,6 +263,7 @@ mod tests {
             usage(&Facts {
                 model: "m",
                 window: 10_000,
+                room: Room::From(Some(7_000)),
                 system: &system,
                 tools: &[],
                 guests: &[],
@@ -251,7 +276,8 @@ mod tests {
             parts(&guessed),
             [("system_prompt", 10), ("memory_files", 100), ("messages", 400), ("free_space", 9_490)]
         );
-        assert_eq!((guessed.total_tokens, guessed.api_usage), (510, None));
+        assert_eq!((guessed.total_tokens, &guessed.api_usage), (510, &None));
+        assert_eq!((guessed.is_auto_compact_enabled, guessed.auto_compact_threshold), (true, Some(7_000.0)));
         gauge.note_usage(&Usage { input_tokens: 900, output_tokens: 100, ..Usage::default() });
         gauge.note_size(2_400);
         let counted = facts(gauge.read());
@@ -276,6 +302,7 @@ mod tests {
         let found = usage(&Facts {
             model: "m",
             window: 0,
+            room: Room::Never,
             system: &[],
             tools: &[spec("Read", 40)],
             guests: &[guest("mcp__s__a", 80, true), guest("mcp__s__b", 400, false)],
@@ -283,6 +310,7 @@ mod tests {
             reading: &Reading::default(),
         });
         assert_eq!(parts(&found), [("system_tools", 10), ("mcp_tools", 20)]);
+        assert_eq!((found.is_auto_compact_enabled, found.auto_compact_threshold), (false, None));
         assert_eq!(
             found.mcp_tools,
             [
@@ -298,6 +326,7 @@ mod tests {
         let found = usage(&Facts {
             model: "m",
             window: 0,
+            room: Room::From(None),
             system: &[],
             tools: &[],
             guests: &[],

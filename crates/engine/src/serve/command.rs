@@ -12,10 +12,10 @@ use crate::agent::Agent;
 use crate::commands::expand::Expansion;
 use crate::commands::model::Choice;
 use crate::commands::{
-    Action, Called, CommandFile, Job, Order, clear, compact, context, cost, help, loan, model, server_prompt,
+    Action, Called, CommandFile, Job, Order, compact, context, cost, help, loan, model, server_prompt,
 };
 use crate::context::memory::Memory;
-use crate::context::usage::{self, Facts};
+use crate::context::usage::{self, Facts, Gauge, Room};
 use crate::model_switch::{ModelSwitch, Wish, is_heard, use_model};
 use crate::opening::{Echo, Notices};
 use crate::rewind;
@@ -23,7 +23,7 @@ use crate::toolbox::Offered;
 
 impl Session {
     /// Starts what a prompt that calls a command asks for.
-    pub(super) async fn start_command(&mut self, mut agent: Box<Agent>, called: Called, prompt: User) {
+    pub(super) async fn start_command(&mut self, agent: Box<Agent>, called: Called, prompt: User) {
         let action = match called.order {
             Order::File(file) => return self.start_file(agent, file, called.rest, prompt).await,
             Order::Prompt(name) => return self.start_prompt(agent, name, called.rest, prompt).await,
@@ -32,7 +32,10 @@ impl Session {
         let unheard = action.unheard(&called.rest);
         let text = match action {
             Action::Compact => return self.start_compact(agent, called.rest, prompt).await,
-            Action::Clear => clear::clear(&mut agent),
+            Action::Clear => {
+                let (prompt, notices) = self.accept(prompt, Vec::new()).await;
+                return self.run_command(agent, Job::Clear { prompt, unheard }, notices);
+            }
             Action::Context => context::text(&self.context_usage()),
             Action::Cost => cost::text(&agent.ledger.read()),
             Action::Help => help::text(&self.setup.commands),
@@ -134,13 +137,26 @@ impl Session {
         let mut reading = self.gauge.read();
         if !self.has_begun() {
             let mut memory = Memory::new(self.setup.ground.clone(), self.setup.workspace.home().as_deref());
-            reading.size = memory.begin().map_or(0, |text| text.len());
+            let told = memory.begin().map_or(0, |text| text.len());
+            match self.setup.past.as_ref().map(|past| &past.loaded).filter(|loaded| loaded.has_begun()) {
+                Some(loaded) => {
+                    let gauge = Gauge::default();
+                    gauge.recall(loaded.history.size(), loaded.counted);
+                    reading = gauge.read();
+                }
+                None => reading.size = told,
+            }
             reading.memory = memory.files().to_vec();
         }
         let model = self.knobs.borrow().model.clone();
         let (tools, guests) = self.tools_in_use();
+        let info = self.engine.catalog().lookup(&model);
+        let (limits, window) = (&self.setup.limits, info.as_ref().map_or(0, |info| info.context_window));
+        let output = |most: u64| limits.max_output_tokens.unwrap_or(most);
+        let threshold = info.map(|info| limits.compaction.threshold(window, output(info.max_output_tokens)));
         usage::usage(&Facts {
-            window: self.engine.catalog().lookup(&model).map_or(0, |info| info.context_window),
+            window,
+            room: if limits.compaction.off { Room::Never } else { Room::From(threshold) },
             model: &model,
             system: &self.system(),
             tools: &tools,

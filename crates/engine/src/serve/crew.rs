@@ -198,7 +198,10 @@ impl Crew {
         // What the engine answers itself needs no servers.
         let needs = !matches!(
             work,
-            Work::Command { job: Job::Answer { .. } | Job::Model { .. } | Job::Compact(_), .. }
+            Work::Command {
+                job: Job::Answer { .. } | Job::Clear { .. } | Job::Model { .. } | Job::Compact(_),
+                ..
+            }
         );
         let patience = (needs && std::mem::take(&mut self.due)).then_some(PATIENCE);
         Some(Arrival { roster, patience, commands: commands.clone(), opened: self.opened.clone() })

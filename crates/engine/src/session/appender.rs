@@ -31,6 +31,8 @@ pub struct Appender {
     lost: Option<Box<dyn Medium>>,
     /// How long the file was when it was last seen at its path.
     seen: u64,
+    /// Whether the file is new, and its name perhaps not on the disk.
+    is_new: bool,
     /// Why others may write there too, if nobody was told yet.
     unguarded: Option<io::Error>,
 }
@@ -54,6 +56,7 @@ impl Appender {
             unsynced,
             lost: None,
             seen: 0,
+            is_new: false,
             unguarded: None,
         }
     }
@@ -116,6 +119,7 @@ impl Appender {
             && let Some(file) = &mut self.file
         {
             file.sync()?;
+            sync_name(file.as_mut(), &mut self.is_new, &self.path)?;
         }
         Ok(true)
     }
@@ -125,6 +129,7 @@ impl Appender {
     fn reopen(&mut self) -> io::Result<()> {
         let mut file = (self.open)(&self.path)?;
         let begin = file.length()?;
+        self.is_new |= begin == 0;
         if let Some(lost) = &self.lost {
             let from = if begin == 0 { 0 } else { self.seen };
             if let Err(error) = copy(lost.as_ref(), from, file.as_mut()) {
@@ -173,7 +178,9 @@ impl Appender {
     /// owed again. It stays ours meanwhile, if that can be.
     fn sync(&mut self) -> io::Result<()> {
         let synced = match &mut self.file {
-            Some(file) if !self.unsynced.is_empty() => file.sync(),
+            Some(file) if !self.unsynced.is_empty() => {
+                file.sync().and_then(|()| sync_name(file.as_mut(), &mut self.is_new, &self.path))
+            }
             _ => Ok(()),
         };
         let lines = std::mem::take(&mut self.unsynced);
@@ -192,6 +199,15 @@ impl std::fmt::Debug for Appender {
             .field("owes", &self.owes())
             .finish_non_exhaustive()
     }
+}
+
+/// Forces the name of a file that is new onto the disk, once.
+fn sync_name(file: &mut dyn Medium, is_new: &mut bool, path: &Path) -> io::Result<()> {
+    if *is_new {
+        file.sync_name(path)?;
+        *is_new = false;
+    }
+    Ok(())
 }
 
 /// Copies what lies beyond an offset.

@@ -1,7 +1,8 @@
 //! What belongs to the conversation though it stands beside its path. Of calls that run side by side, the official
 //! engine hangs each result on its own call: so all results but one stand beside the path, and so may parts of a reply.
+//! What stands there because somebody went back to an earlier message does not belong.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Read, Seek};
 
 use whimbrel_wire::content::Block;
@@ -9,7 +10,7 @@ use whimbrel_wire::content::Block;
 use super::index::{Index, Place, Span};
 use super::line::Kind;
 use super::path;
-use super::reader::{Heard, Reader};
+use super::reader::{Heard, Part, Reader};
 
 /// A line of the conversation.
 #[derive(Debug)]
@@ -21,11 +22,13 @@ pub(super) struct Step {
     pub(super) is_said: bool,
 }
 
-/// Reads the lines of a path, and puts what belongs to them where it belongs.
+/// Reads the lines of a path, and puts what belongs to them where it belongs: nothing that came after the last line that
+/// is wanted, if one is.
 pub(super) fn gather<R: Read + Seek>(
     index: &Index,
     reader: &mut Reader<R>,
     path: &[Place],
+    last: Option<Place>,
 ) -> io::Result<Vec<Step>> {
     let mut steps: HashMap<Place, Step> = HashMap::with_capacity(path.len());
     for place in path {
@@ -35,8 +38,12 @@ pub(super) fn gather<R: Read + Seek>(
     let mut open = unanswered(steps.values());
     let mut after: HashMap<Place, Vec<Place>> = HashMap::new();
     let first = path.first().copied().unwrap_or_default();
+    let dropped = dropped(index, path, &steps);
     for (place, node) in (first..).zip(&index.nodes[first as usize..]) {
-        if !node.is_said() || steps.contains_key(&place) {
+        if last.is_some_and(|last| place > last) {
+            break;
+        }
+        if !node.is_said() || steps.contains_key(&place) || is_within(&dropped, place) {
             continue;
         }
         let above = node.other.or_else(|| path::said_before(index, place));
@@ -49,7 +56,7 @@ pub(super) fn gather<R: Read + Seek>(
                 heard.said.blocks.retain(|block| answers(block).is_some_and(|id| open.remove(id)));
                 !heard.said.blocks.is_empty()
             }
-            Kind::Assistant | Kind::Boundary | Kind::Link => is_same_reply(&heard, beside),
+            Kind::Assistant | Kind::Boundary | Kind::Cleared | Kind::Link => is_same_reply(&heard, beside),
         };
         if belongs {
             open.extend(heard.said.blocks.iter().filter_map(calls).map(str::to_owned));
@@ -64,6 +71,19 @@ pub(super) fn gather<R: Read + Seek>(
         todo.extend(after.remove(&place).into_iter().flatten().rev());
     }
     Ok(gathered)
+}
+
+/// Which lines were left behind when somebody went back: those between a prompt and the message that it hangs on. A prompt
+/// hangs on the last thing said, unless it is meant to follow an earlier one.
+fn dropped(index: &Index, path: &[Place], steps: &HashMap<Place, Step>) -> BTreeMap<Place, Place> {
+    let is_prompt =
+        |place: &Place| steps.get(place).and_then(|step| step.heard.as_ref()).map(|heard| heard.role);
+    let prompts = path.iter().filter(|place| is_prompt(place) == Some(Part::Prompt));
+    prompts.filter_map(|prompt| Some((path::said_before(index, *prompt)?, *prompt))).collect()
+}
+
+fn is_within(gaps: &BTreeMap<Place, Place>, place: Place) -> bool {
+    gaps.range(..place).next_back().is_some_and(|(_, end)| place < *end)
 }
 
 /// The calls that have no result.

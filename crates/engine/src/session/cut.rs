@@ -13,7 +13,7 @@ pub(super) fn leaf<R: Read + Seek>(
     reader: &mut Reader<R>,
     until: &Until,
 ) -> Result<Option<Place>, LoadError> {
-    let last = path::leaf(index);
+    let last = path::end(index);
     let find = |uuid: &String| index.find(uuid).ok_or_else(|| LoadError::NoSuchMessage(uuid.clone()));
     let (at, drops) = (until.at.as_ref().map(find).transpose()?, until.drops.as_ref());
     let Some(drops) = drops else { return Ok(at.or(last)) };

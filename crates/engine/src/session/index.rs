@@ -106,26 +106,38 @@ pub(super) struct Index {
     pub(super) repairs: Repairs,
     /// Lines whose parent was not found among those before them.
     homeless: Vec<(Place, Key)>,
+    /// Where the lines begin that are taken in; of those before, only facts are noted.
+    begin: u64,
+    /// Whether a line answers one that was not found.
+    has_strangers: bool,
 }
 
 impl Index {
     /// Reads a transcript through.
     pub(super) fn scan(reader: impl BufRead) -> io::Result<Self> {
-        let mut index = Self::read(reader)?;
+        let mut index = Self::read(reader, 0)?;
         index.house();
         Ok(index)
     }
 
+    /// Reads a transcript through, and takes in the lines from an offset on; none if they do not stand for themselves.
+    pub(super) fn scan_from(reader: impl BufRead, begin: u64) -> io::Result<Option<Self>> {
+        let index = Self::read(reader, begin)?;
+        let has_root = index.nodes.iter().any(|node| node.is_said() && node.parent.is_none());
+        let is_whole = index.homeless.is_empty() && !index.has_strangers && !has_root;
+        Ok(is_whole.then_some(index))
+    }
+
     /// Reads the transcript of a subagent through: what stands beside a session is its own conversation.
     pub(super) fn scan_subagent(reader: impl BufRead) -> io::Result<Self> {
-        let mut index = Self::read(reader)?;
+        let mut index = Self::read(reader, 0)?;
         index.nodes.iter_mut().for_each(|node| node.branch = Branch::Main);
         index.house();
         Ok(index)
     }
 
-    fn read(reader: impl BufRead) -> io::Result<Self> {
-        let mut index = Self::default();
+    fn read(reader: impl BufRead, begin: u64) -> io::Result<Self> {
+        let mut index = Self { begin, ..Self::default() };
         let mut lines = Lines::new(reader);
         while let Some(step) = lines.next()? {
             match step {
@@ -189,6 +201,9 @@ impl Index {
     fn take_line(&mut self, line: &Line<'_>, offset: u64, bytes: &[u8]) {
         let span = Span { offset, length: u32::try_from(bytes.len()).unwrap_or(u32::MAX) };
         self.note_facts(line);
+        if offset < self.begin {
+            return;
+        }
         match (line.kind(), line.uuid()) {
             (Some(kind), Some(uuid)) => self.add(line, kind, Key::of(&uuid), span),
             _ if line.kind_is(TOOL_START) => self.started.note(line),
@@ -234,12 +249,18 @@ impl Index {
         let other = match kind {
             Kind::Boundary => line.logical_parent(),
             Kind::User => line.source(),
-            Kind::Assistant | Kind::Link => None,
+            Kind::Assistant | Kind::Cleared | Kind::Link => None,
         };
+        self.has_strangers |=
+            kind == Kind::User && other.as_ref().is_some_and(|uuid| self.find(uuid).is_none());
         let other = other.and_then(|uuid| self.find(&uuid));
         let (meta, summary) = (line.is_meta(), line.is_summary());
         self.nodes.push(Node { span, print, parent, other, kind, branch: line.branch(), meta, summary });
         self.by_key.insert(key, place);
+        // Whoever knows the prompt by its first name means what is said in its place.
+        if let Some(first) = line.copy_of() {
+            self.by_key.insert(Key::of(&first), place);
+        }
     }
 
     /// Gives every line a parent that names one it cannot have: the line of that name further down, or the one before it.

@@ -29,6 +29,8 @@ pub struct Keeping {
     pub mirror: Mirror,
     /// The way to the store that keeps them, if that is not the disk.
     pub courier: Option<Courier>,
+    /// Why they cannot be kept, where they should be.
+    pub lost: Option<Arc<str>>,
 }
 
 /// Whether the host gets a copy of each line.
@@ -75,8 +77,14 @@ struct Title {
 #[derive(Debug, Clone)]
 enum Way {
     Nowhere,
+    /// Nowhere, though what cannot be recorded must not be begun; and why.
+    Lost(Arc<str>),
     File(Arc<Mutex<Pages>>),
-    Store { courier: Courier, key: Arc<StoreKey>, durability: Durability },
+    Store {
+        courier: Courier,
+        key: Arc<StoreKey>,
+        durability: Durability,
+    },
 }
 
 #[derive(Debug)]
@@ -111,6 +119,15 @@ impl Journal {
         };
         let way = file.map_or(Way::Nowhere, |file| Way::File(Arc::new(Mutex::new(pages(file)))));
         Self { session: session.into(), way, title: Arc::default() }
+    }
+
+    /// The way into a file; where there is none, nothing is kept, or nothing can be.
+    pub(super) fn kept(session: &str, file: Option<Appender>, keeping: &Keeping) -> Self {
+        let lost = keeping.lost.clone().filter(|_| keeping.durability == Durability::Strict);
+        match (file, lost) {
+            (None, Some(why)) => Self { way: Way::Lost(why), ..Self::new(session, None, keeping.mirror) },
+            (file, _) => Self::new(session, file, keeping.mirror),
+        }
     }
 
     /// The way into a store: to a session's own transcript, or to one below it.
@@ -149,7 +166,7 @@ impl Journal {
     pub(crate) fn beside(&self, line: RawJson) {
         match &self.way {
             Way::Store { courier, key, .. } => courier.take(key, line),
-            Way::File(_) | Way::Nowhere => self.copy(vec![line]),
+            Way::File(_) | Way::Nowhere | Way::Lost(_) => self.copy(vec![line]),
         }
     }
 
@@ -177,7 +194,7 @@ impl Journal {
         self.write_title()?;
         match &self.way {
             Way::Store { courier, .. } => courier.deliver(Urgency::Now).await,
-            Way::Nowhere | Way::File(_) => Ok(()),
+            Way::Nowhere | Way::Lost(_) | Way::File(_) => Ok(()),
         }
     }
 
@@ -238,6 +255,7 @@ impl Journal {
         let written = looked.and(self.write(Ok(line.to_string())));
         let (written, durability) = match &self.way {
             Way::Nowhere => return Ok(()),
+            Way::Lost(why) => (Err(io::Error::other(why.to_string())), Durability::Strict),
             Way::File(_) => (written, self.pages().map(|pages| pages.file.durability()).unwrap_or_default()),
             Way::Store { courier, durability, .. } => {
                 let urgency = if *durability == Durability::Strict { Urgency::Now } else { Urgency::Soon };
@@ -250,7 +268,9 @@ impl Journal {
                 Durability::VARIABLE,
                 match &self.way {
                     Way::Store { .. } => "Mend the session store first.",
-                    Way::File(_) | Way::Nowhere => "Make room on the disk first.",
+                    Way::File(_) => "Make room on the disk first.",
+                    Way::Lost(_) | Way::Nowhere =>
+                        "Set HOME or CLAUDE_CONFIG_DIR to a folder that can be written.",
                 }
             )),
             _ => Ok(()),
@@ -284,7 +304,7 @@ impl Journal {
     /// What the host does not know yet about the transcript.
     pub fn take_news(&self) -> Option<News> {
         match &self.way {
-            Way::Nowhere => None,
+            Way::Nowhere | Way::Lost(_) => None,
             Way::File(_) => self.pages()?.health.take_news(),
             Way::Store { courier, .. } => courier.take_news(),
         }
@@ -311,7 +331,7 @@ impl Journal {
     fn pages(&self) -> Option<MutexGuard<'_, Pages>> {
         match &self.way {
             Way::File(pages) => Some(pages.lock().unwrap_or_else(PoisonError::into_inner)),
-            Way::Nowhere | Way::Store { .. } => None,
+            Way::Nowhere | Way::Lost(_) | Way::Store { .. } => None,
         }
     }
 }
@@ -413,6 +433,16 @@ mod tests {
         {
             let (journal, _) = journal(folder.path().join("x.jsonl"), durability);
             assert_eq!(journal.begin("t1", "Bash").await.is_ok(), made, "{durability:?}");
+            let nowhere = |lost: Option<&str>| {
+                let keeping = Keeping { durability, lost: lost.map(Into::into), ..Keeping::default() };
+                Journal::kept("s", None, &keeping)
+            };
+            let lost = nowhere(Some("no home")).begin("t1", "Bash").await;
+            assert_eq!(
+                lost.as_ref().map_err(|why| why.contains("(no home)")),
+                if made { Ok(&()) } else { Err(true) }
+            );
+            assert!(nowhere(None).begin("t1", "Bash").await.is_ok(), "nothing was to be kept");
         }
     }
 

@@ -25,6 +25,12 @@ pub(super) const REFUSED: &str = "refused";
 /// the tree.
 pub(super) const REPLACEMENT: &str = "content-replacement";
 
+/// The subtype of a system line at which a summary took the place of the conversation.
+pub(super) const BOUNDARY: &str = "compact_boundary";
+
+/// The subtype of a system line at which the conversation was cleared.
+pub(super) const CLEARED: &str = "conversation_cleared";
+
 /// How often a broken line is searched for a whole one in it.
 const SALVAGES: usize = 8;
 
@@ -66,6 +72,8 @@ pub(super) struct Line<'a> {
     logical_parent_uuid: Field<'a>,
     #[serde(rename = "sourceToolAssistantUUID", borrow)]
     source: Field<'a>,
+    #[serde(borrow)]
+    copy_of: Field<'a>,
     #[serde(borrow)]
     is_sidechain: Field<'a>,
     #[serde(borrow)]
@@ -115,6 +123,8 @@ pub(super) enum Kind {
     Assistant,
     /// The conversation was replaced by a summary here.
     Boundary,
+    /// The conversation was cleared here: nothing before it counts.
+    Cleared,
     /// Another link of the tree, of which the model is told nothing.
     Link,
 }
@@ -164,8 +174,12 @@ impl<'a> Line<'a> {
         match text(self.kind)?.as_ref() {
             "user" => Some(Kind::User),
             "assistant" => Some(Kind::Assistant),
-            "system" if text(self.subtype).as_deref() == Some("compact_boundary") => Some(Kind::Boundary),
-            "system" | "progress" | "attachment" => Some(Kind::Link),
+            "system" => Some(match text(self.subtype).as_deref() {
+                Some(BOUNDARY) => Kind::Boundary,
+                Some(CLEARED) => Kind::Cleared,
+                _ => Kind::Link,
+            }),
+            "progress" | "attachment" => Some(Kind::Link),
             _ => None,
         }
     }
@@ -196,6 +210,11 @@ impl<'a> Line<'a> {
     /// The line of the call that is answered here.
     pub(super) fn source(&self) -> Option<Cow<'a, str>> {
         text(self.source)
+    }
+
+    /// The line that this one says again, after a summary took its place.
+    pub(super) fn copy_of(&self) -> Option<Cow<'a, str>> {
+        text(self.copy_of)
     }
 
     pub(super) fn is_meta(&self) -> bool {
@@ -289,6 +308,7 @@ mod tests {
         let rows = [
             (r#"{"type":"user","uuid":"a"}"#, Some(Kind::User)),
             (r#"{"type":"system","subtype":"compact_boundary"}"#, Some(Kind::Boundary)),
+            (r#"{"type":"system","subtype":"conversation_cleared"}"#, Some(Kind::Cleared)),
             (r#"{"type":"system","subtype":7}"#, Some(Kind::Link)),
             (r#"{"type":"attachment","uuid":{"x":1}}"#, Some(Kind::Link)),
             (r#"{"type":"cost-state","uuid":"a"}"#, None),

@@ -1,5 +1,5 @@
-//! Reads a transcript back. Two passes: one over all lines, which keeps a few bytes of each, and one over those that are
-//! the conversation. The file is only read; whatever is wrong with it is mended in what comes out.
+//! Reads a transcript back. Two passes: one over all lines, which keeps a few bytes of each that still counts, and one over
+//! those that are the conversation. The file is only read; whatever is wrong with it is mended in what comes out.
 
 use std::collections::HashSet;
 use std::io::{self, BufReader, Read, Seek};
@@ -13,6 +13,7 @@ pub use super::index::{Facts, Repairs};
 use super::index::{Index, Node, Span};
 pub use super::labels::Labels;
 pub use super::line::Key;
+use super::live;
 use super::loaded;
 use super::mend::{Mended, Said, mend};
 use super::path;
@@ -81,7 +82,11 @@ pub struct Loaded {
 /// Reads a transcript back, up to where it is wanted.
 pub fn load<R: Read + Seek>(file: R, until: &Until) -> Result<Loaded, LoadError> {
     let mut file = BufReader::with_capacity(PIECE, file);
-    let index = Index::scan(&mut file)?;
+    let index = match until {
+        Until { at: None, drops: None } => live::index(&mut file, path::end)?,
+        // It may be any message.
+        _ => Index::scan(&mut file)?,
+    };
     build(file, &index, until)
 }
 
@@ -96,7 +101,8 @@ fn build<R: Read + Seek>(mut file: BufReader<R>, index: &Index, until: &Until) -
     file.rewind()?;
     let mut reader = Reader::new(file);
     let leaf = cut::leaf(index, &mut reader, until)?;
-    let steps = beside::gather(index, &mut reader, &path::path(index, leaf))?;
+    let last = leaf.filter(|_| until.at.is_some());
+    let steps = beside::gather(index, &mut reader, &path::path(index, leaf), last)?;
     let mut loaded = Loaded { facts: index.facts.clone(), repairs: index.repairs, ..Loaded::default() };
     if let Some(leaf) = leaf {
         loaded.leaf = reader.name(index.node(leaf).span)?;
@@ -117,10 +123,10 @@ fn build<R: Read + Seek>(mut file: BufReader<R>, index: &Index, until: &Until) -
 /// Where the lines of a conversation lie that everybody may read, in order, and what was wrong with the transcript.
 pub(super) fn conversation<R: Read + Seek>(file: R) -> io::Result<(Vec<Span>, Repairs)> {
     let mut file = BufReader::with_capacity(PIECE, file);
-    let index = Index::scan(&mut file)?;
+    let index = live::index(&mut file, path::leaf)?;
     file.rewind()?;
     let path = path::path(&index, path::leaf(&index));
-    let mut steps = beside::gather(&index, &mut Reader::new(file), &path)?;
+    let mut steps = beside::gather(&index, &mut Reader::new(file), &path, None)?;
     steps.retain(|step| step.is_said);
     let garbled = steps.iter().filter(|step| step.heard.as_ref().is_some_and(|heard| heard.garbled));
     let unreadable = index.repairs.unreadable + garbled.count();

@@ -12,7 +12,7 @@ use whimbrel_wire::{PROTOCOL_VERSION, RawJson};
 use super::appender::Appender;
 use super::journal::{Journal, Keeping};
 use super::labels::LAST_PROMPT;
-use super::line::{BRIEF, Key, REFUSED};
+use super::line::{BOUNDARY, BRIEF, CLEARED, Key, REFUSED};
 use super::lock::Lock;
 use super::place::SUBAGENTS;
 use super::summary::recognisable;
@@ -104,7 +104,7 @@ impl Log {
                 }),
             )
         });
-        let journal = Journal::new(&identity.session, file, keeping.mirror);
+        let journal = Journal::kept(&identity.session, file, keeping);
         Self::of(identity, journal, None)
     }
 
@@ -125,7 +125,7 @@ impl Log {
             None => {
                 let path = folder.map(|folder| folder.join(format!("{name}.jsonl")));
                 let file = path.map(|path| Appender::new(path, keeping.durability));
-                Journal::new(&identity.session, file, keeping.mirror)
+                Journal::kept(&identity.session, file, keeping)
             }
         };
         Self::of(identity, journal, Some(agent_id.to_owned()))
@@ -232,7 +232,7 @@ impl Log {
         if !tools.is_empty() {
             line["compactMetadata"]["preCompactDiscoveredTools"] = tools.into();
         }
-        self.system(uuid, "compact_boundary", None, line);
+        self.system(uuid, BOUNDARY, None, line);
     }
 
     /// Marks messages that the provider has refused for good: they stay, and are not sent again.
@@ -247,9 +247,10 @@ impl Log {
         self.write(&line);
     }
 
-    /// What follows has no parent in the tree: the model has forgotten what came before.
-    pub fn restart(&mut self) {
-        self.leaf = None;
+    /// Marks that the model has forgotten what came before: what follows hangs on nothing older than this.
+    pub fn restart(&mut self, uuid: &str) {
+        self.briefs.clear();
+        self.system(uuid, CLEARED, None, json!({}));
     }
 
     /// A command that the engine answers itself, or its answer.

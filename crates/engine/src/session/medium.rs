@@ -29,6 +29,10 @@ pub(super) trait Medium: Send {
     fn is_at(&self, path: &Path) -> bool;
     /// Reads bytes back, perhaps fewer than fit.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
+    /// Forces the name that it has onto the disk, which is the folders' business.
+    fn sync_name(&mut self, path: &Path) -> io::Result<()> {
+        sync_folders(path)
+    }
     /// Opens the file at a path anew without letting go of it. An error leaves everything as it is.
     fn reopen(&mut self, _: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
@@ -82,6 +86,25 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     let mut file = regular(OpenOptions::new().read(true).append(true).create(true).mode(0o600), path)?;
     mend_end(&mut file)?;
     Ok(file)
+}
+
+/// Forces the folders above a file onto the disk: any of them may be new. Those that we may not open are not, and some disks
+/// do not know what is asked of them.
+fn sync_folders(path: &Path) -> io::Result<()> {
+    for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
+        match File::open(folder).and_then(|folder| folder.sync_all()) {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::PermissionDenied
+                        | io::ErrorKind::InvalidInput
+                        | io::ErrorKind::Unsupported
+                        | io::ErrorKind::ReadOnlyFilesystem
+                ) => {}
+            synced => synced?,
+        }
+    }
+    Ok(())
 }
 
 /// Takes away a line that somebody left half at the end of a transcript, and ends one that only lacks its end.

@@ -6,8 +6,9 @@
 //!   whole lines), `medium` (what that writes to), [`courier`] (the way to a store), [`durability`] (how safe lines are),
 //!   `labels` (what lists look for), `health`, `bulletin` and `copies` (what the host is told about it)
 //! - reading: [`load`](mod@load) (a conversation, read back), in the order of its steps: `lines`, `line` and `index`
-//!   (what is there), `cut` and `path` (what counts), `reader` and `beside` (what was said), `starts` (which calls had begun), `loaded`
-//!   (which tools were), `refused` (what providers did not take), `mend` (in an order that providers take)
+//!   (what is there), `live` (what of it still counts), `cut` and `path` (what counts), `reader` and `beside` (what was
+//!   said), `starts` (which calls had begun), `loaded` (which tools were), `refused` (what providers did not take), `mend`
+//!   (in an order that providers take)
 //! - going on: [`past`] (a session that is gone on with), [`fork`] (a copy of it)
 //! - [`checkpoint`]: files as they were at each prompt
 //! - for whoever looks back: [`library`] (all that is kept, wherever), [`shelf`] (all sessions on disk), [`summary`] (what
@@ -30,6 +31,7 @@ mod labels;
 pub mod library;
 mod line;
 mod lines;
+mod live;
 pub mod load;
 mod loaded;
 pub mod lock;

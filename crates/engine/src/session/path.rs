@@ -1,5 +1,5 @@
-//! Which lines of a transcript are the conversation: from the last thing said on the main line up to its root, or to the
-//! summary that took the root's place.
+//! Which lines of a transcript are the conversation: from the last thing said on the main line up to its root, to the
+//! summary that took the root's place, or to where it was cleared.
 
 use std::collections::HashSet;
 
@@ -11,6 +11,16 @@ pub(super) fn leaf(index: &Index) -> Option<Place> {
     let said = || (0..index.nodes.len() as Place).filter(|place| index.node(*place).is_said());
     let answered: HashSet<Place> = said().filter_map(|place| said_before(index, place)).collect();
     said().rev().find(|place| !answered.contains(place)).or_else(|| said().next_back())
+}
+
+/// The line that a session goes on from: the last of the conversation, or the one at which it was cleared since.
+pub(super) fn end(index: &Index) -> Option<Place> {
+    let is_cleared = |place: &Place| {
+        let node = index.node(*place);
+        node.kind == Kind::Cleared && node.branch == Branch::Main
+    };
+    let cleared = (0..index.nodes.len() as Place).rev().find(is_cleared);
+    leaf(index).max(cleared)
 }
 
 /// The lines from the root to a leaf. A summary stands for everything before its boundary; a boundary that no summary
@@ -30,6 +40,7 @@ pub(super) fn path(index: &Index, leaf: Option<Place>) -> Vec<Place> {
         next = match node.kind {
             Kind::Boundary if summarised => None,
             Kind::Boundary => node.parent.or(node.other),
+            Kind::Cleared => None,
             Kind::User | Kind::Assistant | Kind::Link => node.parent,
         };
     }

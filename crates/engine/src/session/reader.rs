@@ -93,7 +93,7 @@ impl<R: Read + Seek> Reader<R> {
         let role = match node.kind {
             Kind::User => Role::User,
             Kind::Assistant => Role::Assistant,
-            Kind::Boundary | Kind::Link => return Ok(None),
+            Kind::Boundary | Kind::Cleared | Kind::Link => return Ok(None),
         };
         let bytes = self.bytes(node.span)?;
         // It was read before, so it can be read again, unless somebody has changed the file meanwhile.

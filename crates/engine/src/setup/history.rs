@@ -4,7 +4,6 @@ use std::path::Path;
 
 use whimbrel_wire::options::Options;
 
-use super::resume::Origin;
 use crate::session::checkpoint::{self, Checkpoints};
 
 /// Where copies of files go if they are wanted: below the settings, or beside the tool output when nothing is kept.
@@ -23,17 +22,13 @@ pub(super) fn checkpoints(
 
 /// A fork takes over the copies of the session that it is a fork of; says so if it cannot.
 pub(super) fn inherit(
-    options: &Options,
-    origin: Origin,
+    forked_from: Option<&str>,
     checkpoints: Option<&Checkpoints>,
     config: Option<&Path>,
 ) -> Option<String> {
-    let (Some(checkpoints), Some(config), Some(from)) = (checkpoints, config, &options.resume) else {
+    let (Some(checkpoints), Some(config), Some(from)) = (checkpoints, config, forked_from) else {
         return None;
     };
-    if origin != Origin::Forked {
-        return None;
-    }
     let copied = checkpoints.inherit(&checkpoint::folder(config, from));
     copied.err().map(|error| {
         format!("Files cannot be put back to prompts before the fork: their copies could not be taken over ({error}).")

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nix::unistd::{AccessFlags, access};
 
@@ -17,8 +18,8 @@ type Env = BTreeMap<String, String>;
 pub(super) struct Kept {
     /// Where they are looked for; none if nobody said where.
     pub(super) place: Option<Place>,
-    /// Why nothing can be written there, in words for the host.
-    pub(super) lost: Option<String>,
+    /// Why nothing can be written there.
+    pub(super) lost: Option<Arc<str>>,
 }
 
 /// Finds the place for transcripts.
@@ -31,7 +32,8 @@ pub(super) fn place(env: &Env, root: &Path) -> Kept {
     };
     let config = config_folder(env);
     let why = wrong.or_else(|| unwritable(config.as_deref()?));
-    Kept { place: config.map(|config| Place::new(&config, root)), lost: why.map(|why| lost(&why)) }
+    let why = why.map(Into::into);
+    Kept { place: config.map(|config| Place::new(&config, root)), lost: why }
 }
 
 /// The temporary folder.
@@ -77,7 +79,8 @@ fn unwritable(folder: &Path) -> Option<String> {
     Some(format!("{} does not exist", folder.display()))
 }
 
-fn lost(why: &str) -> String {
+/// What the host is told where nothing can be written.
+pub(super) fn warning(why: &str) -> String {
     format!(
         "Nothing of this session is kept on disk, so it cannot be resumed: {why}. Set HOME or CLAUDE_CONFIG_DIR to a folder that can be written."
     )

@@ -84,8 +84,8 @@ impl Desk<'_> {
 
     async fn fresh(&self) -> Result<Beginning, SetupError> {
         let session = self.new_id().await?;
-        let (past, place, warning) = (None, None, None);
-        Ok(Beginning { session, place, past, origin: Origin::Fresh, warning })
+        let (past, place, warning, forked_from) = (None, None, None, None);
+        Ok(Beginning { session, place, past, origin: Origin::Fresh, forked_from, warning })
     }
 
     async fn forked(&self, old: &str, mut stored: StoredPast) -> Result<Beginning, SetupError> {
@@ -95,7 +95,8 @@ impl Desk<'_> {
             let put = within(self.store.append(&self.key(&session), &lines)).await;
             put.map_err(|error| uncopied(old, error))?;
         }
-        Ok(beginning(session, stored.past, Origin::Forked))
+        let forked_from = Some(old.to_owned());
+        Ok(Beginning { forked_from, ..beginning(session, stored.past, Origin::Forked) })
     }
 
     /// The id of a new session; one that was given must be nobody's yet.
@@ -122,7 +123,8 @@ impl Desk<'_> {
 }
 
 fn beginning(session: String, past: Past, origin: Origin) -> Beginning {
-    Beginning { warning: resume::warning(&past), session, place: None, past: Some(past), origin }
+    let warning = resume::warning(&past);
+    Beginning { warning, session, place: None, past: Some(past), origin, forked_from: None }
 }
 
 fn uncopied(old: &str, error: impl std::fmt::Display) -> SetupError {

@@ -63,6 +63,8 @@ pub(super) struct Beginning {
     pub(super) place: Option<Place>,
     pub(super) past: Option<Past>,
     pub(super) origin: Origin,
+    /// The session that it is a copy of, if it is one.
+    pub(super) forked_from: Option<String>,
     /// What the host should know about the past.
     pub(super) warning: Option<String>,
 }
@@ -92,6 +94,7 @@ pub(super) fn keeping(options: &Options, env: &BTreeMap<String, String>) -> Resu
             false => Mirror::Off,
         },
         courier: None,
+        lost: None,
     })
 }
 
@@ -129,6 +132,7 @@ pub(super) fn begin(
                 place,
                 past: Some(past),
                 origin: Origin::Resumed,
+                forked_from: None,
             })
         }
     }
@@ -208,7 +212,7 @@ fn fresh(options: &Options, place: Option<Place>) -> Result<Beginning, SetupErro
         // Nobody else can know an id that was drawn just now.
         _ => None,
     };
-    Ok(Beginning { session, place, past, origin: Origin::Fresh, warning: None })
+    Ok(Beginning { session, place, past, origin: Origin::Fresh, forked_from: None, warning: None })
 }
 
 fn forked(
@@ -227,7 +231,14 @@ fn forked(
             error => refused(old, error),
         })?;
     }
-    Ok(Beginning { warning: warning(&past), session, place, past: Some(past), origin: Origin::Forked })
+    Ok(Beginning {
+        warning: warning(&past),
+        session,
+        place,
+        past: Some(past),
+        origin: Origin::Forked,
+        forked_from: Some(old.clone()),
+    })
 }
 
 pub(super) fn new_id(options: &Options) -> Result<String, SetupError> {

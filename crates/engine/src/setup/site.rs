@@ -11,7 +11,7 @@ use super::resume::{self, Origin, Writes};
 use super::start::working_directory;
 use super::{SetupError, history, home, tools};
 use crate::agenda::Agenda;
-use crate::session::{Keeping, Past, Place};
+use crate::session::{Durability, Keeping, Past, Place};
 use crate::settings;
 use crate::workspace::Workspace;
 
@@ -39,8 +39,12 @@ pub(super) fn site(
     let home::Kept { place: kept, lost } = home::place(env, &root);
     let leaves_nothing = options.persist_session == Some(false) || stored.is_some();
     let writes = if leaves_nothing || lost.is_some() { Writes::Nothing } else { Writes::Everything };
-    let lost = lost.filter(|_| !leaves_nothing);
-    let resume::Beginning { session, place, past, origin, warning } = match stored {
+    // Whoever names no place wants none, unless everything is to be recorded.
+    let is_owed = kept.is_none() && keeping.durability == Durability::Strict;
+    let nowhere = || is_owed.then(|| "neither HOME nor CLAUDE_CONFIG_DIR is set".into());
+    let lost = lost.or_else(nowhere).filter(|_| !leaves_nothing);
+    keeping.lost.clone_from(&lost);
+    let resume::Beginning { session, place, past, origin, forked_from, warning } = match stored {
         Some(stored) => stored.take(&mut keeping),
         None => resume::begin(options, kept.as_ref(), writes, &keeping)?,
     };
@@ -48,10 +52,10 @@ pub(super) fn site(
     let config = settings::config_folder(env);
     let kept_in = config.as_deref().filter(|_| place.is_some());
     let checkpoints = history::checkpoints(options, kept_in, &spill, &session);
-    let not_copied = history::inherit(options, origin, checkpoints.as_ref(), config.as_deref());
+    let not_copied = history::inherit(forked_from.as_deref(), checkpoints.as_ref(), config.as_deref());
     let agenda = tools::agenda(kept_in, env, &session);
     let workspace = Arc::new(Workspace::new(root, spill, env.clone()).with_checkpoints(checkpoints));
-    let warnings = lost.into_iter().chain(warning).chain(not_copied).collect();
+    let warnings = lost.as_deref().map(home::warning).into_iter().chain(warning).chain(not_copied).collect();
     Ok(Site { session, workspace, place, keeping, past, origin, leaves_nothing, agenda, warnings })
 }
 

@@ -138,6 +138,7 @@ pub(crate) fn came_to_nothing(report: &Report) -> Option<Trouble> {
         | End::NoAnswer
         | End::TooLong
         | End::HookStopped
+        | End::Stalled
         | End::Deferred => Some(Trouble::Failed(report.text())),
     }
 }

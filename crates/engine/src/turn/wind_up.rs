@@ -60,6 +60,10 @@ pub(super) async fn wind_up(agent: &mut Agent, workshop: Workshop, ending: &mut 
             ending.text = "The reply hit the output limit again and again. Ask for less at a time, or raise CLAUDE_CODE_MAX_OUTPUT_TOKENS.".into();
             agent.conversation.failure(&ending.text, FailureKind::MaxOutputTokens, None).await;
         }
+        End::Stalled => {
+            ending.text = "The provider paused the reply again and again and never finished it. Ask once more, or for less at a time.".into();
+            agent.conversation.failure(&ending.text, FailureKind::ServerError, None).await;
+        }
         End::Done => {
             ending.structured = agent.owed.take();
             if let Some(answer) = &ending.structured {

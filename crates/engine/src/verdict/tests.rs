@@ -68,6 +68,11 @@ fn the_decision_table() {
         ),
         ("a cut connection: go on", now(Happened::Replied { stop: None, calls: 0 }), Next::Nudge(Nudge::Cut)),
         ("cut too often: end", tired(Happened::Replied { stop: None, calls: 0 }), Next::End(End::ApiFailure)),
+        (
+            "paused too often: end",
+            Situation { recoveries: MAX_PAUSES, ..now(replied(StopReason::PauseTurn, 0)) },
+            Next::End(End::Stalled),
+        ),
         ("a paused turn: ask again", now(replied(StopReason::PauseTurn, 0)), Next::Nudge(Nudge::Paused)),
         ("a refusal: end", now(replied(StopReason::Refusal, 0)), Next::End(End::Refused)),
         (

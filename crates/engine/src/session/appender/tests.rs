@@ -13,6 +13,8 @@ struct Disk {
     cannot_cut: bool,
     cannot_sync: bool,
     opened: usize,
+    named: usize,
+    cannot_name: bool,
 }
 
 struct Handle(Arc<Mutex<Disk>>);
@@ -51,6 +53,15 @@ impl Medium for Handle {
             return Err(io::Error::from_raw_os_error(nix::errno::Errno::EIO as i32));
         }
         disk.synced = disk.bytes.len();
+        Ok(())
+    }
+
+    fn sync_name(&mut self, _: &Path) -> io::Result<()> {
+        let mut disk = self.0.lock().unwrap();
+        if disk.cannot_name {
+            return Err(io::Error::from_raw_os_error(nix::errno::Errno::EIO as i32));
+        }
+        disk.named += 1;
         Ok(())
     }
 
@@ -94,6 +105,27 @@ fn a_line_that_does_not_fit_is_taken_back_and_written_once_there_is_room() {
         assert_eq!(content(&disk), "first\nsecond\nthird\nfourth\n");
         assert_eq!(file.owes(), 0);
     }
+}
+
+#[test]
+fn the_name_of_a_new_file_is_forced_onto_the_disk_once_where_its_lines_are() {
+    let disk = || Disk { room: 1000, ..Disk::default() };
+    for (durability, named) in [(Durability::System, 0), (Durability::Turn, 1), (Durability::Strict, 1)] {
+        let (mut file, disk) = on(disk(), durability);
+        for text in ["1", "2"] {
+            file.append(line(text)).unwrap();
+            file.end_turn().unwrap();
+        }
+        assert_eq!(disk.lock().unwrap().named, named, "{durability:?}");
+    }
+    let (mut file, old) = on(Disk { bytes: line("0"), ..disk() }, Durability::Strict);
+    file.append(line("1")).unwrap();
+    assert_eq!(old.lock().unwrap().named, 0, "it was there before");
+    let (mut file, disk) = on(Disk { cannot_name: true, ..disk() }, Durability::Strict);
+    assert!(file.append(line("1")).is_err(), "it would be gone with its folder");
+    disk.lock().unwrap().cannot_name = false;
+    file.append(line("2")).unwrap();
+    assert_eq!(disk.lock().unwrap().named, 1);
 }
 
 #[test]

@@ -41,6 +41,11 @@ fn with(mut line: Value, more: &Value) -> Value {
     line
 }
 
+/// A line as a part of one reply, the same for all of them.
+fn of_reply(line: Value) -> Value {
+    with(line.clone(), &json!({"message": with(line["message"].clone(), &json!({"id": "m"}))}))
+}
+
 fn bytes(lines: &[Value]) -> Vec<u8> {
     lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect()
 }
@@ -285,9 +290,7 @@ fn calls_and_results_pair_up() {
 
 #[test]
 fn results_and_calls_beside_the_path_are_found() {
-    let same = |line: Value| {
-        with(line.clone(), &json!({"message": with(line["message"].clone(), &json!({"id": "m"}))}))
-    };
+    let same = of_reply;
     let calls = [user("u", None, "go"), same(call("a1", "u", "t1")), same(call("a2", "a1", "t2"))];
     let expected = "u: go | a: call t1, call t2 | u: t1 gives one, t2 gives two";
     let rows = [
@@ -386,15 +389,71 @@ fn a_conversation_is_read_up_to_a_message() {
         (until(Some("r2"), Some("u2")), Err("Resume rejected by --resume-drops-turn:")),
         (until(Some("x"), None), Err("No message found with message.uuid of: x")),
     ];
+    check_cuts(&lines, &rows);
+}
+
+type Cut<'a> = (Until, Result<&'a str, &'a str>);
+
+fn check_cuts(lines: &[u8], rows: &[Cut<'_>]) {
     for (until, expected) in rows {
         let loaded =
-            load(Cursor::new(&lines), &until).map(|loaded| story(&loaded)).map_err(|error| error.to_string());
+            load(Cursor::new(lines), until).map(|loaded| story(&loaded)).map_err(|error| error.to_string());
         match (&loaded, expected) {
             (Ok(story), Ok(expected)) => assert_eq!(story, expected, "{until:?}"),
             (Err(text), Err(expected)) => assert!(text.starts_with(expected), "{until:?}: {text}"),
             _ => panic!("{until:?}: {loaded:?}"),
         }
     }
+}
+
+#[test]
+fn a_conversation_is_cut_within_a_reply_and_stays_so() {
+    let lines = [
+        user("u1", None, "go"),
+        of_reply(says("a1", "u1", "first")),
+        of_reply(call("a2", "a1", "t1")),
+        of_reply(call("a3", "a2", "t2")),
+        with(result("r1", "a3", "t1", "one"), &json!({"sourceToolAssistantUUID": "a2"})),
+        with(result("r2", "r1", "t2", "two"), &json!({"sourceToolAssistantUUID": "a3"})),
+        says("a4", "r2", "done"),
+    ];
+    let rows = [
+        ("a1", "u: go | a: first", "u: go | a: first | u: again"),
+        (
+            "a2",
+            "u: go | a: first, call t1 | u: t1 gives Outcome unknown",
+            "u: go | a: first, call t1 | u: t1 gives Outcome unknown, again",
+        ),
+        (
+            "r1",
+            "u: go | a: first, call t1, call t2 | u: t1 gives one, t2 gives Outcome unknown",
+            "u: go | a: first, call t1, call t2 | u: t1 gives one, t2 gives Outcome unknown, again",
+        ),
+    ];
+    for (at, cut, gone_on) in rows {
+        let until = Until { at: Some(at.into()), drops: None };
+        check_cuts(&bytes(&lines), &[(until, Ok(cut))]);
+        let more = [&lines[..], &[user("u2", Some(at), "again")]].concat();
+        check(vec![(at, more, gone_on)]);
+    }
+}
+
+#[test]
+fn what_was_said_before_a_conversation_was_cleared_does_not_come_back() {
+    let cleared =
+        json!({"type": "system", "subtype": "conversation_cleared", "uuid": "c", "parentUuid": null});
+    let answer = json!({"type": "system", "subtype": "local_command", "uuid": "l", "parentUuid": "c"});
+    let before = [user("u1", None, "one"), says("a1", "u1", "1"), cleared, answer];
+    let after = [&before[..], &[user("u2", Some("l"), "two")]].concat();
+    let back = [&before[..], &[user("u2", Some("a1"), "back")]].concat();
+    check(vec![
+        ("cleared", before.to_vec(), ""),
+        ("and gone on with", after, "u: two"),
+        ("and gone back to", back, "u: one | a: 1 | u: back"),
+    ]);
+    let lines = bytes(&before);
+    assert_eq!(read(&lines).leaf.as_deref(), Some("c"));
+    assert_eq!(super::conversation(Cursor::new(&lines)).unwrap().0.len(), 2, "it can still be read");
 }
 
 /// A conversation with calls, and the texts that were said in it, each with the line it stands in.
