@@ -217,6 +217,7 @@ impl Agents {
                 gate: home.gate.clone(),
                 call: Call {
                     id: String::new(),
+                    agent_id: None,
                     place: None,
                     written: None,
                     workspace: Arc::clone(&home.workspace),

@@ -62,6 +62,8 @@ impl Tasks {
             description: start.description,
             command: command.to_owned(),
             agent_type: None,
+            name: None,
+            owner: start.owner,
         };
         let (seat, mut beside) = self.table.seat(&facts);
         let let_go = async {

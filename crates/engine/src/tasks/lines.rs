@@ -120,6 +120,8 @@ mod tests {
             description: "log".into(),
             command: String::new(),
             agent_type: None,
+            name: None,
+            owner: None,
             output_file: std::path::PathBuf::new(),
         }
     }

@@ -112,7 +112,7 @@ fn start(input: &Input, call: &Call) -> Output {
 /// What is said about a command that may run in the background.
 fn about(input: &Input, call: &Call) -> Start {
     let description = input.description.clone().unwrap_or_else(|| shortened(&input.command));
-    Start { tool_use_id: call.id.clone(), description }
+    Start { tool_use_id: call.id.clone(), description, owner: call.agent_id.clone() }
 }
 
 /// The result of a call beside which a command runs.

@@ -23,6 +23,8 @@ use crate::workspace::Workspace;
 pub struct Call {
     /// The id of the call.
     pub id: String,
+    /// The agent that makes it; none if it is the main one.
+    pub agent_id: Option<String>,
     /// The file that the call was judged by, if it is about one.
     pub place: Option<Place>,
     /// What the model wrote, where the host or a hook has changed the input since.
@@ -54,6 +56,16 @@ pub struct Call {
 }
 
 impl Call {
+    /// The name of the teammate that makes it, if it is one.
+    pub(crate) fn teammate(&self) -> Option<String> {
+        self.agents.as_ref().filter(|agents| agents.is_mate()).map(|agents| agents.name().to_owned())
+    }
+
+    /// The team of the session, if it has one.
+    pub(crate) fn team(&self) -> Option<String> {
+        self.agents.as_ref().and_then(|agents| agents.teams().name())
+    }
+
     /// Notes why a question to a model beside the turn failed. What was interrupted when it was recorded interrupts the turn
     /// again.
     pub(crate) fn note_fault(&self, fault: &Fault) {
@@ -69,6 +81,7 @@ impl Call {
     pub(crate) fn alone(workspace: Arc<Workspace>) -> Self {
         Self {
             id: "toolu_1".into(),
+            agent_id: None,
             place: None,
             written: None,
             mode: ModeSwitch::unheard(&workspace),

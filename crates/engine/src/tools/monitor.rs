@@ -57,7 +57,8 @@ impl Tool for Monitor {
         let asked = input.timeout_ms.filter(|asked| *asked > 0).map_or(USUAL, |asked| asked as u64);
         let limit = asked.min(LONGEST);
         let order = bash::order(&command, &call.workspace);
-        let start = Start { tool_use_id: call.id.clone(), description: input.description };
+        let (tool_use_id, owner) = (call.id.clone(), call.agent_id.clone());
+        let start = Start { tool_use_id, description: input.description, owner };
         let started =
             call.tasks.start_monitor(&order, call.workspace.spill(), start, Duration::from_millis(limit));
         let task = started.map_err(|fault| bash::not_started(&fault, &call.workspace))?;

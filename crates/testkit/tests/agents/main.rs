@@ -9,6 +9,7 @@ mod forks;
 mod kinds;
 mod letters;
 mod life;
+mod mates;
 mod teams;
 
 use serde_json::{Value, json};
