@@ -56,6 +56,14 @@ impl Ledger {
         self.purse.as_ref().is_some_and(Purse::is_empty)
     }
 
+    /// Ends when the budget is used up; never, if there is none.
+    pub async fn ran_out(&self) {
+        match &self.purse {
+            Some(purse) => drop(purse.ran_out().await),
+            None => std::future::pending().await,
+        }
+    }
+
     /// Begins a new turn; the totals stay.
     pub fn begin_turn(&self) {
         self.open().begin_turn();

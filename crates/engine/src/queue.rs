@@ -11,7 +11,7 @@ use crate::inbox::News;
 pub(crate) enum Due {
     /// The host said something.
     Prompt(Box<User>),
-    /// Something happened that the model should know of.
+    /// Something happened that the model should know of, in a turn of its own or with what comes next.
     News(News),
 }
 
@@ -64,9 +64,9 @@ impl Queue {
         self.0.push_front(due);
     }
 
-    /// Whether nothing waits.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Whether something waits that is worth a turn.
+    pub(crate) fn wakes(&self) -> bool {
+        self.0.iter().any(Due::wakes)
     }
 
     /// Forgets everything.
@@ -90,16 +90,13 @@ impl Queue {
         dropped
     }
 
-    /// Takes out the news that wait. Messages stay.
-    pub(crate) fn take_news(&mut self) -> Vec<News> {
-        let mut news = Vec::new();
-        for due in std::mem::take(&mut self.0) {
-            match due {
-                Due::News(told) => news.push(told),
-                Due::Prompt(_) => self.0.push_back(due),
+    /// The news that wait are no longer worth a turn: they are told with what comes next.
+    pub(crate) fn lull(&mut self) {
+        for due in &mut self.0 {
+            if let Due::News(news) = due {
+                news.wakes = false;
             }
         }
-        news
     }
 
     /// Drops one message that waits; false if there is none with this id.
@@ -108,24 +105,36 @@ impl Queue {
         self.0.iter().position(is_it).and_then(|at| self.0.remove(at)).is_some()
     }
 
-    /// What the next turn is about: a command alone, or everything that waits before one.
+    /// What the next turn is about: a command alone, or everything that waits before one. There is none if nothing is worth
+    /// one; what only waits for a turn is not told with a command, but stays.
     pub(crate) fn take(&mut self, commands: &Commands) -> Option<Batch> {
-        match self.0.pop_front()? {
-            Due::Prompt(prompt) if let Some(called) = commands.called(&prompt) => {
-                Some(Batch::Command { called, prompt })
-            }
-            first => {
-                let more = self.0.iter().take_while(|due| !due.is_command(commands)).count();
-                Some(Batch::Said(std::iter::once(first).chain(self.0.drain(..more)).collect()))
-            }
+        let first = self.0.iter().position(Due::wakes)?;
+        if let Due::Prompt(prompt) = &self.0[first]
+            && let Some(called) = commands.called(prompt)
+            && let Some(Due::Prompt(prompt)) = self.0.remove(first)
+        {
+            return Some(Batch::Command { called, prompt });
         }
+        let said = self.0.iter().take_while(|due| !due.is_command(commands)).count();
+        Some(Batch::Said(self.0.drain(..said).collect()))
     }
 }
 
 impl Due {
     /// Whether the model is to answer it.
     pub(crate) fn asks(&self) -> bool {
-        !matches!(self, Self::Prompt(user) if user.should_query == Some(false))
+        match self {
+            Self::Prompt(user) => user.should_query != Some(false),
+            Self::News(news) => news.wakes,
+        }
+    }
+
+    /// Whether it is not left to wait for something else.
+    fn wakes(&self) -> bool {
+        match self {
+            Self::Prompt(_) => true,
+            Self::News(news) => news.wakes,
+        }
     }
 
     fn is_command(&self, commands: &Commands) -> bool {
@@ -172,14 +181,57 @@ mod tests {
         let mut queue = queue([prompt("a"), Due::News(News::of_task("n"))]);
         assert_eq!(queue.drop_prompts(), ["a"]);
         assert!(matches!(queue.take(&Commands::none()), Some(Batch::Said(dues)) if dues.len() == 1));
-        assert!(queue.is_empty());
+        assert!(!queue.wakes());
+    }
+
+    fn aside(text: &str) -> Due {
+        Due::News(News { wakes: false, ..News::of_mail(text) })
+    }
+
+    fn texts(batch: Option<Batch>) -> Vec<String> {
+        let text = |due: Due| match due {
+            Due::Prompt(user) => user.uuid.unwrap(),
+            Due::News(news) => news.text,
+        };
+        match batch {
+            Some(Batch::Said(dues)) => dues.into_iter().map(text).collect(),
+            Some(Batch::Command { called, .. }) => vec![called.rest],
+            None => Vec::new(),
+        }
     }
 
     #[test]
-    fn taking_the_news_keeps_the_prompts_in_order() {
-        let mut queue = queue([prompt("a"), Due::News(News::of_task("n")), prompt("b")]);
-        assert_eq!(queue.take_news(), [News::of_task("n")]);
-        assert_eq!(queue.ids(), ["a", "b"]);
+    fn what_is_not_worth_a_turn_keeps_its_place_and_waits_for_one() {
+        let (commands, _) = Commands::find(&Ground::default(), &Plugins::default());
+        let letter = || Due::News(News::of_mail("letter"));
+        let rows: [(&str, Vec<Due>, &[&[&str]]); 5] = [
+            ("alone", vec![aside("rests")], &[]),
+            ("behind a letter", vec![letter(), aside("rests")], &[&["letter", "rests"]]),
+            ("before a prompt", vec![aside("rests"), prompt("a")], &[&["rests", "a"]]),
+            ("before a command", vec![aside("rests"), prompt("/compact x")], &[&["x"]]),
+            (
+                "over a command",
+                vec![aside("rests"), prompt("/compact x"), letter()],
+                &[&["x"], &["rests", "letter"]],
+            ),
+        ];
+        for (name, dues, expected) in rows {
+            let mut queue = queue(dues);
+            let mut turns = Vec::new();
+            while queue.wakes() {
+                turns.push(texts(queue.take(&commands)));
+            }
+            assert_eq!(turns, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn news_that_are_lulled_wait_for_the_next_prompt() {
+        let mut queue = queue([Due::News(News::of_task("n"))]);
+        queue.lull();
+        assert!(!queue.wakes());
+        queue.push(prompt("a"));
+        assert_eq!(texts(queue.take(&Commands::none())), ["n", "a"]);
     }
 
     #[test]

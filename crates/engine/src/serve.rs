@@ -236,8 +236,6 @@ pub(crate) struct Session {
     pub(crate) crew: Crew,
     inbox: Inbox,
     teams: Teams,
-    /// What the model is told with whatever comes next.
-    asides: Vec<News>,
     pub(crate) lookout: Lookout,
     /// Changes of settings files that are under way.
     pub(crate) keeping: OneByOne,
@@ -301,7 +299,6 @@ impl Session {
             tasks,
             teams: Teams::new(inbox.clone(), config, setup.session.clone(), setup.team_letters),
             inbox,
-            asides: Vec::new(),
             keeping: OneByOne::default(),
             switches: OneByOne::default(),
             state,
@@ -334,7 +331,7 @@ impl Session {
         Moment {
             input,
             turn: self.running.is_some(),
-            due: !self.queue.is_empty(),
+            due: self.queue.wakes(),
             questions: self.state.questions(),
             agents: self.tasks.agents() + self.teams.active(),
             commands: self.tasks.running(),
@@ -343,7 +340,7 @@ impl Session {
 
     /// Whether a turn runs or waits.
     pub(crate) fn is_busy(&self) -> bool {
-        self.running.is_some() || !self.queue.is_empty()
+        self.running.is_some() || self.queue.wakes()
     }
 
     /// Shows the host that a turn runs.
@@ -391,19 +388,25 @@ impl Session {
                 }
                 self.outbox.notify(notices::list(&self.tasks.beside())).await;
                 if let Some(news) = task_news::for_model(&event) {
-                    self.tell(news);
+                    self.tell_owner(event.task_id(), news);
                 }
             }
+        }
+    }
+
+    /// Tells whoever started background work of it: a teammate that is there, or else the main agent.
+    fn tell_owner(&mut self, task_id: &str, news: News) {
+        let owner = self.tasks.owner(task_id);
+        if let Some(text) = self.teams.tell(owner.as_deref(), news.text) {
+            self.tell(News { text, ..news });
         }
     }
 
     /// Tells the model something, in a turn of its own if it is worth that. Once the host has been told that the budget is
     /// used up, news that nobody can answer do not tell it again and again.
     fn tell(&mut self, news: News) {
-        match news.wakes && !self.is_broke() {
-            true => self.queue.push(Due::News(news)),
-            false => self.asides.push(news),
-        }
+        let wakes = news.wakes && !self.is_broke();
+        self.queue.push(Due::News(News { wakes, ..news }));
     }
 
     /// Whether the host has been told that the budget is used up.

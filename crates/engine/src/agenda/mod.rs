@@ -27,13 +27,29 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A handle on a list. Cheap to clone; the clones are one list.
 #[derive(Debug, Clone)]
-pub struct Agenda(Arc<Store>);
+pub struct Agenda(Arc<Lists>);
+
+/// The list that is worked on: that of the session, or of the team that it leads.
+#[derive(Debug)]
+struct Lists {
+    own: Store,
+    /// Where teams have lists of their own; none if they work on the session's.
+    teams: Option<PathBuf>,
+    /// The folder of the team that is led.
+    team: Mutex<Option<PathBuf>>,
+}
 
 #[derive(Debug)]
 enum Store {
     /// As long as the session lives.
     Memory(Mutex<Plan>),
     /// In a folder that others may use too. It is made with the first task.
+    Folder(PathBuf),
+}
+
+/// Where a list is.
+enum Place<'a> {
+    Memory(&'a Mutex<Plan>),
     Folder(PathBuf),
 }
 
@@ -53,16 +69,37 @@ pub enum AgendaFault {
 
 impl Default for Agenda {
     fn default() -> Self {
-        Self(Arc::new(Store::Memory(Mutex::default())))
+        Self::of(Store::Memory(Mutex::default()), None)
     }
 }
 
 impl Agenda {
-    /// A list on disk: that of the session or the team of this name, below the configuration folder.
-    pub fn on_disk(config: &Path, name: &str) -> Self {
-        let flat = |letter: char| if letter.is_ascii_alphanumeric() || letter == '_' { letter } else { '-' };
-        let name: String = name.chars().map(flat).collect();
-        Self(Arc::new(Store::Folder(config.join("tasks").join(name))))
+    fn of(own: Store, teams: Option<PathBuf>) -> Self {
+        Self(Arc::new(Lists { own, teams, team: Mutex::default() }))
+    }
+
+    /// The list of a session below the configuration folder. A team that it leads has its own beside it.
+    pub fn of_session(config: &Path, session: &str) -> Self {
+        let lists = config.join("tasks");
+        Self::of(Store::Folder(lists.join(flat(session))), Some(lists))
+    }
+
+    /// A list of this name below the configuration folder, which several sessions and their teams share.
+    pub fn shared(config: &Path, name: &str) -> Self {
+        Self::of(Store::Folder(config.join("tasks").join(flat(name))), None)
+    }
+
+    /// From now on the list is that of a team; false if teams work on the session's own.
+    pub fn go_to_team(&self, team: &str) -> bool {
+        let folder = self.0.teams.as_ref().map(|lists| lists.join(team));
+        let moved = folder.is_some();
+        *self.team() = folder;
+        moved
+    }
+
+    /// The team is gone: the list is the session's own again.
+    pub fn come_home(&self) {
+        *self.team() = None;
     }
 
     /// All tasks, in order.
@@ -99,16 +136,27 @@ impl Agenda {
         self.with(move |plan| plan.claim(&id, &agent)).await
     }
 
+    /// Where the list is now.
+    fn place(&self) -> Place<'_> {
+        match (self.team().clone(), &self.0.own) {
+            (Some(folder), _) => Place::Folder(folder),
+            (None, Store::Folder(folder)) => Place::Folder(folder.clone()),
+            (None, Store::Memory(plan)) => Place::Memory(plan),
+        }
+    }
+
+    /// A whole value is put in or taken out at once.
+    fn team(&self) -> MutexGuard<'_, Option<PathBuf>> {
+        self.0.team.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&Plan) -> T + Send + 'static,
     ) -> Result<T, AgendaFault> {
-        match self.0.as_ref() {
-            Store::Memory(plan) => Ok(look(&open(plan))),
-            Store::Folder(folder) => {
-                let folder = folder.clone();
-                patiently(move || folder::look(&folder, look)).await
-            }
+        match self.place() {
+            Place::Memory(plan) => Ok(look(&open(plan))),
+            Place::Folder(folder) => patiently(move || folder::look(&folder, look)).await,
         }
     }
 
@@ -117,14 +165,17 @@ impl Agenda {
         &self,
         step: impl FnOnce(&mut Plan) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, AgendaFault> {
-        match self.0.as_ref() {
-            Store::Memory(plan) => Ok(step(&mut open(plan))?),
-            Store::Folder(folder) => {
-                let folder = folder.clone();
-                Ok(patiently(move || folder::change(&folder, step)).await??)
-            }
+        match self.place() {
+            Place::Memory(plan) => Ok(step(&mut open(plan))?),
+            Place::Folder(folder) => Ok(patiently(move || folder::change(&folder, step)).await??),
         }
     }
+}
+
+/// A name as that of a folder.
+fn flat(name: &str) -> String {
+    let flat = |letter: char| if letter.is_ascii_alphanumeric() || letter == '_' { letter } else { '-' };
+    name.chars().map(flat).collect()
 }
 
 /// A step that panics leaves a list that is still one.

@@ -61,13 +61,13 @@ fn a_task_is_claimed_once_and_only_when_nothing_stands_in_its_way() {
 #[tokio::test]
 async fn one_of_many_gets_a_task() {
     let folder = TempDir::new().unwrap();
-    for agenda in [Agenda::default(), Agenda::on_disk(folder.path(), "crew")] {
+    for agenda in [Agenda::default(), Agenda::shared(folder.path(), "crew")] {
         agenda.add(draft("a")).await.unwrap();
         let claims = (0..8).map(|nth| {
             // On disk, each could be another process.
-            let agenda = match agenda.0.as_ref() {
+            let agenda = match &agenda.0.own {
                 Store::Memory(_) => agenda.clone(),
-                Store::Folder(_) => Agenda::on_disk(folder.path(), "crew"),
+                Store::Folder(_) => Agenda::shared(folder.path(), "crew"),
             };
             async move { agenda.claim("1", &format!("mate {nth}")).await }
         });
@@ -79,7 +79,7 @@ async fn one_of_many_gets_a_task() {
 #[tokio::test]
 async fn a_list_on_disk_is_made_with_its_first_task_and_read_by_others() {
     let folder = TempDir::new().unwrap();
-    let (ours, theirs) = (Agenda::on_disk(folder.path(), "a/../b"), Agenda::on_disk(folder.path(), "a/../b"));
+    let (ours, theirs) = (Agenda::shared(folder.path(), "a/../b"), Agenda::shared(folder.path(), "a/../b"));
     assert_eq!(ours.items().await.unwrap(), []);
     assert!(!folder.path().join("tasks").exists());
     let item = ours.add(draft("one")).await.unwrap();
@@ -90,4 +90,20 @@ async fn a_list_on_disk_is_made_with_its_first_task_and_read_by_others() {
     std::fs::write(folder.path().join("tasks/a----b/3.json"), "{broken").unwrap();
     assert_eq!(ours.add(draft("four")).await.unwrap().id, "4", "what cannot be read is not written over");
     assert_eq!(ours.items().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_team_has_a_list_of_its_own_as_long_as_it_is_led() {
+    let folder = TempDir::new().unwrap();
+    let lead = Agenda::of_session(folder.path(), "s1");
+    let mate = lead.clone();
+    lead.add(draft("before")).await.unwrap();
+    assert!(lead.go_to_team("crew"));
+    assert_eq!(mate.items().await.unwrap(), []);
+    assert_eq!(mate.add(draft("ours")).await.unwrap().id, "1");
+    assert!(folder.path().join("tasks/crew/1.json").exists());
+    lead.come_home();
+    assert_eq!(mate.get("1").await.unwrap().unwrap().subject, "before");
+    let shared = Agenda::shared(folder.path(), "all");
+    assert!(!shared.go_to_team("crew"), "who names a list means it for everybody");
 }

@@ -81,6 +81,11 @@ pub struct Rested {
 }
 
 impl Book {
+    /// The name of an agent, if it has one.
+    fn name_of(&self, id: &str) -> Option<String> {
+        self.names.iter().find(|(_, of)| *of == id).map(|(name, _)| name.clone())
+    }
+
     /// The names and ids of those whom an agent can reach.
     fn reached_by(&self, asker: Option<&str>) -> Vec<String> {
         let reached = |id: &String| self.seats.get(id).is_some_and(|seat| seat.is_reached_by(asker));
@@ -144,15 +149,19 @@ impl Desk {
     /// is the main agent.
     pub fn known(&self, asker: Option<&str>, facts: impl Fn(&str) -> Option<(String, String)>) -> Vec<Known> {
         let book = self.book();
-        let name = |id: &str| book.names.iter().find(|(_, of)| *of == id).map(|(name, _)| name.clone());
         let rows = book.seats.iter().filter(|(_, seat)| seat.is_reached_by(asker)).map(|(id, seat)| {
             let (works, about) = match seat {
                 Seat::Working(..) => (true, facts(id).unwrap_or_default()),
                 Seat::Ended(rested) => (false, (rested.definition.name.clone(), rested.description.clone())),
             };
-            Known { id: id.clone(), name: name(id), kind: about.0, description: about.1, works }
+            Known { id: id.clone(), name: book.name_of(id), kind: about.0, description: about.1, works }
         });
         rows.collect()
+    }
+
+    /// The name of an agent, if it has one.
+    pub fn name_of(&self, id: &str) -> Option<String> {
+        self.book().name_of(id)
     }
 
     /// Delivers a message of an agent to another one. No asker is the main agent.

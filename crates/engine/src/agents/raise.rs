@@ -133,7 +133,7 @@ impl Agents {
     }
 
     /// The parent's knobs, or a copy of them where the errand or the kind has some of its own.
-    fn knobs(&self, definition: &Definition, errand: &Errand) -> KnobsReader {
+    pub(super) fn knobs(&self, definition: &Definition, errand: &Errand) -> KnobsReader {
         let parents = &self.position.knobs;
         let by_environment = self.home.workspace.variable("CLAUDE_CODE_SUBAGENT_MODEL");
         let wanted = by_environment.as_ref().or(errand.model.as_ref()).or(definition.model.as_ref());

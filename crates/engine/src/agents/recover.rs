@@ -45,6 +45,11 @@ impl Agents {
         };
         let refused = |why: String| Trouble::Refused(format!("The agent {to} cannot go on: {why}"));
         let Some(Found { id, about, past }) = found.map_err(refused)? else { return Ok(None) };
+        if let Some(team) = about.team() {
+            return Err(refused(format!(
+                "it was a teammate in the team {team} and is gone. Start a new one."
+            )));
+        }
         let definition = self.kind(&about.agent_type)?.clone();
         // Without denials that it had, it would not be who it was.
         about.deny_again(&self.position.gate.rights.within(None)).map_err(refused)?;

@@ -39,6 +39,12 @@ pub struct Report {
     pub unread: usize,
 }
 
+/// What an agent said at the end of each of its turns, in order: a message that came meanwhile does not undo its report.
+pub(super) fn together(before: &[String], last: &str) -> String {
+    let said = before.iter().map(String::as_str).chain([last]).filter(|text| !text.is_empty());
+    said.collect::<Vec<_>>().join("\n\n")
+}
+
 impl Report {
     /// How the errand ended.
     pub fn status(&self) -> TaskStatus {
@@ -108,6 +114,20 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_said_before_a_message_came_is_reported_too() {
+        let rows: [(&[&str], &str, &str); 4] = [
+            (&[], "Done.", "Done."),
+            (&["First."], "Second.", "First.\n\nSecond."),
+            (&["First.", ""], "", "First."),
+            (&[], "", ""),
+        ];
+        for (before, last, expected) in rows {
+            let before: Vec<String> = before.iter().map(|text| (*text).to_owned()).collect();
+            assert_eq!(together(&before, last), expected);
+        }
+    }
 
     #[test]
     fn who_could_not_finish_says_why_and_what_there_is() {

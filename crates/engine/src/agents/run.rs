@@ -13,6 +13,7 @@ use super::places::Ticket;
 use super::progress::Progress;
 use super::raise::Role;
 use super::recover::Recovered;
+use super::report::together;
 use super::sidecar::Sidecar;
 use super::{Agents, Definition, Errand, Report, apart, hired, notices};
 use crate::agent::Agent;
@@ -190,13 +191,17 @@ async fn work(
     mailbox: &mut mpsc::UnboundedReceiver<String>,
 ) -> Ended {
     let began = clock::monotonic();
+    let mut said = Vec::new();
     let ending = loop {
         let ending = one_turn(&mut agent, entry).await;
         if ending.end != End::Done || entry.stop.is_cancelled() {
             break ending;
         }
         match agents.home.desk.next_or_close(entry.id(), mailbox) {
-            Some(letter) => agent.conversation.hear_errand(&Content::from(letter.as_str())).await,
+            Some(letter) => {
+                said.push(ending.text);
+                agent.conversation.hear_errand(&Content::from(letter.as_str())).await;
+            }
             None => break ending,
         }
     };
@@ -204,16 +209,27 @@ async fn work(
     mailbox.close();
     let unread = std::iter::from_fn(|| mailbox.try_recv().ok()).count();
     hired::dismiss(&agent, &entry.stop).await;
+    let stopped = entry.stop.is_cancelled() && ending.end != End::Broke;
+    if ending.end == End::Broke {
+        agent.bench.call.tasks.stop_owned(entry.id());
+    }
+    let ending = match ending.end {
+        End::Done => Ending { text: together(&said, &ending.text), ..ending },
+        _ => ending,
+    };
+    // Who has said nothing since its last message came has said that before.
+    let since =
+        Some(agent.progress.last_text()).filter(|text| said.last().is_none_or(|before| before != text));
     let report = Report {
         agent_id: entry.id().to_owned(),
-        partial: agent.progress.last_text().to_owned(),
+        partial: together(&said, since.unwrap_or_default()),
         model: agent.model(),
         usage: agent.ledger.own(),
         dollars: agent.ledger.own_dollars(),
         task_usage: agent.task_usage(),
         took: clock::monotonic() - began,
         background: false,
-        stopped: entry.stop.is_cancelled(),
+        stopped,
         kept: None,
         unread,
         ending,
@@ -225,10 +241,15 @@ async fn work(
     Ended { report, rested: Some(rested) }
 }
 
-/// One turn; who does not leave in time when told to stop is cut off.
+/// One turn; who does not leave in time when told to stop is cut off. Once nothing is left to spend, nobody goes on, also
+/// not with something that costs nothing.
 pub(super) async fn one_turn(agent: &mut Agent, entry: &Entry) -> Ending {
+    let ledger = agent.ledger.clone();
     let too_late = async {
-        entry.stop.cancelled().await;
+        tokio::select! {
+            () = entry.stop.cancelled() => {}
+            () = ledger.ran_out() => entry.stop.cancel(),
+        }
         tokio::time::sleep(WIND_UP).await;
     };
     let ending = tokio::select! {
@@ -239,7 +260,12 @@ pub(super) async fn one_turn(agent: &mut Agent, entry: &Entry) -> Ending {
     // What a skill has lent counts for its turn, also for one that was cut off.
     agent.bench.gate.rights.take_back();
     agent.knobs.take_back();
-    ending
+    match ending.end {
+        End::AbortedStreaming | End::AbortedTools if ledger.is_used_up() => {
+            Ending { end: End::Broke, ..ending }
+        }
+        _ => ending,
+    }
 }
 
 /// The report of an agent that was stopped while it waited for its place.
@@ -261,7 +287,7 @@ fn never_began(entry: &Entry) -> Report {
 }
 
 /// Puts a report where `TaskOutput` and the main agent find it.
-fn write_output(entry: &Entry, text: &str) {
+pub(super) fn write_output(entry: &Entry, text: &str) {
     // What cannot be written is in the news all the same.
     if let Ok(mut capture) = Capture::in_file(entry.facts.output_file.clone()) {
         capture.take(text.as_bytes());

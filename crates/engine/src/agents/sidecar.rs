@@ -70,6 +70,9 @@ struct Terms {
     mode: Option<PermissionMode>,
     #[serde(skip_serializing_if = "Option::is_none")]
     skill: Option<SkillTerms>,
+    /// Its team, if it was a teammate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    team_name: Option<String>,
 }
 
 /// What the skill denies that the errand is.
@@ -106,8 +109,20 @@ impl Sidecar {
                 isolation: errand.isolation.clone(),
                 mode: errand.mode,
                 skill: errand.skill.as_deref().and_then(SkillTerms::of),
+                team_name: None,
             },
         }
+    }
+
+    /// The same of a teammate.
+    pub(super) fn in_team(mut self, team: &str) -> Self {
+        self.terms.team_name = Some(team.to_owned());
+        self
+    }
+
+    /// Its team, if it was a teammate.
+    pub(super) fn team(&self) -> Option<&str> {
+        self.terms.team_name.as_deref()
     }
 
     /// Denies an agent that is back what the skill denied that its errand was. The error says why it is not to go on.
@@ -221,6 +236,7 @@ mod tests {
             description: "looks".into(),
             command: String::new(),
             agent_type: Some("Explore".into()),
+            name: None,
             output_file: PathBuf::new(),
         };
         let errand = Errand {

@@ -151,23 +151,18 @@ impl Agents {
         }
     }
 
-    /// Lets an agent that has ended go on with a further errand.
+    /// Lets an agent that has ended go on with a further errand; one at work takes it up next.
     pub async fn resume(&self, id: &str, errand: &Errand, call: &Call) -> Result<Sent, Trouble> {
-        let busy = |id: String| {
-            Trouble::Refused(format!(
-                "The agent {id} is still at work; it takes the message up when it is done."
-            ))
-        };
         let background = errand.background.unwrap_or(false);
         match self.deliver(id, &errand.prompt) {
-            Delivery::Waits(id) => Err(busy(id)),
+            Delivery::Waits(agent_id) => Ok(waits(agent_id, call)),
             Delivery::Foreign(id) => Err(foreign(&id)),
             Delivery::Rested(id, rested) => {
                 self.wake(id, *rested, &errand.prompt, background, call).await?.wait().await
             }
             Delivery::Unknown(_) => match self.bring_back(id, &errand.prompt, background, call).await? {
                 Met::Back(underway) => underway.wait().await,
-                Met::AtWork(id) => Err(busy(id)),
+                Met::AtWork(agent_id) => Ok(waits(agent_id, call)),
             },
         }
     }
@@ -246,6 +241,7 @@ impl Agents {
             description: errand.description.clone(),
             command: String::new(),
             agent_type: Some(errand.kind.clone()),
+            name: errand.name.clone().or_else(|| self.home.desk.name_of(&launched.agent_id)),
             output_file,
         };
         // Whoever goes on after a crash has to know who was sent.

@@ -54,18 +54,18 @@ pub(super) async fn turn_end(running: &mut Option<Running>) -> (Box<Agent>, Box<
 
 /// What started a turn that no prompt did.
 fn origin(dues: &[Due]) -> Option<Origin> {
-    let of_news = |due: &Due| match due {
-        Due::News(news) => Some(news.origin.clone()),
+    let news = |due: &Due| match due {
+        Due::News(news) => Some((news.wakes, news.origin.clone())),
         Due::Prompt(_) => None,
     };
-    let origins: Option<Vec<Origin>> = dues.iter().map(of_news).collect();
-    origins?.into_iter().next()
+    let news: Option<Vec<(bool, Origin)>> = dues.iter().map(news).collect();
+    news?.into_iter().find(|(wakes, _)| *wakes).map(|(_, origin)| origin)
 }
 
 impl Session {
     /// Whether something waits and no turn runs.
     pub(super) fn turn_is_due(&self) -> bool {
-        self.running.is_none() && !self.queue.is_empty()
+        self.running.is_none() && self.queue.wakes()
     }
 
     /// Starts a turn. Everything that waits becomes one.
@@ -99,10 +99,7 @@ impl Session {
             agent.conversation.brief(&changed);
         }
         match batch {
-            Batch::Said(dues) => {
-                let asides = std::mem::take(&mut self.asides).into_iter().map(Due::News);
-                self.start_turn(agent, asides.chain(dues).collect()).await;
-            }
+            Batch::Said(dues) => self.start_turn(agent, dues).await,
             Batch::Command { called, prompt } => self.start_command(agent, called, *prompt).await,
         }
     }
@@ -129,7 +126,9 @@ impl Session {
     pub(super) async fn start_turn(&mut self, mut agent: Box<Agent>, dues: Vec<Due>) {
         let echo = self.echo();
         if !dues.iter().any(Due::asks) {
-            for due in dues {
+            let (remarks, news): (Vec<Due>, Vec<Due>) =
+                dues.into_iter().partition(|due| matches!(due, Due::Prompt(_)));
+            for due in remarks {
                 if let Due::Prompt(user) = due {
                     let user = *user;
                     rewind::begin(&self.setup.workspace, user.uuid.as_deref()).await;
@@ -139,6 +138,8 @@ impl Session {
                     }
                 }
             }
+            // What the model has not been told waits on.
+            news.into_iter().rev().for_each(|due| self.queue.push_first(due));
             self.agent = Some(agent);
             return;
         }
@@ -227,7 +228,7 @@ impl Session {
         self.agent = Some(agent);
         self.last_turn = Some(LastTurn::from(&result));
         if self.is_broke() {
-            self.asides.extend(self.queue.take_news());
+            self.queue.lull();
         }
         // The result is sent even if everything is to stop meanwhile; `stop` limits how long that may take.
         self.outbox.send_last(result).await;

@@ -52,8 +52,9 @@ pub(super) fn naming(toolbox: Toolbox, kinds: &Kinds) -> Toolbox {
 /// The list of tasks of a session; in memory if nothing of it is kept.
 pub(super) fn agenda(config: Option<&Path>, env: &BTreeMap<String, String>, session: &str) -> Agenda {
     let named = env.get(LIST_VARIABLE).map(String::as_str).filter(|name| !name.trim().is_empty());
-    match config {
-        Some(config) => Agenda::on_disk(config, named.unwrap_or(session)),
-        None => Agenda::default(),
+    match (config, named) {
+        (Some(config), Some(name)) => Agenda::shared(config, name),
+        (Some(config), None) => Agenda::of_session(config, session),
+        (None, _) => Agenda::default(),
     }
 }

@@ -64,6 +64,7 @@ impl Tasks {
             description: start.description,
             command: command.to_owned(),
             agent_type: None,
+            name: None,
         };
         let (seat, mut beside) = self.table.seat(&facts);
         let let_go = async {

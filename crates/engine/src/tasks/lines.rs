@@ -121,6 +121,7 @@ mod tests {
             description: "log".into(),
             command: String::new(),
             agent_type: None,
+            name: None,
             output_file: std::path::PathBuf::new(),
         }
     }

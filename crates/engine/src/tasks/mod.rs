@@ -207,6 +207,24 @@ impl Tasks {
         Ok(TaskReport { task, output, left_out })
     }
 
+    /// The agent that started a task; none if the main one did, or if there is no such task.
+    pub fn owner(&self, id: &str) -> Option<String> {
+        self.table.find(id, Reach::Host, |task| task.facts.owner.clone()).ok().flatten()
+    }
+
+    /// Stops what an agent has started that still runs, and does not wait for it.
+    pub fn stop_owned(&self, owner: &str) {
+        let rows = self.table.rows();
+        rows.iter()
+            .filter(|task| task.facts.owner.as_deref() == Some(owner))
+            .for_each(|task| task.stop.cancel());
+    }
+
+    /// Whether the session ends.
+    pub fn are_closed(&self) -> bool {
+        self.table.roster.closed.is_cancelled()
+    }
+
     /// Stops a task with all its children, and waits until they are gone.
     pub async fn stop(&self, id: &str, reach: Reach<'_>) -> Result<TaskInfo, NoTask> {
         let take = |task: &Task| (task.state.clone(), task.stop.clone(), task.by_host.clone());
@@ -243,9 +261,13 @@ impl Table {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The task of this id; or the agent of this name, and of several the last one that runs.
     fn find<T>(&self, id: &str, reach: Reach<'_>, take: impl Fn(&Task) -> T) -> Result<T, NoTask> {
         let rows = self.rows();
-        match rows.iter().find(|task| task.facts.task_id == id) {
+        let of_id = rows.iter().find(|task| task.facts.task_id == id);
+        let called = || rows.iter().rev().filter(|task| task.facts.is_called(id));
+        let named = || called().find(|task| *task.state.borrow() == TaskState::Running).or(called().next());
+        match of_id.or_else(named) {
             Some(task) if reach.covers(&task.facts) => Ok(take(task)),
             Some(_) => Err(NoTask::Foreign { id: id.into() }),
             None => {
@@ -269,6 +291,7 @@ impl Table {
             description: start.description,
             command: order.command.clone(),
             agent_type: None,
+            name: None,
             output_file,
         };
         Ok((facts, capture))

@@ -21,6 +21,8 @@ pub struct TaskFacts {
     pub command: String,
     /// The kind of subagent, if it is one.
     pub agent_type: Option<String>,
+    /// The name by which it can be called besides, if it is an agent that has one.
+    pub name: Option<String>,
     /// Where its output goes.
     pub output_file: PathBuf,
 }
@@ -242,6 +244,18 @@ impl TaskStatus {
     }
 }
 
+impl TaskEvent {
+    /// The name of the work that it is about.
+    pub fn task_id(&self) -> &str {
+        match self {
+            Self::Started { task_id, .. }
+            | Self::Ended { task_id, .. }
+            | Self::LetGo { task_id, .. }
+            | Self::Printed { task_id, .. } => task_id,
+        }
+    }
+}
+
 impl TaskState {
     /// The state on the wire.
     pub fn word(self) -> &'static str {
@@ -261,6 +275,15 @@ impl TaskState {
 }
 
 impl TaskFacts {
+    /// Whether it is called so: by a teammate's name also with the team behind it.
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        let bare = match self.kind {
+            TaskKind::Teammate => name.split_once('@').map_or(name, |(name, _)| name),
+            TaskKind::Agent | TaskKind::Command => name,
+        };
+        self.name.as_deref() == Some(bare)
+    }
+
     /// The news that it began.
     pub(super) fn started(&self) -> TaskEvent {
         TaskEvent::Started {

@@ -63,6 +63,43 @@ impl Session {
     }
 }
 
+fn agent(id: &str, kind: TaskKind, name: &str) -> TaskFacts {
+    TaskFacts {
+        task_id: id.into(),
+        tool_use_id: "call".into(),
+        kind,
+        description: "work".into(),
+        command: String::new(),
+        agent_type: None,
+        name: Some(name.into()),
+        owner: None,
+        output_file: PathBuf::new(),
+    }
+}
+
+#[tokio::test]
+async fn an_agent_is_found_by_its_name_and_of_several_the_one_that_runs() {
+    let tasks = Tasks::new(crate::inbox::inbox().0);
+    let enter = |id, kind, name| tasks.enter(agent(id, kind, name), true);
+    let _old = enter("a1", TaskKind::Agent, "scout");
+    enter("a2", TaskKind::Agent, "scout").end(TaskStatus::Completed);
+    enter("a3", TaskKind::Agent, "gone").end(TaskStatus::Completed);
+    let _mate = enter("t1", TaskKind::Teammate, "ann");
+    let rows = [
+        ("a2", Some("a2"), "an id counts before all"),
+        ("scout", Some("a1"), "the one that runs"),
+        ("gone", Some("a3"), "one that has ended"),
+        ("ann", Some("t1"), "a teammate"),
+        ("ann@crew", Some("t1"), "a teammate with its team"),
+        ("scout@crew", None, "an agent has no team"),
+        ("nobody", None, "nobody"),
+    ];
+    for (name, expected, why) in rows {
+        let found = tasks.output(name, Duration::ZERO).await.ok();
+        assert_eq!(found.map(|report| report.task.facts.task_id).as_deref(), expected, "{why}");
+    }
+}
+
 /// Waits until something is so; the answer is whether it came to be.
 async fn comes_true(mut condition: impl FnMut() -> bool) -> bool {
     let deadline = clock::monotonic() + Duration::from_secs(15);

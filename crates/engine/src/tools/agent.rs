@@ -200,8 +200,8 @@ fn enlisted(joined: &Joined, errand: &Errand) -> Done {
     let Joined { facts, team, plans_first } = joined;
     let id = format!("{}@{team}", facts.name);
     let text = format!(
-        "{} has joined the team {team} and is at work. Write to it with SendMessage; you are told when it writes or rests.",
-        facts.name
+        "{} has joined the team {team} and is at work, as task {}. Write to it with SendMessage; you are told when it writes or rests.",
+        facts.name, facts.task_id
     );
     let meta = json!({
         "status": "teammate_spawned",

@@ -69,6 +69,16 @@ impl Call {
         Reach::of_agent(self.lookout.agent_id())
     }
 
+    /// The name of the teammate that makes it, if it is one.
+    pub(crate) fn teammate(&self) -> Option<String> {
+        self.agents.as_ref().filter(|agents| agents.is_mate()).map(|agents| agents.name().to_owned())
+    }
+
+    /// The team of the session, if it has one.
+    pub(crate) fn team(&self) -> Option<String> {
+        self.agents.as_ref().and_then(|agents| agents.teams().name())
+    }
+
     /// Notes why a question to a model beside the turn failed. What was interrupted when it was recorded interrupts the turn
     /// again.
     pub(crate) fn note_fault(&self, fault: &Fault) {

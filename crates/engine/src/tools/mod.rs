@@ -129,6 +129,7 @@ pub fn all() -> Vec<Arc<dyn AnyTool>> {
         Arc::new(task_list::TaskList),
         Arc::new(task_update::TaskUpdate),
         Arc::new(list_agents::ListAgents),
+        Arc::new(send_message::SendMessage),
         Arc::new(web_search::WebSearch),
         Arc::new(monitor::Monitor),
         Arc::new(cron_create::CronCreate),
@@ -144,6 +145,6 @@ pub fn for_teams() -> Vec<Arc<dyn AnyTool>> {
         Arc::new(agent_in_team::AgentInTeam),
         Arc::new(team_create::TeamCreate),
         Arc::new(team_delete::TeamDelete),
-        Arc::new(send_message::SendMessage),
+        Arc::new(send_message::SendMessageInTeam),
     ]
 }

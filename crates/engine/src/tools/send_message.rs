@@ -1,4 +1,5 @@
-//! SendMessage: writes to another agent: a teammate, the lead, or an agent that was started earlier.
+//! SendMessage: writes to another agent: a teammate, the lead, or an agent that was started earlier. In a session that may
+//! have a team it is there at once, elsewhere on demand.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,6 +10,7 @@ use crate::agents::team::letter::Letter;
 use crate::agents::team::requests::{Answer, Asked};
 use crate::agents::team::{LEAD, Receipt};
 use crate::agents::{Agents, Launched, Sent};
+use crate::on_demand::Offer;
 
 /// The tool.
 pub(super) struct SendMessage;
@@ -34,6 +36,8 @@ impl Tool for SendMessage {
     type Input = Input;
 
     const NAME: &'static str = super::SEND_MESSAGE;
+
+    const OFFER: Offer = Offer::OnDemand;
 
     const DESCRIPTION: &'static str = "Writes to another agent. It reads the message when it is next free; an agent that has ended goes on with it. You are told when it answers; do not wait.";
 
@@ -91,6 +95,29 @@ impl Tool for SendMessage {
             Example::new("who works alone has nobody to write to", json!({"to": "x", "message": "y"}))
                 .fails(&["report"]),
         ]
+    }
+}
+
+/// The tool in a session that may have a team.
+pub(super) struct SendMessageInTeam;
+
+impl Tool for SendMessageInTeam {
+    type Input = Input;
+
+    const NAME: &'static str = SendMessage::NAME;
+
+    const DESCRIPTION: &'static str = SendMessage::DESCRIPTION;
+
+    fn touches(input: &Input) -> Touches {
+        SendMessage::touches(input)
+    }
+
+    async fn run(&self, input: Input, call: Call) -> Output {
+        Tool::run(&SendMessage, input, call).await
+    }
+
+    fn examples() -> Vec<Example> {
+        SendMessage::examples()
     }
 }
 

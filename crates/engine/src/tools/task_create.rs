@@ -55,7 +55,8 @@ impl Tool for TaskCreate {
                 task_id: item.id.clone(),
                 task_subject: item.subject.clone(),
                 task_description: Some(item.description.clone()),
-                ..TaskCreated::default()
+                teammate_name: call.teammate(),
+                team_name: call.team(),
             })
         };
         let said = call.lookout.raise(HookEvent::TaskCreated, told, &call.cancel).await;

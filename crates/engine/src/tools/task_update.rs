@@ -140,8 +140,8 @@ async fn ask_hooks(call: &Call, item: &Item) -> Result<(), Trouble> {
             task_id: item.id.clone(),
             task_subject: item.subject.clone(),
             task_description: Some(item.description.clone()),
-            teammate_name: item.owner.clone(),
-            ..TaskCompleted::default()
+            teammate_name: call.teammate(),
+            team_name: call.team(),
         })
     };
     let said = call.lookout.raise(HookEvent::TaskCompleted, told, &call.cancel).await;

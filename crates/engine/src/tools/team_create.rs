@@ -31,7 +31,12 @@ impl Tool for TeamCreate {
     async fn run(&self, input: Input, call: Call) -> Output {
         let agents = call.agents.ok_or_else(|| Trouble::Refused("This agent cannot found a team.".into()))?;
         let meta = agents.teams().create(&input.team_name, &input.description).map_err(Trouble::Refused)?;
-        Ok(Done::text(format!("The team {} is founded. You are team-lead.", input.team_name), meta))
+        let team = agents.teams().name().unwrap_or_default();
+        let list = match call.agenda.go_to_team(&team) {
+            true => " From now on the task list is the team's own, which is empty.",
+            false => "",
+        };
+        Ok(Done::text(format!("The team {team} is founded. You are team-lead.{list}"), meta))
     }
 
     fn examples() -> Vec<Example> {

@@ -26,7 +26,11 @@ impl Tool for TeamDelete {
 
     async fn run(&self, _: Input, call: Call) -> Output {
         let agents = call.agents.ok_or_else(|| Trouble::Refused("This agent has no team.".into()))?;
-        let meta = agents.teams().delete().map_err(Trouble::Refused)?;
+        let deleted = agents.teams().delete();
+        if agents.teams().name().is_none() {
+            call.agenda.come_home();
+        }
+        let meta = deleted.map_err(Trouble::Refused)?;
         Ok(Done::text("The team is dissolved.", meta))
     }
 

@@ -8,7 +8,7 @@ use whimbrel_wire::options::{AgentDefinition, Options};
 use whimbrel_wire::permission::PermissionResult;
 use whimbrel_wire::{Frame, Usage};
 
-use super::{meta, notices, send};
+use super::{errand, meta, notices, send};
 
 fn beside() -> Value {
     json!({"run_in_background": true})
@@ -307,6 +307,75 @@ async fn its_questions_reach_the_host_with_its_name_and_once_nobody_answers_it_g
     host.api().unwrap().release("agent");
     host.result().await.unwrap();
     assert!(host.stage().files().unwrap().contains_key("made"));
+}
+
+#[tokio::test]
+async fn a_budget_that_one_uses_up_ends_the_others_with_their_commands() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        let dear = Usage { output_tokens: 80_000, ..Usage::default() };
+        if text.contains("Spend.") {
+            Reply::tool("Read", json!({"file_path": "x"})).usage(dear).hold("spender")
+        } else if text.contains("Wait.") {
+            Reply::tool("Bash", json!({"command": "sleep 60"}))
+        } else if text.contains("in the background") {
+            Reply::text("Launched.")
+        } else {
+            send("Spend.", beside()).and_tool("Agent", errand("Wait.", beside()))
+        }
+    });
+    let options =
+        Options { max_budget_usd: Some(1.0), allowed_tools: vec!["Bash".into()], ..Options::default() };
+    let mut host = Host::with(script).options(options).start().await.unwrap();
+    host.say("Go.").await.unwrap();
+    host.next_like(&json!({"message": {"content": [{"type": "tool_use", "name": "Bash"}]}})).await.unwrap();
+    host.result().await.unwrap();
+    host.api().unwrap().release("spender");
+    assert_eq!(host.result().await.unwrap().subtype, Outcome::ErrorMaxBudgetUsd);
+    assert_eq!(host.finish().await.unwrap().code, 1);
+    assert_eq!(notices(&host, "task_notification").len(), 2);
+    for end in notices(&host, "task_notification") {
+        let told = (&end["status"], end["summary"].as_str().unwrap().contains("budget"));
+        assert_eq!(told, (&json!("failed"), true), "{end}");
+    }
+    let results = host.frames().filter(|frame| matches!(frame, Frame::Result(_))).count();
+    assert_eq!(results, 2, "nobody is told again and again");
+}
+
+#[tokio::test]
+async fn a_message_to_an_agent_at_work_does_not_undo_its_report() {
+    for again in [
+        |id: &str| Reply::tool("SendMessage", json!({"to": id, "message": "More."})),
+        |id: &str| send("More.", json!({"resume": id})),
+    ] {
+        let script = Script::by(move |asked| {
+            let text = asked.last_text();
+            if text.contains("Look.") {
+                Reply::text("FIRST.").hold("agent")
+            } else if text.starts_with("More.") {
+                Reply::text("SECOND.")
+            } else if text.contains("<task-notification>") {
+                Reply::text(text)
+            } else if let Some(id) = text.split("in the background. agentId: ").nth(1)
+                && asked.messages().len() == 3
+            {
+                again(id.split('.').next().unwrap())
+            } else if text.contains("Go.") {
+                send("Look.", beside())
+            } else {
+                Reply::text("Away.")
+            }
+        });
+        let mut host = Host::with(script).start().await.unwrap();
+        host.run("Go.").await.unwrap();
+        let answer = host.asked().last().unwrap().messages().last().cloned().unwrap();
+        assert_ne!(answer["content"][0]["is_error"], true, "{answer}");
+        host.api().unwrap().release("agent");
+        let told = host.result().await.unwrap().result.unwrap();
+        assert!(told.contains("<result>FIRST.\n\nSECOND.</result>"), "{told}");
+        let file = notices(&host, "task_notification")[0]["output_file"].as_str().unwrap().to_owned();
+        assert_eq!(std::fs::read_to_string(file).unwrap(), "FIRST.\n\nSECOND.");
+    }
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ mod hooked;
 mod kinds;
 mod letters;
 mod life;
+mod mates;
 mod teams;
 
 use serde_json::{Value, json};

@@ -209,11 +209,13 @@ async fn without_teams_there_are_no_tools_for_them_and_a_name_is_enough_to_write
             Reply::text("Away.")
         }
     });
-    let mut host = host(script).start().await.unwrap();
+    let mut host = Host::with(script).start().await.unwrap();
     host.say("Go.").await.unwrap();
     for expected in ["Away.", "Away.", "It was TULIP."] {
         assert_eq!(host.result().await.unwrap().result.as_deref(), Some(expected));
     }
+    let first = &host.asked()[0];
+    assert!(!first.tools().contains(&"SendMessage") && first.says("SendMessage"), "it is there on demand");
 }
 
 #[tokio::test]

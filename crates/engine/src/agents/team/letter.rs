@@ -27,6 +27,25 @@ pub struct Letter {
     pub epoch: String,
 }
 
+/// What a teammate finds in its mailbox.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Mail {
+    /// Somebody wrote to it.
+    Letter(Letter),
+    /// Background work of its own has something to tell.
+    News(String),
+}
+
+impl Mail {
+    /// What its reader sees.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Letter(letter) => letter.shown(),
+            Self::News(text) => text.clone(),
+        }
+    }
+}
+
 /// Something that agents of a team tell each other in a fixed form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {

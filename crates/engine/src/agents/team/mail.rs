@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::letter::{Letter, counted};
+use super::letter::{Letter, Mail, counted};
 use super::roll::Team;
 use super::{LEAD, Receipt, Teams, bare};
 
@@ -21,7 +21,7 @@ impl Teams {
     pub fn send(&self, to: &str, letter: Letter) -> Result<Receipt, String> {
         let mut place = self.team();
         let team = place.as_mut().ok_or(NO_TEAM)?;
-        self.post(team, bare(to), letter, self.shared.most_letters)
+        self.post(team, &bare(to), letter, self.shared.most_letters)
     }
 
     /// Writes a letter in the order of its writer's calls, and also to somebody who is about to join.
@@ -29,7 +29,7 @@ impl Teams {
         let pen = self.team().as_mut().and_then(|team| Some(Arc::clone(&team.member(&letter.from)?.pen)));
         let Some(pen) = pen else { return self.send(to, letter) };
         let _in_turn = pen.lock().await;
-        self.gather(bare(to)).await;
+        self.gather(&bare(to)).await;
         self.send(to, letter)
     }
 
@@ -80,6 +80,20 @@ impl Teams {
         let receipt = team.deliver(to, letter, &self.shared.inbox)?;
         team.written += 1;
         Ok(receipt)
+    }
+
+    /// Brings a teammate, which is known by its task, news of its own background work. Gives them back if it is not there.
+    pub fn tell(&self, task_id: Option<&str>, news: String) -> Option<String> {
+        let mut place = self.team();
+        let mut members = place.iter_mut().flat_map(|team| &mut team.members);
+        let owner = members.find(|member| task_id == Some(&member.facts.task_id) && !member.leaving);
+        match owner {
+            Some(member) => {
+                member.take_in(Mail::News(news));
+                None
+            }
+            None => Some(news),
+        }
     }
 
     /// Brings a teammate its first errand. That is no letter that anybody writes, so it counts for nothing.

@@ -4,12 +4,13 @@ use whimbrel_wire::content::Content;
 use whimbrel_wire::hook::{HookEvent, TeammateIdle};
 use whimbrel_wire::permission::PermissionMode;
 
-use super::letter::Letter;
+use super::letter::{Letter, Mail};
 use super::{LEAD, MemberFacts, Seat};
 use crate::agent::Agent;
 use crate::agents::notices::{self, Standing};
 use crate::agents::raise::Role;
-use crate::agents::run::{announce, one_turn};
+use crate::agents::run::{announce, one_turn, write_output};
+use crate::agents::sidecar::Sidecar;
 use crate::agents::{Agents, Definition, Errand, Report, hired};
 use crate::hooks::joined;
 use crate::ids;
@@ -38,7 +39,7 @@ impl Agents {
     pub fn team_of(&self, asked: Option<&str>) -> Result<Option<String>, Trouble> {
         match (self.home.teams.name(), asked) {
             (Some(team), None) => Ok(Some(team)),
-            (Some(team), Some(asked)) if team == asked => Ok(Some(team)),
+            (Some(team), Some(asked)) if self.home.teams.is_called(asked) => Ok(Some(team)),
             (Some(team), Some(_)) => Err(Trouble::Refused(format!("The team of this session is {team}."))),
             (None, Some(asked)) => Err(Trouble::Refused(format!(
                 "There is no team {asked}. Found it with TeamCreate (teams need CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1), or leave out team_name."
@@ -63,7 +64,7 @@ impl Agents {
             name: name.to_owned(),
             task_id: task_id.clone(),
             kind: definition.name.clone(),
-            model: self.home.knobs.now().model,
+            model: self.knobs(&definition, errand).now().model,
             prompt: errand.prompt.clone(),
             cwd: self.home.workspace.root().display().to_string(),
         };
@@ -80,6 +81,7 @@ impl Agents {
                 description: errand.description.clone(),
                 command: String::new(),
                 agent_type: Some(definition.name.clone()),
+                name: Some(facts.name.clone()),
                 output_file,
             },
             true,
@@ -92,10 +94,13 @@ impl Agents {
             prompt.push_str(PLAN_FIRST);
         }
         let definition = Definition { prompt, ..definition };
+        let named = Errand { name: Some(facts.name.clone()), ..errand.clone() };
+        let about = Sidecar::of(&entry.facts, &named, 1, None).in_team(&team);
         // Its mode is the pledge's business, and over when that is redeemed.
         let errand = &Errand { mode: errand.mode.filter(|_| !plans_first), ..errand.clone() };
         let role = Role::Mate { name: facts.name.clone(), pledge };
         let agent = self.raise(&definition, errand, call, &entry, &role, None);
+        about.write(&self.home, entry.id(), agent.conversation.journal());
         let first = Letter::new(LEAD, errand.prompt.clone(), Some(errand.description.clone()));
         teams.brief(seat.name(), first).map_err(refused)?;
         let mate = Mate { agents: self.clone(), agent, definition, entry, seat, team: team.clone() };
@@ -137,14 +142,23 @@ impl Mate {
         self.agents.open_notes(&mut self.agent, &self.definition).await;
         let mut last = Ending::new(End::Done);
         loop {
-            let mail = self.entry.stop.run_until_cancelled(self.seat.mail()).await.flatten();
-            let Some(letters) = mail else { break };
-            let text = letters.iter().map(Letter::shown).collect::<Vec<_>>().join("\n");
+            let mail = tokio::select! {
+                biased;
+                mail = self.entry.stop.run_until_cancelled(self.seat.mail()) => mail.flatten(),
+                // Nobody could take up what comes from now on.
+                () = self.agent.ledger.ran_out() => None,
+            };
+            let Some(mail) = mail else { break };
+            let text = mail.iter().map(Mail::shown).collect::<Vec<_>>().join("\n");
             last = self.turn(&text).await;
-            if self.entry.stop.is_cancelled() {
+            if self.entry.stop.is_cancelled() && last.end != End::Broke {
                 break;
             }
             self.complain(&last);
+            if last.end == End::Broke {
+                break;
+            }
+            write_output(&self.entry, &self.report(last.clone()).text());
             self.seat.rest();
         }
         self.end(last).await;
@@ -199,18 +213,27 @@ impl Mate {
     }
 
     async fn end(self, last: Ending) {
-        let stopped = self.entry.stop.is_cancelled();
-        let ending =
-            if stopped { Ending::new(End::AbortedStreaming) } else { Ending { end: End::Done, ..last } };
+        let tasks = self.agent.bench.call.tasks.clone();
+        // Who has done its work when the session ends was not stopped in the middle of it.
+        let stopped = self.entry.stop.is_cancelled() && !(tasks.are_closed() && self.seat.rests());
+        let ending = match last.end {
+            End::Broke => last,
+            _ if stopped => Ending::new(End::AbortedStreaming),
+            _ => Ending { end: End::Done, ..last },
+        };
+        let broke = ending.end == End::Broke;
         let report = self.report(ending);
         let Self { agents, agent, entry, seat, .. } = self;
         hired::dismiss(&agent, &entry.stop).await;
-        if stopped {
+        if broke {
+            tasks.stop_owned(entry.id());
+        } else if stopped {
             seat.was_stopped();
         }
+        write_output(&entry, &report.text());
         seat.move_out();
         entry.seal();
-        notices::ended(&agents.home.outbox, &agent.bench.call.tasks, &entry.facts, &report).await;
+        notices::ended(&agents.home.outbox, &tasks, &entry.facts, &report).await;
         entry.end(report.status());
         // The session may have nothing left to wait for.
         let _ = agents.home.inbox.send(crate::inbox::Post::Quiet);

@@ -116,6 +116,11 @@ impl Teams {
         Ok(json!({"success": true, "message": format!("The team {name} is dissolved."), "team_name": name}))
     }
 
+    /// Whether this is the name of the team, however it is written.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name().is_some_and(|team| team == filed(name))
+    }
+
     /// The name of the team, if there is one.
     pub fn name(&self) -> Option<String> {
         self.team().as_ref().map(|team| team.name.clone())
@@ -123,7 +128,7 @@ impl Teams {
 
     /// Whether somebody of this name can be written to.
     pub fn has(&self, name: &str) -> bool {
-        self.team().as_ref().is_some_and(|team| team.knows(bare(name)))
+        self.team().as_ref().is_some_and(|team| team.knows(&bare(name)))
     }
 
     /// Everybody who can be written to, the lead first; nobody if there is no team.
@@ -148,9 +153,14 @@ impl Teams {
     }
 }
 
-/// A name without the team behind it.
-fn bare(name: &str) -> &str {
-    name.split_once('@').map_or(name, |(name, _)| name)
+/// A name as it is known in the team, without the team behind it.
+fn bare(name: &str) -> String {
+    filed(name.split_once('@').map_or(name, |(name, _)| name))
+}
+
+/// A name as that of a file.
+fn filed(name: &str) -> String {
+    name.trim().replace(' ', "-")
 }
 
 /// A name that can also be that of a file.
@@ -160,7 +170,7 @@ fn checked(name: &str) -> Result<String, String> {
     if name.is_empty() || name.len() > 64 || name.starts_with('.') || !name.chars().all(good) {
         return Err(format!("{name:?} cannot be a name: use up to 64 letters, digits, '-' and '_'."));
     }
-    Ok(name.replace(' ', "-"))
+    Ok(filed(name))
 }
 
 #[cfg(test)]

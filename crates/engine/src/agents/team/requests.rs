@@ -28,7 +28,7 @@ pub struct Asked {
 impl Teams {
     /// The lead asks a teammate to end.
     pub fn ask_to_leave(&self, to: &str, reason: String) -> Result<Asked, String> {
-        self.with_member(bare(to), |teams, team, name| {
+        self.with_member(&bare(to), |teams, team, name| {
             let request = named("shutdown", name);
             let form = Form::ShutdownRequest { request: request.clone(), reason };
             let receipt = teams.post_form(team, name, Letter::of_form(LEAD, &form))?;
@@ -77,7 +77,7 @@ impl Teams {
 
     /// The lead says what it thinks of a plan. From a yes on the teammate may do what the lead's session may.
     pub fn answer_plan(&self, to: &str, request: Option<&str>, answer: Answer) -> Result<Asked, String> {
-        self.with_member(bare(to), |teams, team, name| {
+        self.with_member(&bare(to), |teams, team, name| {
             let waiting = of(team, name)?.plan.as_ref().and_then(|owed| owed.request.as_deref());
             let request = open(waiting, request, "It has handed in no plan that waits for an answer.")?;
             let (approved, feedback) = match answer {

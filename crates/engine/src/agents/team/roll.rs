@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::letter::Letter;
+use super::letter::{Letter, Mail};
 use super::record::Record;
 use super::{LEAD, Receipt};
 use crate::clock;
@@ -39,7 +39,7 @@ pub(super) struct Member {
     color: &'static str,
     joined: u64,
     /// What it has not read.
-    pub(super) letters: VecDeque<Letter>,
+    pub(super) mail: VecDeque<Mail>,
     pub(super) working: bool,
     /// Whether it has written to the lead since it was woken.
     pub(super) wrote_to_lead: bool,
@@ -94,12 +94,18 @@ pub struct MemberInfo {
 impl Member {
     /// How it stands.
     pub(super) fn info(&self) -> MemberInfo {
-        MemberInfo { facts: self.facts.clone(), active: self.is_active(), unread: self.letters.len() }
+        MemberInfo { facts: self.facts.clone(), active: self.is_active(), unread: self.mail.len() }
+    }
+
+    /// Something has come for it.
+    pub(super) fn take_in(&mut self, mail: Mail) {
+        self.mail.push_back(mail);
+        self.bell.notify_one();
     }
 
     /// Whether it is at work, or has mail to take up.
     pub(super) fn is_active(&self) -> bool {
-        self.working || !self.letters.is_empty()
+        self.working || !self.mail.is_empty()
     }
 }
 
@@ -161,7 +167,7 @@ impl Team {
             facts: MemberFacts { name: name.clone(), ..facts.clone() },
             color: COLORS[self.members.len() % COLORS.len()],
             joined: clock::milliseconds(),
-            letters: VecDeque::new(),
+            mail: VecDeque::new(),
             working: false,
             wrote_to_lead: false,
             leaving: false,
@@ -201,8 +207,7 @@ impl Team {
             return Err(format!("Nobody in the team is called {to}. There is: {}.", known.join(", ")));
         };
         let reader_works = member.working;
-        member.letters.push_back(letter.clone());
-        member.bell.notify_one();
+        member.take_in(Mail::Letter(letter.clone()));
         self.record(to, &letter);
         Ok(Receipt { to: to.into(), reader_works })
     }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::letter::{Form, Letter};
+use super::letter::{Form, Letter, Mail};
 use super::mail::NO_TEAM;
 use super::{MemberFacts, Teams, checked};
 use crate::inbox::{News, Post};
@@ -47,7 +47,7 @@ impl Seat {
     }
 
     /// Waits for mail and gives all of it; none once it is to end.
-    pub(super) async fn mail(&self) -> Option<Vec<Letter>> {
+    pub(super) async fn mail(&self) -> Option<Vec<Mail>> {
         loop {
             let bell = {
                 let mut place = self.teams.team();
@@ -57,19 +57,26 @@ impl Seat {
                 if member.leaving {
                     return None;
                 }
-                if !member.letters.is_empty() {
+                if !member.mail.is_empty() {
                     member.working = true;
                     member.wrote_to_lead = false;
-                    let letters = member.letters.drain(..).collect();
+                    let mail = member.mail.drain(..).collect();
                     if let Some(record) = record {
                         record.mark_read(&self.name);
                     }
-                    return Some(letters);
+                    return Some(mail);
                 }
                 Arc::clone(&member.bell)
             };
             bell.notified().await;
         }
+    }
+
+    /// Whether whoever lives here has nothing to do.
+    pub(super) fn rests(&self) -> bool {
+        let mut place = self.teams.team();
+        let member = place.as_mut().and_then(|team| team.own(&self.name, &self.task_id));
+        member.is_none_or(|member| !member.is_active())
     }
 
     /// A turn is over. If there is nothing to do, the lead is told, and woken unless it has heard from here.
@@ -79,7 +86,7 @@ impl Seat {
             && let Some(member) = team.own(&self.name, &self.task_id)
         {
             member.working = false;
-            let (idle, heard) = (member.letters.is_empty(), member.wrote_to_lead);
+            let (idle, heard) = (member.mail.is_empty(), member.wrote_to_lead);
             if idle && !member.leaving {
                 let letter = Letter::of_form(&self.name, &Form::Idle);
                 team.tell_lead(&letter, !heard, &self.teams.shared.inbox);

@@ -2,7 +2,7 @@
 
 use futures::FutureExt;
 
-use super::letter::Letter;
+use super::letter::{Letter, Mail};
 use super::requests::Answer;
 use super::*;
 use crate::inbox::{Post, Posts, inbox};
@@ -22,6 +22,14 @@ fn join(teams: &Teams, name: &str) -> Seat {
 fn as_task(teams: &Teams, name: &str, task_id: &str) -> Seat {
     let facts = MemberFacts { name: name.into(), task_id: task_id.into(), ..MemberFacts::default() };
     teams.join(&facts, None).unwrap()
+}
+
+fn letters(mail: Vec<Mail>) -> Vec<Letter> {
+    let letter = |mail: Mail| match mail {
+        Mail::Letter(letter) => letter,
+        Mail::News(text) => panic!("{text} is no letter"),
+    };
+    mail.into_iter().map(letter).collect()
 }
 
 fn woken(posts: &mut Posts) -> Vec<bool> {
@@ -44,7 +52,7 @@ fn mail_is_pushed_and_whoever_has_some_is_active() {
     assert_eq!(receipt, Receipt { to: "m1".into(), reader_works: false });
     assert_eq!(teams.active(), 1, "from the moment it is written to");
     let mail = m1.mail().now_or_never().unwrap().unwrap();
-    assert_eq!(mail[0].text, "work");
+    assert_eq!(letters(mail)[0].text, "work");
     assert!(teams.send("m1", Letter::new(LEAD, "more", None)).unwrap().reader_works);
     m1.rest();
     assert_eq!(teams.active(), 1, "there is more");
@@ -68,6 +76,32 @@ fn the_lead_is_woken_by_mail_and_by_whoever_rests_without_a_word() {
     assert_eq!(woken(&mut posts), [false], "it has written before");
     m2.rest();
     assert_eq!(woken(&mut posts), [true], "nothing was heard of it");
+}
+
+#[test]
+fn news_of_background_work_go_to_the_teammate_that_started_it() {
+    let (teams, mut posts) = team();
+    let ann = as_task(&teams, "ann", "t1");
+    assert_eq!(teams.tell(Some("t1"), "built".into()), None);
+    assert_eq!((teams.active(), woken(&mut posts)), (1, Vec::new()), "it is woken, and the lead is not");
+    assert_eq!(ann.mail().now_or_never().unwrap().unwrap(), [Mail::News("built".into())]);
+    for (owner, why) in
+        [(None, "the lead's own"), (Some("a1"), "an agent on an errand"), (Some("t2"), "gone")]
+    {
+        assert_eq!(teams.tell(owner, "built".into()).as_deref(), Some("built"), "{why}");
+    }
+}
+
+#[test]
+fn a_name_with_blanks_is_known_as_it_was_asked_for() {
+    let teams = Teams::new(inbox().0, None, "session".into(), None);
+    teams.create("my crew", "d").unwrap();
+    assert!(teams.is_called("my crew") && teams.is_called("my-crew") && !teams.is_called("crew"));
+    let ann = join(&teams, "ann one");
+    assert_eq!(ann.name(), "ann-one");
+    for to in ["ann one", "ann-one", "ann one@my crew"] {
+        assert_eq!(teams.send(to, Letter::new(LEAD, "x", None)).unwrap().to, "ann-one", "{to}");
+    }
 }
 
 #[test]
@@ -188,15 +222,15 @@ fn who_owes_a_plan_is_held_back_until_that_is_approved() {
 async fn a_letter_waits_for_whoever_is_about_to_join_and_for_nobody_else() {
     let (teams, _posts) = team();
     let _ann = join(&teams, "ann");
-    let letters = (0..20).map(|nth| {
+    let to_be_written = (0..20).map(|nth| {
         let (teams, to) = (teams.clone(), ["bob", "team-lead"][nth % 2]);
         async move { teams.write(to, Letter::new("ann", nth.to_string(), None)).await.map(|_| nth) }
     });
-    let written = tokio::spawn(futures::future::join_all(letters.take(6).collect::<Vec<_>>()));
+    let written = tokio::spawn(futures::future::join_all(to_be_written.take(6).collect::<Vec<_>>()));
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     let bob = join(&teams, "bob");
     assert!(written.await.unwrap().iter().all(Result::is_ok));
-    let got: Vec<String> = bob.mail().await.unwrap().into_iter().map(|letter| letter.text).collect();
+    let got: Vec<String> = letters(bob.mail().await.unwrap()).into_iter().map(|letter| letter.text).collect();
     assert_eq!(got, ["0", "2", "4"]);
     let error = teams.write("nobody", Letter::new("ann", "x", None)).await.unwrap_err();
     assert!(error.contains("nobody") && error.contains("bob"), "{error}");
@@ -257,7 +291,7 @@ async fn exchange(teams: Teams, me: usize, seat: Seat) -> Got {
     }
     let mut got = Vec::new();
     while got.len() < EACH {
-        for letter in seat.mail().await.unwrap() {
+        for letter in letters(seat.mail().await.unwrap()) {
             got.push((letter.from, letter.text.parse().unwrap()));
         }
         seat.rest();

@@ -75,6 +75,7 @@ impl Room {
         );
         let call = Call {
             id: String::new(),
+            agent_id: None,
             place: None,
             written: None,
             workspace: Arc::clone(&setup.workspace),
