@@ -9,6 +9,7 @@ use serde_json::Value;
 use whimbrel_models::History;
 use whimbrel_models::Thinking;
 use whimbrel_models::fault::Fault;
+use whimbrel_models::providers::Dialect;
 use whimbrel_wire::content::{Block, Content, ResultContent, Role};
 use whimbrel_wire::message::{Assistant, FailureKind, Reply, Said, User};
 use whimbrel_wire::system::CompactBoundary;
@@ -389,8 +390,12 @@ impl Conversation {
     }
 
     /// How the model can think in the next request, if it is to think like this. What begins with results goes on as its
-    /// calls began, with thinking or without: providers refuse anything else.
-    pub fn thinking(&mut self, wanted: Thinking) -> Thinking {
+    /// calls began, with thinking or without: the Messages API refuses anything else. Chat Completions wants the reasoning
+    /// before a call back, whatever was asked for.
+    pub fn thinking(&mut self, wanted: Thinking, dialect: Option<Dialect>) -> Thinking {
+        if dialect == Some(Dialect::Chat) {
+            return wanted;
+        }
         match (wanted, self.history.loop_thinks()) {
             (Thinking::Enabled { .. }, Some(false)) => Thinking::Disabled,
             (Thinking::Disabled, Some(true)) => {
