@@ -15,7 +15,7 @@ use crate::human::{Judge, Paint, Spinner, Story};
 use crate::print::converse;
 use crate::run::Ended;
 use crate::session::{Env, Session};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, columns};
 
 /// What the model will say.
 const SCRIPT: &str = include_str!("demo.json");
@@ -36,7 +36,7 @@ pub(crate) fn demo(env: Env, terminal: Terminal) -> io::Result<Ended> {
     let judge = if terminal.stdin && terminal.stderr { Judge::Person } else { Judge::Demo };
     let paint = if terminal.colour && terminal.stdout { Paint::Dimmed } else { Paint::Plain };
     let spinner = (terminal.stdout && terminal.stderr && terminal.cursor).then(|| Spinner::new(paint));
-    let story = Story::new(io::stdout(), io::stdout(), &place, paint, spinner);
+    let story = Story::new((io::stdout(), io::stdout()), || columns(io::stdout()), &place, paint, spinner);
     let pace = if terminal.stdout { PACE } else { 0 };
     let ended = converse(
         session(&place.display().to_string(), env, pace)?,

@@ -11,8 +11,10 @@
 //! - [`demo`]: a scripted run that needs nothing; [`sessions`]: what was done before
 //! - [`mcp`]: MCP servers for people, and our tools as one
 //! - [`home`]: where the user's files are
+//! - [`debug`]: what is done, for whoever follows it
 //! - [`exit`], [`signals`]: how it ends
 
+mod debug;
 mod demo;
 mod exit;
 mod explain;

@@ -11,7 +11,7 @@ use crate::host::{Audience, attend};
 use crate::human::{Judge, Paint, Spinner, Story, failure};
 use crate::run::Ended;
 use crate::session::Session;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, columns};
 use crate::{signals, stdio};
 
 /// What of an answer is printed.
@@ -48,8 +48,8 @@ pub(crate) fn print(
             let paint = if terminal.colour && terminal.stderr { Paint::Dimmed } else { Paint::Plain };
             let spinner = (terminal.stderr && terminal.cursor).then(|| Spinner::new(paint));
             Audience::Person(Story::new(
-                io::stdout(),
-                io::stderr(),
+                (io::stdout(), io::stderr()),
+                || columns(io::stderr()),
                 &std::env::current_dir()?,
                 paint,
                 spinner,

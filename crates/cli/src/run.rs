@@ -6,6 +6,7 @@ use std::path::Path;
 use whimbrel_engine::link::{HostEnd, pair};
 use whimbrel_engine::settings::home_folder;
 use whimbrel_engine::{Farewell, Start};
+use whimbrel_models::log::Log;
 use whimbrel_wire::message::{TurnResult, User};
 
 use crate::exit::{self, Cut, Host, Why};
@@ -14,7 +15,7 @@ use crate::print::{Shown, print};
 use crate::session::{Env, REPLAY, Session};
 use crate::stdio::{OnMalformed, note};
 use crate::terminal::{self, Terminal};
-use crate::{demo, explain, home, mcp, prompt, sessions, signals, stdio, welcome};
+use crate::{debug, demo, explain, home, mcp, prompt, sessions, signals, stdio, welcome};
 
 /// How a run ended.
 pub(crate) struct Ended {
@@ -78,9 +79,9 @@ pub(crate) fn main() -> i32 {
                 Err(text) => fail(&text),
             }
         }
-        Command::Run => match check(&args, caller, &mut env) {
-            Ok(()) => {
-                let session = Session::new(args.options.clone(), env);
+        Command::Run => match check(&args, caller, &mut env).and_then(|()| followed(&args)) {
+            Ok(log) => {
+                let session = Session::new(args.options.clone(), env).followed_by(log);
                 match input(&args, &session, terminal) {
                     Ok(input) => code(run(&args, session, input, terminal), host),
                     Err(text) => fail(&text),
@@ -102,6 +103,13 @@ pub(crate) fn check(args: &Args, caller: Caller, env: &mut Env) -> Result<(), St
     let strange = flags::folders(&args.options.additional_directories, caller, is_folder)?;
     strange.iter().map(String::as_str).chain(homeless).for_each(note);
     Ok(())
+}
+
+/// Who hears what is done.
+fn followed(args: &Args) -> Result<Log, String> {
+    let (log, warning) = debug::log(&args.options, args.debug_topics.as_deref())?;
+    warning.iter().for_each(|warning| note(warning));
+    Ok(log)
 }
 
 /// What a run is fed with.

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use whimbrel_engine::link::Link;
 use whimbrel_engine::{Engine, Farewell, Start, serve};
 use whimbrel_models::http::Door;
+use whimbrel_models::log::Log;
 use whimbrel_models::providers::Providers;
 use whimbrel_models::tape::Tape;
 use whimbrel_wire::options::Options;
@@ -39,6 +40,11 @@ impl Session {
             providers = providers.with_tape(tape);
         }
         Self { engine: Engine::new(providers), start }
+    }
+
+    /// The same with somebody who hears what is done.
+    pub(crate) fn followed_by(self, log: Log) -> Self {
+        Self { engine: self.engine.with_log(log), ..self }
     }
 
     /// The model that the options or the settings name.

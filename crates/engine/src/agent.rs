@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use whimbrel_models::Preamble;
+use whimbrel_models::call::Timing;
 use whimbrel_models::retry::Policy;
 
 use crate::agents::Agents;
@@ -151,6 +152,8 @@ pub struct Limits {
     pub max_retries: Option<u32>,
     /// How long an overload is ridden out.
     pub ride_out: Option<Duration>,
+    /// How long a provider may be silent.
+    pub timing: Timing,
     /// Whether the host wants the raw events of the stream.
     pub partial_messages: bool,
     /// Beta features of the provider.

@@ -25,13 +25,20 @@ pub struct Consult {
     ledger: Ledger,
     model: String,
     policy: Policy,
+    timing: Timing,
     session: Arc<str>,
 }
 
 impl Consult {
     /// Asks this model.
     pub fn new(engine: Engine, ledger: Ledger, model: String, policy: Policy, session: Arc<str>) -> Self {
-        Self { engine, ledger, model, policy, session }
+        Self { engine, ledger, model, policy, timing: Timing::default(), session }
+    }
+
+    /// The same with another measure of how long a provider may be silent.
+    #[must_use]
+    pub fn with_timing(self, timing: Timing) -> Self {
+        Self { timing, ..self }
     }
 
     /// The same on another ledger.
@@ -74,7 +81,7 @@ impl Consult {
             session_id: self.session.to_string(),
             ..Request::new(name, Arc::new(preamble), history.ask())
         };
-        let call = Call::new(provider, request, self.policy, Timing::default());
+        let call = Call::new(provider, request, self.policy, self.timing);
         Metered::begin(call, self.engine.clone(), self.ledger.clone(), self.model.clone()).await
     }
 }

@@ -13,8 +13,8 @@ use whimbrel_models::Thinking;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::control::{
     AccountInfo, AgentInfo, BackgroundTasksReply, BinaryVersion, ControlResponse, Direction, Initialize,
-    InitializeReply, InterruptReply, ModelInfo, ModelList, Request, SetModelReply, SetPermissionModeReply,
-    TaskOutput,
+    InitializeReply, InterruptReply, ModelInfo, ModelList, Request, SetMaxThinkingTokens, SetModelReply,
+    SetPermissionModeReply, TaskOutput,
 };
 use whimbrel_wire::options::SystemPrompt;
 use whimbrel_wire::permission::PermissionMode;
@@ -69,14 +69,7 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
             let wish = Wish { asker: Asker::Host, to, requested: set.model };
             return switch_model(session, wish, ControlResponse::success(id, &reply));
         }
-        Request::SetMaxThinkingTokens(set) => {
-            let thinking = set.max_thinking_tokens.map(|budget| match budget {
-                0 => Thinking::Disabled,
-                budget => Thinking::Enabled { budget },
-            });
-            session.knobs.send_modify(|knobs| knobs.thinking = thinking);
-            ControlResponse::ok(id)
-        }
+        Request::SetMaxThinkingTokens(set) => set_thinking(session, id, &set),
         Request::StopTask(stop) => return stop_task(session, id, stop.task_id),
         Request::BackgroundTasks(which) => {
             let changed = session.tasks.let_go(which.tool_use_id.as_deref());
@@ -221,6 +214,23 @@ async fn set_mode(session: &mut Session, id: String, mode: PermissionMode) -> Co
     }
     session.outbox.notify(Status { permission_mode: Some(mode), ..Status::default() }).await;
     ControlResponse::success(id, &SetPermissionModeReply { mode })
+}
+
+/// How much the model thinks, and what is shown of it. What was left out stays as it is.
+fn set_thinking(session: &mut Session, id: String, set: &SetMaxThinkingTokens) -> ControlResponse {
+    if let Some(limit) = set.max_thinking_tokens {
+        let thinking = limit.map(|budget| match budget {
+            0 => Thinking::Disabled,
+            budget => Thinking::Enabled { budget },
+        });
+        session.knobs.send_modify(|knobs| knobs.thinking = thinking);
+    }
+    match set.thinking_display.as_ref().map(|name| name.as_deref().map(str::parse).transpose()) {
+        Some(Err(error)) => return ControlResponse::error(id, format!("{error}.")),
+        Some(Ok(display)) => session.knobs.send_modify(|knobs| knobs.thinking_display = display),
+        None => {}
+    }
+    ControlResponse::ok(id)
 }
 
 fn models(session: &Session) -> Vec<ModelInfo> {

@@ -415,8 +415,12 @@ impl Conversation {
     }
 
     /// How the model can think in the next request, if it is to think like this. What begins with results goes on as its
-    /// calls began, with thinking or without: providers refuse anything else.
-    pub fn thinking(&mut self, wanted: Thinking) -> Thinking {
+    /// calls began, with thinking or without: the Messages API refuses anything else. Chat Completions wants the reasoning
+    /// before a call back, whatever was asked for.
+    pub fn thinking(&mut self, wanted: Thinking, dialect: Option<Dialect>) -> Thinking {
+        if dialect == Some(Dialect::Chat) {
+            return wanted;
+        }
         match (wanted, self.history.loop_thinks()) {
             (Thinking::Enabled { .. }, Some(false)) => Thinking::Disabled,
             (Thinking::Disabled, Some(true)) => {

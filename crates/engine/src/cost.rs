@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
 use whimbrel_models::Figures;
 use whimbrel_models::TaskBudget;
 use whimbrel_models::catalog::{Catalog, ModelInfo};
@@ -168,7 +169,13 @@ pub struct Share {
 impl Spend {
     /// Begins a new turn; the totals stay.
     fn begin_turn(&mut self) {
-        self.turn = Usage { service_tier: "standard".into(), ..Usage::default() };
+        self.turn = Usage {
+            service_tier: "standard".into(),
+            inference_geo: Some(String::new()),
+            iterations: Some(Value::Array(Vec::new())),
+            speed: Some("standard".into()),
+            ..Usage::default()
+        };
         self.turn_api = Duration::ZERO;
     }
 
@@ -227,9 +234,7 @@ fn sum(total: &mut Usage, more: &Usage) {
     add(&mut total.server_tool_use.web_fetch_requests, more.server_tool_use.web_fetch_requests);
     add(&mut total.cache_creation.ephemeral_1h_input_tokens, more.cache_creation.ephemeral_1h_input_tokens);
     add(&mut total.cache_creation.ephemeral_5m_input_tokens, more.cache_creation.ephemeral_5m_input_tokens);
-    if !more.service_tier.is_empty() {
-        total.service_tier.clone_from(&more.service_tier);
-    }
+    total.absorb_words(more);
 }
 
 #[cfg(test)]
@@ -259,6 +264,25 @@ mod tests {
         assert_eq!(left(&main), None, "the next prompt has all of it");
         main.forget();
         assert_eq!(left(&main), Some(7_900), "the summary does not show what it took");
+    }
+
+    #[test]
+    fn what_a_provider_says_in_words_stands_in_the_turns_figures_and_nothing_is_null() {
+        let (ledger, catalog) = (Ledger::default(), Catalog::default());
+        ledger.begin_turn();
+        let words = |ledger: &Ledger| {
+            let usage = serde_json::to_value(&ledger.read().turn).unwrap();
+            ["service_tier", "inference_geo", "iterations", "speed"].map(|name| usage[name].clone())
+        };
+        assert_eq!(words(&ledger), [json!("standard"), json!(""), json!([]), json!("standard")]);
+        let told = json!({"input_tokens": 1, "output_tokens": 1, "inference_geo": "eu", "speed": "fast",
+            "iterations": [{"type": "message"}], "service_tier": "priority"});
+        let silent = json!({"input_tokens": 1, "output_tokens": 1, "inference_geo": null, "speed": null});
+        for bill in [told, silent] {
+            let _ = ledger.add(&catalog, "m", &Figures::read(&bill));
+        }
+        let expected = [json!("priority"), json!("eu"), json!([{"type": "message"}]), json!("fast")];
+        assert_eq!(words(&ledger), expected);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use whimbrel_models::catalog::Catalog;
 use whimbrel_models::key::{KEY_HELPER, KeySource};
+use whimbrel_models::log::Log;
 use whimbrel_models::providers::Providers;
 use whimbrel_models::{Fault, Model, Preamble, ToolSpec};
 
@@ -16,6 +17,8 @@ pub struct Engine {
     shared: Arc<Shared>,
     /// Who has the session's key, where the environment has none.
     key: Option<Arc<dyn KeySource>>,
+    /// Who hears what is done.
+    log: Log,
 }
 
 struct Shared {
@@ -38,13 +41,24 @@ impl Engine {
             tools,
             preambles: Mutex::default(),
         };
-        Self { shared: Arc::new(shared), key: None }
+        Self { shared: Arc::new(shared), key: None, log: Log::default() }
     }
 
     /// The same for a session whose key is had from somebody.
     #[must_use]
     pub fn with_key_source(self, key: Option<Arc<dyn KeySource>>) -> Self {
         Self { key, ..self }
+    }
+
+    /// The same with somebody who hears what is done.
+    #[must_use]
+    pub fn with_log(self, log: Log) -> Self {
+        Self { log, ..self }
+    }
+
+    /// The way to whoever hears what is done.
+    pub fn log(&self) -> &Log {
+        &self.log
     }
 
     /// Who answers for a model, and the model's name there.

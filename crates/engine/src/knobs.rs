@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
-use whimbrel_models::{Effort, Thinking};
+use whimbrel_models::{Effort, Thinking, ThinkingDisplay};
 
 /// The settings that can change in the middle of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -13,6 +13,8 @@ pub struct Knobs {
     pub model: String,
     /// What was asked of thinking; none means the model's own default.
     pub thinking: Option<Thinking>,
+    /// What is shown of it; none leaves that to the provider.
+    pub thinking_display: Option<ThinkingDisplay>,
     /// How hard the model tries.
     pub effort: Option<Effort>,
     /// How the model is to go about a plan, in place of our own words.

@@ -46,6 +46,7 @@ pub mod gate;
 pub mod ground;
 pub mod hooks;
 pub mod ids;
+mod in_short;
 pub mod inbox;
 mod key_helper;
 pub mod knobs;

@@ -9,10 +9,12 @@ use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_util::sync::CancellationToken;
+use whimbrel_models::log::Log;
 use whimbrel_wire::Frame;
 use whimbrel_wire::system::{InformationLevel, Informational, System, SystemEvent};
 
 use crate::ids;
+use crate::in_short::in_short;
 
 /// Sends frames to the host. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -20,12 +22,24 @@ pub struct Outbox {
     session: Arc<str>,
     frames: mpsc::Sender<Frame>,
     stop: CancellationToken,
+    log: Log,
 }
 
 impl Outbox {
     /// An outbox of a session. When the host's end is gone, `stop` fires: nobody is left to work for.
     pub fn new(session: Arc<str>, frames: mpsc::Sender<Frame>, stop: CancellationToken) -> Self {
-        Self { session, frames, stop }
+        Self { session, frames, stop, log: Log::default() }
+    }
+
+    /// The same with somebody who hears what is done.
+    #[must_use]
+    pub fn with_log(self, log: Log) -> Self {
+        Self { log, ..self }
+    }
+
+    /// The way to whoever hears what is done.
+    pub fn log(&self) -> &Log {
+        &self.log
     }
 
     /// An outbox that nobody reads: for tests.
@@ -65,6 +79,7 @@ impl Outbox {
 
     /// Sends a frame if there is room for it, and gives it back if there is none.
     fn offer(&self, frame: Frame) -> Option<Frame> {
+        in_short(&self.log, "out", &frame);
         match self.frames.try_send(frame) {
             Ok(()) => None,
             Err(TrySendError::Full(frame)) => Some(frame),

@@ -29,6 +29,7 @@ use crate::ask::Ask;
 use crate::context::usage::Gauge;
 use crate::engine::Engine;
 use crate::hooks::Lookout;
+use crate::in_short::in_short;
 use crate::inbox::{Inbox, News, Post, Posts, inbox};
 use crate::key_helper::KeyHelper;
 use crate::knobs::KnobsWriter;
@@ -285,7 +286,8 @@ async fn refuse(link: &mut Link, error: SetupError, session: String) -> Farewell
 
 impl Session {
     fn new(engine: Engine, mut setup: Box<Setup>, link: &Link, inbox: Inbox) -> Self {
-        let outbox = Outbox::new(setup.session.as_str().into(), link.outgoing.clone(), link.stop.clone());
+        let outbox = Outbox::new(setup.session.as_str().into(), link.outgoing.clone(), link.stop.clone())
+            .with_log(engine.log().clone());
         let (ask, tasks) = (Ask::new(outbox.clone()), Tasks::of_session(inbox.clone(), setup.at_end));
         let lookout = lookout(&setup, &ask, &tasks, &outbox);
         let state = StateSign::new(outbox.clone(), setup.state_wanted);
@@ -355,6 +357,9 @@ impl Session {
 
     /// Takes in one line of the host.
     async fn hear(&mut self, line: Line) {
+        if let Ok(frame) = &line {
+            in_short(self.engine.log(), "in", frame);
+        }
         match line {
             Ok(Frame::User(user)) if user.message.role == Role::User => {
                 self.queue.push(Due::Prompt(user));

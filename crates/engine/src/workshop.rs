@@ -13,10 +13,12 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::SetOnce;
+use whimbrel_models::log::Topic;
 use whimbrel_wire::content::ResultContent;
 use whimbrel_wire::hook::{BatchedCall, HookEvent};
 use whimbrel_wire::message::Denial;
 
+use crate::clock;
 use crate::gate::{Gate, Halt, Permit, Refuser, Verdict};
 use crate::on_demand;
 use crate::toolbox::{Offered, Toolbox};
@@ -267,7 +269,17 @@ async fn make(bench: Arc<Bench>, wanted: Wanted, progress: Arc<Progress>, size: 
         return failed(&wanted.id, &Trouble::Refused(text));
     };
     let (on_demand, toolbox) = (bench.call.on_demand.clone(), Arc::clone(&bench.toolbox));
+    let (log, began) = (bench.gate.outbox.log().clone(), clock::monotonic());
     let mut made = carry_out(bench, &tool, wanted, progress, size).await;
+    log.tell(Topic::Tools, || {
+        let how = if made.failed { "failed" } else { "done" };
+        format!(
+            "{} {}: {how} after {} ms",
+            tool.tool().name(),
+            made.id,
+            (clock::monotonic() - began).as_millis()
+        )
+    });
     on_demand::help(&on_demand, &toolbox, tool.tool().name(), &mut made);
     made
 }
@@ -289,8 +301,12 @@ async fn carry_out(
         let judged = bench.gate.go_on(tool, &wanted.id, input.take(), cancel).await;
         passed = judged.map(|permit| Permit { notes: [notes, permit.notes].concat(), ..permit });
     }
+    let log = bench.gate.outbox.log();
     let Permit { verdict, mut notes, halt } = match passed {
-        Ok(permit) => permit,
+        Ok(permit) => {
+            log.tell(Topic::Tools, || format!("{} {}: {}", wanted.tool, wanted.id, permit.verdict.told()));
+            permit
+        }
         Err(trouble) => return failed(&wanted.id, &trouble),
     };
     let mut made = match verdict {

@@ -13,6 +13,7 @@ use crate::correct::{Correction, correct};
 use crate::event::Event;
 use crate::fault::{Fault, FaultKind};
 use crate::figures::Figures;
+use crate::log::{Log, Topic};
 use crate::model::{Delta, Model};
 use crate::request::Request;
 use crate::retry::{Next, Policy, Reason};
@@ -34,6 +35,9 @@ pub struct Call {
     settled: Vec<Figures>,
     /// What the attempt under way costs, once it has begun to say.
     bill: Option<Figures>,
+    log: Log,
+    /// When the attempt under way began.
+    began: Instant,
 }
 
 enum State {
@@ -108,7 +112,15 @@ impl Call {
             state: State::Due,
             settled: Vec::new(),
             bill: None,
+            log: Log::default(),
+            began: Instant::now(),
         }
+    }
+
+    /// The same, told to a log.
+    #[must_use]
+    pub fn told_to(self, log: Log) -> Self {
+        Self { log, ..self }
     }
 
     /// The next step; none after the reply is complete, after [`Step::Cut`] or after a fault.
@@ -129,12 +141,14 @@ impl Call {
                     }
                     Heard::Last(delta) => {
                         self.note(&delta.event);
+                        self.tell(|call| call.completion());
                         self.state = State::Over;
                         return Some(Ok(Step::Delta(delta)));
                     }
                     Heard::Fault(fault) => {
                         let kept = attempt.has_blocks();
                         self.state = State::Over;
+                        self.tell(|call| format!("failed after {}: {}", call.time(), described(&fault)));
                         if kept {
                             return Some(Ok(Step::Cut(fault)));
                         }
@@ -162,8 +176,34 @@ impl Call {
         matches!(self.state, State::Asking(_)) && self.bill.is_none()
     }
 
+    /// Tells the log something about the attempt.
+    fn tell(&self, line: impl FnOnce(&Self) -> String) {
+        self.log.tell(Topic::Api, || format!("{}: {}", self.request.model, line(self)));
+    }
+
+    fn time(&self) -> String {
+        format!("{} ms", self.began.elapsed().as_millis())
+    }
+
+    fn completion(&self) -> String {
+        let usage = self.bill.as_ref().map(|bill| &bill.usage);
+        let [read, cached, written] = usage
+            .map_or([0; 3], |usage| [usage.input_tokens, usage.cache_read_input_tokens, usage.output_tokens]);
+        format!(
+            "complete after {}; tokens: {read} read, {cached} from the cache, {written} written",
+            self.time()
+        )
+    }
+
     fn note(&mut self, event: &Event) {
         match event {
+            Event::Accepted { request_id } => self.tell(|call| {
+                format!(
+                    "answers after {}, request {}",
+                    call.time(),
+                    request_id.as_deref().unwrap_or("unnamed")
+                )
+            }),
             Event::MessageStart { usage, .. } => {
                 self.settled.extend(self.bill.replace(usage.clone().so_far()));
             }
@@ -174,6 +214,8 @@ impl Call {
 
     fn ask(&mut self) {
         self.settled.extend(self.bill.take());
+        self.began = Instant::now();
+        self.tell(|call| format!("asked with {} bytes", call.size()));
         let stream = self.model.ask(self.request.clone());
         self.state = State::Asking(Attempt::new(stream, self.timing, self.request.raw_events));
     }
@@ -188,6 +230,7 @@ impl Call {
         if self.corrections.iter().any(alike) {
             return false;
         }
+        self.tell(|_| format!("asked otherwise from now on: {correction:?}"));
         if let Correction::Without(part) = &correction {
             self.model.forgo(&self.request.model, part);
         }
@@ -205,6 +248,9 @@ impl Call {
                 self.retries += 1;
                 self.waited += delay;
                 self.state = State::Waiting(Instant::now() + delay);
+                self.tell(|call| {
+                    format!("asked again in {} ms, repetition {}", delay.as_millis(), call.retries)
+                });
                 Ok(Retry {
                     attempt: self.retries.into(),
                     // What is ridden out is repeated as often as it takes.
@@ -216,6 +262,14 @@ impl Call {
             }
         }
     }
+}
+
+/// A fault in one line.
+fn described(fault: &Fault) -> String {
+    let status = fault.status.map(|status| format!(", status {status}")).unwrap_or_default();
+    let request = fault.request_id.as_ref().map(|id| format!(", request {id}")).unwrap_or_default();
+    let message: String = fault.message.chars().take(300).collect();
+    format!("{:?}{status}{request}: {message}", fault.kind)
 }
 
 /// The kind of failure as it is announced before a repetition: here an overload has its own name.

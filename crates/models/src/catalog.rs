@@ -37,6 +37,9 @@ pub struct ModelInfo {
     /// How it can think.
     #[serde(default)]
     pub thinks: Thinks,
+    /// Whether it can be told how hard to try.
+    #[serde(default = "believed")]
+    pub takes_effort: bool,
     /// What it costs.
     #[serde(flatten)]
     pub prices: Prices,
@@ -64,13 +67,20 @@ pub struct Prices {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Thinks {
-    /// It cannot, or it is not known.
+    /// It is not known.
     #[default]
+    Unknown,
+    /// It cannot.
     Not,
     /// Up to a limit that it is told.
     Within,
     /// As much as it finds useful.
     Freely,
+}
+
+/// What is not said of a model is believed: a provider that knows better refuses it, and then it is left out.
+fn believed() -> bool {
+    true
 }
 
 impl ModelInfo {
@@ -94,9 +104,23 @@ impl ModelInfo {
     /// How it thinks unless told otherwise.
     pub fn thinking(&self, max_tokens: u64) -> Thinking {
         match self.thinks {
-            Thinks::Not => Thinking::Disabled,
+            Thinks::Unknown | Thinks::Not => Thinking::Disabled,
             Thinks::Within => Thinking::Enabled { budget: max_tokens.saturating_sub(1) },
             Thinks::Freely => Thinking::Adaptive,
+        }
+    }
+
+    const fn with_effort(mut self) -> Self {
+        self.takes_effort = true;
+        self
+    }
+
+    /// How it thinks when it is told to think like this, as far as it can.
+    fn thinking_as(&self, wanted: Thinking, max_tokens: u64) -> Thinking {
+        match (self.thinks, wanted) {
+            (Thinks::Not, _) => Thinking::Disabled,
+            (Thinks::Within, Thinking::Adaptive) => self.thinking(max_tokens),
+            _ => wanted,
         }
     }
 }
@@ -197,6 +221,17 @@ impl Catalog {
         self.lookup(model).map_or(Thinking::Disabled, |info| info.thinking(max_tokens))
     }
 
+    /// How a model thinks when that was asked for: what it cannot do it is not asked for. An unknown model is asked as it was
+    /// said.
+    pub fn thinking_as(&self, model: &str, wanted: Thinking, max_tokens: u64) -> Thinking {
+        self.lookup(model).map_or(wanted, |info| info.thinking_as(wanted, max_tokens))
+    }
+
+    /// Whether a model can be told how hard to try. Of an unknown model that is believed.
+    pub fn takes_effort(&self, model: &str) -> bool {
+        self.lookup(model).is_none_or(|info| info.takes_effort)
+    }
+
     /// The models to choose from, with the alias of those that have one.
     pub fn choices(&self) -> impl Iterator<Item = (Option<&str>, &ModelInfo)> {
         self.models.iter().map(|info| {
@@ -225,7 +260,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("fable", "claude-fable-5-2"),
 ];
 
-/// Name, name for people, what for; window, output limit, thinking; prices as in [`Prices`].
+/// Name, name for people, what for; window, output limit, thinking; prices as in [`Prices`]. Whoever thinks freely can be
+/// told how hard to try; of the others only those that say so.
 const MODELS: [ModelInfo; 11] = [
     model(
         ["claude-sonnet-5-5", "Sonnet 5.5", "Everyday work, fast and able"],
@@ -261,7 +297,8 @@ const MODELS: [ModelInfo; 11] = [
         ["claude-opus-4-5", "Opus 4.5", "Hard problems, an older release"],
         (200_000, 32_000, Thinks::Within),
         [5.0, 25.0, 0.5, 6.25, 10.0],
-    ),
+    )
+    .with_effort(),
     model(
         ["claude-sonnet-4-6", "Sonnet 4.6", "Everyday work, an older release"],
         (200_000, 32_000, Thinks::Freely),
@@ -294,6 +331,7 @@ const fn model(names: [&'static str; 3], limits: (u64, u64, Thinks), prices: [f6
         context_window: limits.0,
         max_output_tokens: limits.1,
         thinks: limits.2,
+        takes_effort: matches!(limits.2, Thinks::Freely),
         prices: Prices { input, output, cache_read, cache_write_5m, cache_write_1h },
     }
 }
@@ -393,6 +431,26 @@ mod tests {
         }
         assert_eq!(catalog.max_output_tokens("claude-3-5-haiku-latest"), 8192);
         assert_eq!(catalog.max_output_tokens("unheard-of"), 32_000);
+    }
+
+    #[test]
+    fn a_model_is_asked_only_for_what_it_can_do() {
+        use Thinking::{Adaptive, Disabled, Enabled};
+        let own = json!({"models": {"own": {"context_window": 1, "max_output_tokens": 2, "input": 3, "output": 4}}});
+        let catalog = Catalog::default().with(serde_json::from_value(own).unwrap()).unwrap();
+        let some = Enabled { budget: 5000 };
+        let table = [
+            ("claude-sonnet-5-5", [Adaptive, some, Disabled], true),
+            ("claude-opus-4-5", [Enabled { budget: 31_999 }, some, Disabled], true),
+            ("claude-sonnet-4-5-20250929", [Enabled { budget: 31_999 }, some, Disabled], false),
+            ("claude-3-5-haiku", [Disabled, Disabled, Disabled], false),
+            ("unheard-of", [Adaptive, some, Disabled], true),
+            ("own", [Adaptive, some, Disabled], true),
+        ];
+        for (model, expected, effort) in table {
+            let asked = [Adaptive, some, Disabled].map(|wanted| catalog.thinking_as(model, wanted, 32_000));
+            assert_eq!((asked, catalog.takes_effort(model)), (expected, effort), "{model}");
+        }
     }
 
     #[test]

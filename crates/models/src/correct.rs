@@ -22,12 +22,20 @@ pub enum Part {
     AllBetas,
     /// How the model thinks.
     Thinking,
+    /// What is shown of its thinking.
+    ThinkingDisplay,
     /// How hard it tries.
     Effort,
     /// How many tokens the task may take.
     TaskBudget,
     /// Who asks.
     Metadata,
+    /// The wish that a stream ends with what it took; Chat Completions only.
+    StreamOptions,
+    /// The name of the output limit: Chat Completions has two, and the other is taken.
+    LimitName,
+    /// Earlier reasoning of the model; Chat Completions only.
+    Reasoning,
 }
 
 /// Below this an answer is not worth having; then there is too much input rather than too much output.
@@ -46,10 +54,23 @@ const REFUSING: &[&str] = &[
     "unexpected",
     "invalid",
     "input should be",
+    "remove the",
+];
+
+/// Words that say that the name of a field is not known; its value is another matter.
+const UNKNOWN_NAME: &[&str] = &[
+    "not permitted",
+    "not allowed",
+    "not supported",
+    "unsupported parameter",
+    "unknown",
+    "unrecognized",
+    "unexpected keyword",
 ];
 
 /// The change that a refusal asks for, if it names something we can change:
-/// 1. an output limit that is too high; 2. a beta; 3. a task budget; 4. effort; 5. thinking; 6. metadata.
+/// 1. an output limit that is too high; 2. earlier reasoning; 3. the options of a stream; 4. the name of the output limit;
+/// 5. a beta; 6. a task budget; 7. effort; 8. what is shown of thinking; 9. thinking; 10. metadata.
 ///
 /// A refusal with any other text is final.
 pub fn correct(request: &Request, fault: &Fault) -> Option<Correction> {
@@ -60,9 +81,30 @@ pub fn correct(request: &Request, fault: &Fault) -> Option<Correction> {
     if let Some(room) = output_room(&said) {
         return (LEAST_OUTPUT..request.max_tokens).contains(&room).then_some(Correction::MaxTokens(room));
     }
-    // What is said about messages is about the conversation, which cannot be changed here.
-    let refuses = REFUSING.iter().any(|word| said.contains(word)) && !said.starts_with("messages.");
-    refused_part(request, &said).filter(|_| refuses).map(Correction::Without)
+    if !says(&said, REFUSING) {
+        return None;
+    }
+    if said.contains("reasoning_content") {
+        return Some(Correction::Without(Part::Reasoning));
+    }
+    // What else is said about messages is about the conversation, which cannot be changed here.
+    if said.starts_with("messages.") {
+        return None;
+    }
+    refused_in_chat(&said).or_else(|| refused_part(request, &said)).map(Correction::Without)
+}
+
+fn says(said: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| said.contains(word))
+}
+
+/// What only endpoints of Chat Completions know.
+fn refused_in_chat(said: &str) -> Option<Part> {
+    if said.contains("stream_options") {
+        return Some(Part::StreamOptions);
+    }
+    let limit = said.contains("max_tokens") || said.contains("max_completion_tokens");
+    (limit && says(said, UNKNOWN_NAME)).then_some(Part::LimitName)
 }
 
 fn refused_part(request: &Request, said: &str) -> Option<Part> {
@@ -81,6 +123,9 @@ fn refused_part(request: &Request, said: &str) -> Option<Part> {
     }
     if request.task_budget.is_some() && said.contains("output_config") {
         return Some(Part::TaskBudget);
+    }
+    if request.thinking_display.is_some() && said.contains("thinking") && said.contains("display") {
+        return Some(Part::ThinkingDisplay);
     }
     if request.thinking != Thinking::Disabled && said.contains("thinking") {
         return Some(Part::Thinking);
@@ -101,9 +146,10 @@ fn output_room(said: &str) -> Option<u64> {
         let input = before(rest, "input tokens").or_else(|| before(rest, "in the messages"))?;
         return Some(limit.saturating_sub(*numbers(input).last()?));
     }
-    // "max_tokens: 64000 > 8192, which is the maximum", "max_tokens is too large: 32000. This model supports at most 16384"
+    // "max_tokens: 64000 > 8192, which is the maximum", "max_tokens is too large: 32000. This model supports at most 16384",
+    // "Invalid 'max_tokens': integer above maximum value. Expected a value <= 4096, but got 32000 instead."
     let rest = after(said, "max_tokens").or_else(|| after(said, "max_completion_tokens"))?;
-    let limit = after(rest, " > ").or_else(|| after(rest, "at most"))?;
+    let limit = after(rest, " > ").or_else(|| after(rest, "at most")).or_else(|| after(rest, "<="))?;
     numbers(limit).first().copied()
 }
 
@@ -125,7 +171,14 @@ impl Part {
         match self {
             Self::Beta(beta) => beta == name,
             Self::AllBetas => true,
-            Self::Thinking | Self::Effort | Self::TaskBudget | Self::Metadata => false,
+            Self::Thinking
+            | Self::ThinkingDisplay
+            | Self::Effort
+            | Self::TaskBudget
+            | Self::Metadata
+            | Self::StreamOptions
+            | Self::LimitName
+            | Self::Reasoning => false,
         }
     }
 }
@@ -137,6 +190,7 @@ impl Correction {
         match self {
             Self::MaxTokens(limit) => request.max_tokens = *limit,
             Self::Without(Part::Thinking) => request.thinking = Thinking::Disabled,
+            Self::Without(Part::ThinkingDisplay) => request.thinking_display = None,
             Self::Without(Part::Effort) => request.effort = None,
             Self::Without(Part::TaskBudget) => request.task_budget = None,
             Self::Without(part) => request.betas.retain(|beta| !part.is_beta(beta)),
@@ -151,12 +205,13 @@ mod tests {
 
     use super::*;
     use crate::history::History;
-    use crate::request::{Effort, Preamble};
+    use crate::request::{Effort, Preamble, ThinkingDisplay};
 
     fn request() -> Request {
         Request {
             max_tokens: 32_000,
             thinking: Thinking::Adaptive,
+            thinking_display: Some(ThinkingDisplay::Omitted),
             effort: Some(Effort::High),
             task_budget: Some(crate::request::TaskBudget { total: 50_000, remaining: None }),
             betas: vec!["special-2026-01-01".into()],
@@ -205,7 +260,21 @@ mod tests {
             ("output_config: Extra inputs are not permitted", Some(Without(Part::Effort))),
             ("adaptive thinking is not supported on this model", Some(Without(Part::Thinking))),
             ("thinking.type: Input should be 'enabled' or 'disabled'", Some(Without(Part::Thinking))),
+            ("thinking.display: Extra inputs are not permitted", Some(Without(Part::ThinkingDisplay))),
             ("metadata: Extra inputs are not permitted", Some(Without(Part::Metadata))),
+            ("Unrecognized request argument supplied: stream_options", Some(Without(Part::StreamOptions))),
+            (
+                "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+                Some(Without(Part::LimitName)),
+            ),
+            ("Unrecognized request argument supplied: max_completion_tokens", Some(Without(Part::LimitName))),
+            (
+                "Invalid 'max_completion_tokens': integer above maximum value. Expected a value <= 4096, but got 32000 instead.",
+                Some(MaxTokens(4096)),
+            ),
+            ("Invalid 'max_tokens': it must be a number.", None),
+            ("messages.2.reasoning_content: Extra inputs are not permitted", Some(Without(Part::Reasoning))),
+            ("reasoning_content is missing in assistant tool call message at index 2", None),
             ("output_config.task_budget: Extra inputs are not permitted", Some(Without(Part::TaskBudget))),
             ("messages.1.content.0: Invalid `signature` in `thinking` block", None),
             ("prompt is too long: 210000 tokens > 200000 maximum", None),
@@ -231,6 +300,7 @@ mod tests {
     fn what_was_not_sent_is_not_left_out() {
         let bare = Request {
             thinking: Thinking::Disabled,
+            thinking_display: None,
             effort: None,
             task_budget: None,
             session_id: String::new(),

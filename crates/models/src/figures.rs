@@ -47,6 +47,7 @@ impl Figures {
         let Some(fields) = value.as_object() else { return Self::default() };
         let (mut input, mut output) = (Count::new(), Count::new());
         let within = |name: &str| fields.get(name).and_then(Value::as_object);
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
         let (cached, served) = (within("cache_creation"), within("server_tool_use"));
         let usage = Usage {
             input_tokens: input.needed(fields, "input_tokens"),
@@ -57,11 +58,14 @@ impl Figures {
                 web_search_requests: output.of(served, "web_search_requests"),
                 web_fetch_requests: output.of(served, "web_fetch_requests"),
             },
-            service_tier: fields.get("service_tier").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            service_tier: text("service_tier").unwrap_or_default(),
             cache_creation: CacheCreation {
                 ephemeral_1h_input_tokens: input.of(cached, "ephemeral_1h_input_tokens"),
                 ephemeral_5m_input_tokens: input.of(cached, "ephemeral_5m_input_tokens"),
             },
+            inference_geo: text("inference_geo"),
+            iterations: fields.get("iterations").filter(|value| !value.is_null()).cloned(),
+            speed: text("speed"),
         };
         Self { usage, input: input.word, output: output.word }
     }
@@ -153,6 +157,7 @@ pub(crate) fn absorb(usage: &mut Usage, later: &Usage) {
     replace(&mut usage.cache_read_input_tokens, later.cache_read_input_tokens);
     replace(&mut usage.server_tool_use.web_search_requests, later.server_tool_use.web_search_requests);
     replace(&mut usage.server_tool_use.web_fetch_requests, later.server_tool_use.web_fetch_requests);
+    usage.absorb_words(later);
 }
 
 #[cfg(test)]

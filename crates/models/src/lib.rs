@@ -11,7 +11,7 @@
 //! - [`retry`]: when to try again, pure; [`correct`]: what to ask otherwise, pure; [`fault`]: what can go wrong
 //! - [`sse`]: bytes to events, pure; [`reply`]: an HTTP answer as events; [`replay`]: a whole reply as events
 //! - [`anthropic`], [`openai_chat`], [`scripted`]: the providers; [`providers`]: which one a model name means
-//! - [`key`]: keys that are fetched
+//! - [`key`]: keys that are fetched; [`log`]: what is done, for whoever follows it
 //! - [`tape`]: replies that are recorded and played again
 //! - [`http`]: the one door to the network
 //! - [`catalog`]: aliases, windows, limits, prices
@@ -28,6 +28,7 @@ pub mod history;
 #[cfg(feature = "http")]
 pub mod http;
 pub mod key;
+pub mod log;
 #[cfg(all(test, feature = "http"))]
 mod loopback;
 pub mod model;
@@ -52,4 +53,4 @@ pub use fault::{Fault, FaultKind};
 pub use figures::Figures;
 pub use history::History;
 pub use model::{Delta, Model};
-pub use request::{Effort, Preamble, Request, TaskBudget, Thinking, ToolSpec};
+pub use request::{Effort, Preamble, Request, TaskBudget, Thinking, ThinkingDisplay, ToolSpec};

@@ -9,6 +9,8 @@ use whimbrel_wire::RawJson;
 
 use crate::history::Snapshot;
 
+pub use whimbrel_wire::options::ThinkingDisplay;
+
 /// One request. Cheap to clone: the large parts are shared.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -22,6 +24,8 @@ pub struct Request {
     pub max_tokens: u64,
     /// Whether and how much the model thinks first.
     pub thinking: Thinking,
+    /// What is shown of its thinking; none leaves that to the provider.
+    pub thinking_display: Option<ThinkingDisplay>,
     /// How hard it tries, where the model can be told.
     pub effort: Option<Effort>,
     /// How many tokens the task may take, where the model can be told: it paces itself.
@@ -104,6 +108,7 @@ impl Request {
             history,
             max_tokens: 32_000,
             thinking: Thinking::Disabled,
+            thinking_display: None,
             effort: None,
             task_budget: None,
             betas: Vec::new(),

@@ -63,7 +63,8 @@ impl Controls {
 
     /// Changes how much the model may think; 0 means not at all, none the default.
     pub async fn set_max_thinking_tokens(&self, limit: Option<u64>) -> Result<(), Error> {
-        let ask = SetMaxThinkingTokens { max_thinking_tokens: limit, ..SetMaxThinkingTokens::default() };
+        let ask =
+            SetMaxThinkingTokens { max_thinking_tokens: Some(limit), ..SetMaxThinkingTokens::default() };
         self.call(ask).await.map(drop)
     }
 

@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use whimbrel_testkit::{Host, Reply, Script};
+use whimbrel_testkit::{Asked, Host, Reply, Script};
 use whimbrel_wire::control::Interrupt;
-use whimbrel_wire::options::Options;
+use whimbrel_wire::options::{Effort, Options};
 use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::SystemEvent;
 use whimbrel_wire::{Frame, StopReason};
@@ -64,6 +64,85 @@ async fn what_is_not_worth_repeating_is_not_repeated() {
     }
     let spoken = Reply::nothing().status(500).header("x-should-retry", "false");
     assert_eq!(story([spoken]).await.0, 1);
+}
+
+#[tokio::test]
+async fn a_chat_server_that_refuses_a_part_is_asked_without_it_from_then_on() {
+    let table = [
+        ("openai:m", "stream_options", 422, "Unrecognized request argument supplied: stream_options"),
+        (
+            "openai:deployment",
+            "max_tokens",
+            400,
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        ),
+        (
+            "openai:gpt-5",
+            "max_completion_tokens",
+            400,
+            "Unrecognized request argument supplied: max_completion_tokens",
+        ),
+        ("openai:gpt-5", "reasoning_effort", 400, "Unsupported parameter: 'reasoning_effort'"),
+    ];
+    for (model, field, status, text) in table {
+        let script = Script::by(move |asked| match asked.body.get(field) {
+            Some(_) => Reply::nothing().status(status).error("invalid_request_error", text),
+            None => Reply::text("Fine."),
+        });
+        let host = Host::with(script).change(|options| {
+            options.model = Some(model.into());
+            options.effort = Some(Effort::Low);
+        });
+        let mut host = host.start().await.unwrap();
+        for _ in 0..2 {
+            assert_eq!(host.run("Hello?").await.unwrap().result.as_deref(), Some("Fine."), "{field}");
+        }
+        let asked = host.asked();
+        let had: Vec<bool> = asked.iter().map(|asked| asked.body.get(field).is_some()).collect();
+        assert_eq!(had, [true, false, false], "{field}");
+        let limits = |asked: &Asked| {
+            ["max_tokens", "max_completion_tokens"]
+                .iter()
+                .filter(|name| asked.body.get(name).is_some())
+                .count()
+        };
+        assert!(asked.iter().all(|asked| limits(asked) == 1), "there is always one limit, {field}");
+    }
+}
+
+#[tokio::test]
+async fn a_chat_server_that_does_not_want_reasoning_back_is_asked_without_it() {
+    let refusal = "messages.2.reasoning_content: Extra inputs are not permitted";
+    let script = Script::by(move |asked| {
+        let told = asked.messages().iter().any(|message| !message["reasoning_content"].is_null());
+        let results = asked.messages().iter().any(|message| message["role"] == "tool");
+        match (told, results) {
+            (true, _) => Reply::nothing().status(422).error("invalid_request_error", refusal),
+            (false, true) => Reply::text("Seen."),
+            (false, false) => Reply::tool("Read", json!({"file_path": "a.txt"})).thinking("Let me see."),
+        }
+    });
+    let host = Host::with(script).change(|options| options.model = Some("openai:strict".into()));
+    let mut host = host.file("a.txt", "x").start().await.unwrap();
+    assert_eq!(host.run("Read.").await.unwrap().result.as_deref(), Some("Seen."));
+    assert_eq!(host.asked().len(), 3);
+}
+
+#[tokio::test]
+async fn how_long_a_provider_may_be_silent_can_be_set() {
+    let every = Duration::from_millis(20);
+    let table = [
+        ("API_TIMEOUT_MS", Reply::text("late").hold("never"), "did not answer"),
+        ("WHIMBREL_NO_BYTES_TIMEOUT_MS", Reply::text("late").stall_after(1), "Nothing came"),
+        ("WHIMBREL_NO_EVENTS_TIMEOUT_MS", Reply::text("late").pings_after(1, every), "Only signs of life"),
+        ("WHIMBREL_REPLY_TIMEOUT_MS", Reply::text("late").pings_after(1, every), "not complete after"),
+    ];
+    for (name, reply, expected) in table {
+        let host = Host::with([reply]).env(name, "200").env("CLAUDE_CODE_MAX_RETRIES", "0");
+        let mut host = host.start().await.unwrap();
+        let text = host.run("Hello?").await.unwrap().result.unwrap_or_default();
+        assert!(text.contains(expected), "{name}: {text}");
+    }
 }
 
 #[tokio::test]

@@ -301,6 +301,15 @@ pub struct Usage {
     /// The cache writes by life time.
     #[serde(default, deserialize_with = "or_default")]
     pub cache_creation: CacheCreation,
+    /// Where in the world it was answered, where the provider says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inference_geo: Option<String>,
+    /// The steps that the provider took for it, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<Value>,
+    /// How fast it was to be answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<String>,
 }
 
 impl Usage {
@@ -308,6 +317,22 @@ impl Usage {
     pub fn total(&self) -> u64 {
         let read = self.input_tokens.saturating_add(self.cache_creation_input_tokens);
         read.saturating_add(self.cache_read_input_tokens).saturating_add(self.output_tokens)
+    }
+
+    /// Takes over what later figures say in words, where they say something: these do not add up.
+    pub fn absorb_words(&mut self, later: &Self) {
+        if !later.service_tier.is_empty() {
+            self.service_tier.clone_from(&later.service_tier);
+        }
+        take_over(&mut self.inference_geo, &later.inference_geo);
+        take_over(&mut self.iterations, &later.iterations);
+        take_over(&mut self.speed, &later.speed);
+    }
+}
+
+fn take_over<T: Clone>(word: &mut Option<T>, later: &Option<T>) {
+    if later.is_some() {
+        word.clone_from(later);
     }
 }
 

@@ -11,6 +11,18 @@ pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de
     Ok(Option::<T>::deserialize(d)?.unwrap_or_default())
 }
 
+/// Reads a field for which null says something else than its absence.
+pub(crate) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    d: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::<T>::deserialize(d).map(Some)
+}
+
+/// Reads such a count.
+pub(crate) fn given_count<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Option<u64>>, D::Error> {
+    maybe_count(d).map(Some)
+}
+
 /// Reads a count: null, negative, fractional or absurd values become zero or the nearest count.
 pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     Ok(maybe_count(deserializer)?.unwrap_or(0))

@@ -55,6 +55,8 @@ pub(crate) struct Args {
     pub(crate) verbose: bool,
     /// Whether a malformed line ends the program.
     pub(crate) strict_input: bool,
+    /// What `--debug` is to tell of.
+    pub(crate) debug_topics: Option<String>,
     /// What is asked of the session.
     pub(crate) options: Options,
 }

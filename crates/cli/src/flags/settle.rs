@@ -43,6 +43,7 @@ pub(super) fn settle(
         output_format: typed.output_format,
         verbose: typed.verbose,
         strict_input: typed.strict_input,
+        debug_topics: typed.debug_topics,
         options,
     })
 }

@@ -13,11 +13,12 @@ pub(super) enum Stranger {
     Skip(String),
 }
 
-/// Words in the name of a flag that may hold something back. Leaving such a flag out could allow what was to be forbidden.
+/// Parts of the name of a flag that may hold something back. Leaving such a flag out could allow what was to be forbidden.
 const GUARDS: &[&str] = &[
     "permission",
     "disallow",
     "deny",
+    "denied",
     "managed",
     "sandbox",
     "restrict",
@@ -26,26 +27,65 @@ const GUARDS: &[&str] = &[
     "bare",
     "block",
     "forbid",
+    "disable",
+    "exclude",
+    "prevent",
+    "protect",
+    "guard",
+    "isolat",
+    "confine",
+    "readonly",
+    "refuse",
+    "reject",
+    "prohibit",
+    "secur",
+    "trust",
+    "approv",
+    "confirm",
 ];
+
+/// Whole words that do so; parts of other words they may be.
+const GUARDING_WORDS: &[&str] =
+    &["no", "not", "never", "dont", "without", "only", "off", "ask", "lock", "locked"];
 
 /// Judges an unknown flag:
 /// 1. from a person it is a mistake: refused, with the nearest name that we know;
 /// 2. from an SDK, one that could weaken security is refused;
 /// 3. from an SDK, any other is left out with a warning, so that a newer SDK works.
 pub(super) fn judge(spelled: &str, caller: Caller) -> Stranger {
-    let name = spelled.to_ascii_lowercase();
     match caller {
         Caller::Person => Stranger::Refuse(match nearest(spelled) {
             Some(known) => format!("{spelled} is not an option of whimbrel. Did you mean --{known}?"),
             None => format!("{spelled} is not an option of whimbrel. Try whimbrel --help."),
         }),
-        Caller::Sdk if GUARDS.iter().any(|word| name.contains(word)) => Stranger::Refuse(format!(
+        Caller::Sdk if may_guard(spelled) => Stranger::Refuse(format!(
             "{spelled} is not known to this version of whimbrel. It may be there to hold something back, so it cannot be left out: remove it, or use a newer whimbrel."
         )),
         Caller::Sdk => {
             Stranger::Skip(format!("{spelled} is not known to this version of whimbrel and was left out."))
         }
     }
+}
+
+/// Whether a flag of this name may hold something back.
+fn may_guard(spelled: &str) -> bool {
+    let name = spelled.to_ascii_lowercase();
+    GUARDS.iter().any(|part| name.contains(part))
+        || words(spelled).iter().any(|word| GUARDING_WORDS.contains(&word.as_str()))
+}
+
+/// The words of a name, in small letters, whether marks or capitals part them.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for letter in name.chars() {
+        if !letter.is_alphanumeric() || letter.is_uppercase() {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| letter.is_alphanumeric()) {
+            word.extend(letter.to_lowercase());
+        }
+    }
+    words
 }
 
 /// The known name that is most like a given one, if any is.
@@ -87,6 +127,15 @@ mod tests {
             ("--restricted", false),
             ("--safe-mode", false),
             ("--noPermissionUpdates", false),
+            ("--readonly", false),
+            ("--read-only", false),
+            ("--no-tools", false),
+            ("--noTools", false),
+            ("--tools-only", false),
+            ("--disable-shell", false),
+            ("--without_network", false),
+            ("--notify-host", true),
+            ("--task-label", true),
         ];
         for (given, taken) in rows {
             assert_eq!(matches!(judge(given, Caller::Sdk), Stranger::Skip(_)), taken, "{given}");

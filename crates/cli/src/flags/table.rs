@@ -427,11 +427,12 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "debug",
         Programs,
-        Optional("WHAT", |typed, _| {
+        Optional("TOPICS", |typed, topics| {
             typed.options.debug = true;
+            typed.debug_topics = topics.map(str::to_owned);
             Ok(())
         }),
-        "Tell on stderr what is done.",
+        "Tell on stderr what is done; only of some topics with --debug=api,tools,hooks,control,frames, or without one with --debug=!frames.",
     )
     .short('d'),
     Flag::new(

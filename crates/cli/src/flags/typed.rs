@@ -49,6 +49,8 @@ pub(super) struct Typed {
     pub(super) print: bool,
     pub(super) verbose: bool,
     pub(super) strict_input: bool,
+    /// What `--debug` is to tell of.
+    pub(super) debug_topics: Option<String>,
     pub(super) input_format: InputFormat,
     pub(super) output_format: OutputFormat,
     /// A text or a file; the preset is made of the fields below.

@@ -98,6 +98,23 @@ fn short(text: &str) -> String {
     if more { format!("{line} …") } else { line }
 }
 
+/// A line that fits into so many columns, the last of which stays free; letters that are not ASCII may be two wide.
+pub(super) fn fit(line: &str, columns: usize) -> String {
+    let wide = |letter: char| if letter.is_ascii() { 1 } else { 2 };
+    let room = columns.saturating_sub(1);
+    if line.chars().map(wide).sum::<usize>() <= room {
+        return line.to_owned();
+    }
+    let mut left = room.saturating_sub(wide('…'));
+    let fits = |letter: &char| {
+        let fits = wide(*letter) <= left;
+        left = left.saturating_sub(wide(*letter));
+        fits
+    };
+    let beginning: String = line.chars().take_while(fits).collect();
+    beginning + "…"
+}
+
 /// Why a run failed.
 pub(crate) fn failure(result: &TurnResult) -> String {
     let errors = result.errors.as_ref().filter(|errors| !errors.is_empty()).map(|errors| errors.join("\n"));
@@ -158,6 +175,21 @@ mod tests {
             "a\u{fffd}[2Jb\u{fffd}\u{fffd}\n\tc\u{fffd}"
         );
         assert_eq!(clean("one\ntwo", Rendering::Line), "one two");
+    }
+
+    #[test]
+    fn a_line_fits_into_its_columns() {
+        let rows = [
+            ("Bash  ls", 80, "Bash  ls"),
+            ("Bash  ls", 9, "Bash  ls"),
+            ("Bash  ls", 8, "Bash …"),
+            ("鷸鷸鷸鷸鷸", 11, "鷸鷸鷸鷸鷸"),
+            ("鷸鷸鷸鷸鷸", 10, "鷸鷸鷸…"),
+            ("Bash", 0, "…"),
+        ];
+        for (line, columns, expected) in rows {
+            assert_eq!(fit(line, columns), expected, "{line} in {columns} columns");
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use whimbrel_wire::message::{Assistant, StreamEvent, TurnResult, User};
 use whimbrel_wire::system::{InformationLevel, Informational, SystemEvent};
 
 pub(crate) use label::failure;
-use label::{Mark, closing, gist};
+use label::{Mark, closing, fit, gist};
 pub(crate) use label::{Rendering, call_label, clean};
 pub(crate) use question::Judge;
 pub(crate) use spinner::{BEAT, Spinner};
@@ -50,6 +50,8 @@ pub(crate) struct Story<T, M> {
     folder: String,
     paint: Paint,
     spinner: Option<Spinner>,
+    /// How wide the margin is, where that is known.
+    columns: fn() -> Option<usize>,
     /// Whether the text stands at the beginning of a line.
     at_line_start: bool,
     /// Whether the last line was beside the text.
@@ -64,7 +66,13 @@ pub(crate) struct Story<T, M> {
 
 impl<T: Write, M: Write> Story<T, M> {
     /// A story that has not begun.
-    pub(crate) fn new(text: T, margin: M, folder: &Path, paint: Paint, spinner: Option<Spinner>) -> Self {
+    pub(crate) fn new(
+        (text, margin): (T, M),
+        columns: fn() -> Option<usize>,
+        folder: &Path,
+        paint: Paint,
+        spinner: Option<Spinner>,
+    ) -> Self {
         let folder = format!("{}/", folder.display());
         Self {
             text,
@@ -72,6 +80,7 @@ impl<T: Write, M: Write> Story<T, M> {
             folder,
             paint,
             spinner,
+            columns,
             at_line_start: true,
             after_remark: false,
             streamed: false,
@@ -167,7 +176,8 @@ impl<T: Write, M: Write> Story<T, M> {
             let mark = Mark::of(*is_error);
             let gist =
                 gist(&name, content.as_ref(), mark).map_or_else(String::new, |gist| format!("  → {gist}"));
-            self.remark(&format!("  {} {label}{gist}", mark.sign()))?;
+            let line = format!("  {} {label}{gist}", mark.sign());
+            self.remark(&(self.columns)().map_or_else(|| line.clone(), |columns| fit(&line, columns)))?;
         }
         Ok(())
     }

@@ -7,8 +7,13 @@ use super::*;
 
 /// What a person reads of these frames: the text and, marked, the margin.
 fn told(frames: &[Value]) -> (String, String) {
+    told_in(|| None, frames)
+}
+
+/// The same at a terminal of a certain width.
+fn told_in(columns: fn() -> Option<usize>, frames: &[Value]) -> (String, String) {
     let (mut text, mut margin) = (Vec::new(), Vec::new());
-    let mut story = Story::new(&mut text, &mut margin, Path::new("/place"), Paint::Plain, None);
+    let mut story = Story::new((&mut text, &mut margin), columns, Path::new("/place"), Paint::Plain, None);
     for frame in frames {
         story.tell(&decode(&frame.to_string()).unwrap()).unwrap();
     }
@@ -52,6 +57,20 @@ fn each_call_is_one_line_with_a_mark() {
     ];
     let margin = "  ✗ Read  x  → no such file\n  ✓ Bash  ls  → one\n";
     assert_eq!(told(&frames), ("I look.\n\nDone.\n".into(), margin.into()));
+}
+
+#[test]
+fn a_call_takes_one_line_however_narrow_the_terminal_is() {
+    let frames = [
+        assistant(
+            &json!({"type": "tool_use", "id": "a", "name": "Bash", "input": {"command": "cargo test --workspace"}}),
+        ),
+        answered("a", "all is well", false),
+    ];
+    let (_, wide) = told_in(|| Some(100), &frames);
+    assert_eq!(wide, "  ✓ Bash  cargo test --workspace  → all is well\n");
+    let (_, narrow) = told_in(|| Some(30), &frames);
+    assert_eq!(narrow, "  ✓ Bash  cargo test --wor…\n");
 }
 
 #[test]

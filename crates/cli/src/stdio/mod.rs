@@ -20,7 +20,7 @@ use whimbrel_wire::Frame;
 use crate::exit::Cut;
 
 pub(crate) use gone::watch_reader;
-pub(crate) use note::note;
+pub(crate) use note::{line, note};
 pub(crate) use reader::OnMalformed;
 
 /// Reads frames from stdin for the engine until the input ends.

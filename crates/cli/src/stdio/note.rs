@@ -16,6 +16,11 @@ static MISSED: AtomicUsize = AtomicUsize::new(0);
 
 /// Writes a note on a line of its own.
 pub(crate) fn note(text: &str) {
+    line(&format!("whimbrel: {text}"));
+}
+
+/// Writes a line as it is.
+pub(crate) fn line(text: &str) {
     let missed = MISSED.swap(0, Ordering::Relaxed);
     let before = if missed > 0 {
         format!("whimbrel: {missed} notes were lost before this one.\n")
@@ -23,7 +28,7 @@ pub(crate) fn note(text: &str) {
         String::new()
     };
     let patience = if missed > 0 { NONE } else { PATIENCE };
-    if write(format!("{before}whimbrel: {text}\n").as_bytes(), &patience).is_err() {
+    if write(format!("{before}{text}\n").as_bytes(), &patience).is_err() {
         MISSED.fetch_add(missed + 1, Ordering::Relaxed);
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn read(
     let mut lines = Lines::new(source, MAX_LINE_IN);
     loop {
         let frame = match lines.next() {
-            Ok(Line::Whole(line)) if line.trim_ascii().is_empty() => continue,
+            Ok(Line::Whole(line)) if unmarked(line).trim_ascii().is_empty() => continue,
             Ok(Line::Whole(line)) => frame(line),
             Ok(Line::TooLong) => Err(WireError::TooLong),
             // Only the line end is missing of a whole frame; half a one is never valid.
@@ -58,7 +58,13 @@ pub(super) fn read(
     }
 }
 
+/// A line without the mark that some programs set before the first one.
+fn unmarked(line: &[u8]) -> &[u8] {
+    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
+}
+
 fn frame(line: &[u8]) -> Result<Frame, WireError> {
+    let line = unmarked(line);
     match std::str::from_utf8(line) {
         Ok(line) => decode(line),
         Err(error) => {
@@ -89,6 +95,12 @@ mod tests {
     fn blank_lines_are_skipped_and_half_a_line_at_the_end_is_left_out() {
         let input = b"{\"type\":\"keep_alive\"}\n\n \t\r\n{\"type\":\"keep_alive\"}\r\n{\"type\":\"kee";
         assert_eq!(heard(input, OnMalformed::Report), (vec!["keep_alive".into(), "keep_alive".into()], None));
+    }
+
+    #[test]
+    fn a_byte_order_mark_costs_no_line() {
+        let input = b"\xef\xbb\xbf{\"type\":\"keep_alive\"}\n\xef\xbb\xbf\n{\"type\":\"keep_alive\"}";
+        assert_eq!(heard(input, OnMalformed::Leave), (vec!["keep_alive".into(), "keep_alive".into()], None));
     }
 
     #[test]

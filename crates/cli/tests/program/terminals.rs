@@ -40,7 +40,7 @@ fn a_signal_ends_a_question_at_once() {
 fn an_answer_is_taken_and_a_closed_terminal_is_a_no() {
     for (keys, said) in [("n\n", "said no"), ("\n", "said no"), ("\u{4}", "no answer at the terminal")] {
         let rig = Rig::new();
-        let mut seat = Seat::take(asking(&rig), 80);
+        let mut seat = Seat::take(asking(&rig), 120);
         seat.until("[y/N] ");
         seat.press(keys);
         assert_eq!(seat.ended().code(), Some(0));

@@ -201,7 +201,8 @@ impl Agents {
             home.small_model.clone(),
             home.limits.policy(),
             session.as_str().into(),
-        );
+        )
+        .with_timing(home.limits.timing);
         let path = home.place.as_ref().map(|place| place.transcript(session));
         let lock = past.as_mut().and_then(|past| past.lock.take());
         let log = Log::new(home.identity.clone(), path, &home.keeping, lock);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use whimbrel_models::call::{Call, Timing};
+use whimbrel_models::call::Call;
+use whimbrel_models::providers::Dialect;
 use whimbrel_models::{Fault, FaultKind, History, Preamble, Request};
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::system::{
@@ -157,8 +158,9 @@ async fn ask(agent: &mut Agent, keep: &str, source: Source) -> Result<String, Fa
     let question = format!("{QUESTION}{open}{wish}");
     if source == Source::Whole {
         let mut history = agent.conversation.history.clone();
-        if history.loop_thinks() == Some(true) {
-            // A summary is written without thinking.
+        let dialect = agent.engine.providers().dialect(&agent.model());
+        if history.loop_thinks() == Some(true) && dialect != Some(Dialect::Chat) {
+            // A summary is written without thinking; Chat Completions wants the reasoning before a call back all the same.
             history.forget_thinking();
         }
         history.push(Role::User, &Block::text(question.clone()));
@@ -201,7 +203,7 @@ async fn one_answer(agent: &Agent, preamble: Arc<Preamble>, history: &mut Histor
         session_id: agent.outbox.session().to_owned(),
         ..Request::new(name, preamble, history.ask())
     };
-    let call = Call::new(provider, request, agent.policy(), Timing::default());
+    let call = Call::new(provider, request, agent.policy(), agent.limits.timing);
     let call = Metered::begin(call, agent.engine.clone(), agent.ledger.clone(), model).await?;
     one_reply(call, Some(&agent.outbox)).await
 }

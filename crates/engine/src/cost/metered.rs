@@ -40,6 +40,7 @@ impl Metered {
                 Some(purse.set_aside(expected).await.map_err(used_up)?)
             }
         };
+        let call = call.told_to(engine.log().clone());
         Ok(Self { call, engine, ledger, model, set_aside, given_up: false, began: clock::monotonic() })
     }
 

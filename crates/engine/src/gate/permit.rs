@@ -37,6 +37,20 @@ pub enum Verdict {
     Defer(Value),
 }
 
+impl Verdict {
+    /// The verdict in a few words.
+    pub fn told(&self) -> String {
+        match self {
+            Self::Go { .. } => "permitted".into(),
+            Self::No { by: Refuser::Rules, .. } => "refused by the rules".into(),
+            Self::No { by: Refuser::Hook, .. } => "refused by a hook".into(),
+            Self::No { by: Refuser::Host, .. } => "refused by the host".into(),
+            Self::No { by: Refuser::NoAnswer, .. } => "refused for want of an answer".into(),
+            Self::Defer(_) => "put off".into(),
+        }
+    }
+}
+
 /// Why a turn ends after a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Halt {

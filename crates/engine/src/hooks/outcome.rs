@@ -61,6 +61,20 @@ pub enum Said {
 }
 
 impl Said {
+    /// What kind of thing it said, in a few words.
+    pub fn told(&self) -> String {
+        match self {
+            Self::Nothing => "said nothing".into(),
+            Self::Later => "goes on in the background".into(),
+            Self::Answer(_) | Self::Text(_) => "answered".into(),
+            Self::Flawed { flaw, .. } => format!("answered badly: {flaw}"),
+            Self::Block { .. } => "blocked".into(),
+            Self::Fault(fault) => format!("failed: {fault}"),
+            Self::TimedOut(limit) => format!("took longer than {} s", limit.as_secs()),
+            Self::Cancelled => "was stopped".into(),
+        }
+    }
+
     /// Reads what a command said that has ended.
     pub(super) fn by_command(event: HookEvent, ending: Ending, heard: &Heard) -> Self {
         let answer = Answer::read(event, heard);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
+use whimbrel_models::log::Topic;
 use whimbrel_wire::hook::{HookEvent, HookEventInput, HookInput};
 
 use super::catalog::{self, Text};
@@ -17,6 +18,7 @@ use super::late::{Late, LateAnswer};
 use super::outcome::{Outcome, Said};
 use super::{callback, command, long};
 use crate::ask::Ask;
+use crate::clock;
 use crate::outbox::Outbox;
 use crate::tasks::Tasks;
 use crate::workspace::Workspace;
@@ -84,7 +86,15 @@ impl Hooks {
         let handlers = staff.set.handlers(&occasion.input, &staff.desk.workspace);
         let input = json_for(&handlers, &occasion.input);
         let runs = handlers.iter().map(|handler| staff.run(handler, event, &occasion, &input, cancel));
+        let began = clock::monotonic();
         let outcomes = join_all(runs).await;
+        for Outcome { hook, said } in &outcomes {
+            staff.desk.outbox.log().tell(Topic::Hooks, || {
+                let hook: String = hook.chars().take(100).collect();
+                let time = (clock::monotonic() - began).as_millis();
+                format!("{event}: {hook}: {}, all heard after {time} ms", said.told())
+            });
+        }
         let seen = match &occasion.input.event {
             HookEventInput::PreToolUse(call) => Some(&call.tool_input),
             _ => None,

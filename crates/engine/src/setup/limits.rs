@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use whimbrel_models::call::Timing;
 use whimbrel_wire::options::Options;
 
 use super::{SetupError, model};
@@ -13,6 +14,23 @@ use crate::settings::Known;
 
 /// How many minutes an overload may be ridden out at most: a month.
 const LONGEST_RIDE: u64 = 30 * 24 * 60;
+
+/// How long a wait for a provider may be at most, in milliseconds: a month.
+const LONGEST_WAIT: u64 = LONGEST_RIDE * 60 * 1000;
+
+/// How long a provider may be silent, as the environment says: variables hold milliseconds.
+fn timing(number: impl Fn(&str) -> Result<Option<u64>, SetupError>) -> Result<Timing, SetupError> {
+    let usual = Timing::default();
+    let time = |name: &str, usual: Duration| -> Result<Duration, SetupError> {
+        Ok(number(name)?.map_or(usual, |millis| Duration::from_millis(millis.min(LONGEST_WAIT))))
+    };
+    Ok(Timing {
+        no_answer: time("API_TIMEOUT_MS", usual.no_answer)?,
+        no_bytes: time("WHIMBREL_NO_BYTES_TIMEOUT_MS", usual.no_bytes)?,
+        no_events: time("WHIMBREL_NO_EVENTS_TIMEOUT_MS", usual.no_events)?,
+        whole: time("WHIMBREL_REPLY_TIMEOUT_MS", usual.whole)?,
+    })
+}
 
 /// What options, environment and settings say about them.
 pub(super) fn limits(
@@ -28,6 +46,14 @@ pub(super) fn limits(
             .transpose()
             .map_err(|_| SetupError::Invalid(format!("{name} must be a whole number.")))
     };
+    let above_nought = |name: &str| match number(name)? {
+        Some(0) => Err(SetupError::Invalid(format!("{name} must be a whole number above 0."))),
+        given => Ok(given),
+    };
+    let max_output_tokens = options.max_output_tokens.or(above_nought("CLAUDE_CODE_MAX_OUTPUT_TOKENS")?);
+    if max_output_tokens == Some(0) {
+        return Err(SetupError::Invalid("The output limit must be more than 0 tokens.".into()));
+    }
     if options.task_budget == Some(0) {
         let text = "--task-budget must be more than 0 tokens: with none, nothing can be done.";
         return Err(SetupError::Invalid(text.into()));
@@ -36,13 +62,61 @@ pub(super) fn limits(
         max_turns: options.max_turns,
         max_budget: options.max_budget_usd,
         task_budget: options.task_budget,
-        max_output_tokens: options.max_output_tokens.or(number("CLAUDE_CODE_MAX_OUTPUT_TOKENS")?),
+        max_output_tokens,
         max_retries: number("CLAUDE_CODE_MAX_RETRIES")?.map(|n| u32::try_from(n).unwrap_or(u32::MAX)),
         ride_out: number("WHIMBREL_RIDE_OUT_MINUTES")?
             .map(|minutes| Duration::from_secs(minutes.min(LONGEST_RIDE) * 60)),
+        timing: timing(above_nought)?,
         partial_messages: options.include_partial_messages,
         betas: options.betas.clone(),
         fallback_models: model::fallback_models(engine, options, known),
         compaction: Switches { off: switches.off || known.auto_compact_enabled == Some(false), ..switches },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use whimbrel_models::providers::Providers;
+
+    use super::*;
+
+    fn limits_by(name: &str, value: &str) -> Result<Limits, SetupError> {
+        let env = [(name.to_owned(), value.to_owned())].into();
+        limits(&Engine::new(Providers::offline()), &Options::default(), &env, &Known::default())
+    }
+
+    #[test]
+    fn a_limit_of_nothing_or_of_nonsense_is_refused_by_its_name() {
+        let names = ["CLAUDE_CODE_MAX_OUTPUT_TOKENS", "API_TIMEOUT_MS", "WHIMBREL_REPLY_TIMEOUT_MS"];
+        for (name, value) in
+            names.into_iter().flat_map(|name| ["0", "-1", "much", ""].map(|value| (name, value)))
+        {
+            let error = limits_by(name, value).unwrap_err().to_string();
+            assert!(error.contains(name), "{name}={value}: {error}");
+        }
+        assert_eq!(
+            limits_by("CLAUDE_CODE_MAX_OUTPUT_TOKENS", " 5000 ").unwrap().max_output_tokens,
+            Some(5000)
+        );
+        let none = Options { max_output_tokens: Some(0), ..Options::default() };
+        let engine = Engine::new(Providers::offline());
+        assert!(limits(&engine, &none, &BTreeMap::new(), &Known::default()).is_err());
+    }
+
+    #[test]
+    fn each_wait_for_a_provider_has_a_variable_of_its_own() {
+        let (usual, set) = (Timing::default(), Duration::from_millis(1500));
+        let table = [
+            ("API_TIMEOUT_MS", Timing { no_answer: set, ..usual }),
+            ("WHIMBREL_NO_BYTES_TIMEOUT_MS", Timing { no_bytes: set, ..usual }),
+            ("WHIMBREL_NO_EVENTS_TIMEOUT_MS", Timing { no_events: set, ..usual }),
+            ("WHIMBREL_REPLY_TIMEOUT_MS", Timing { whole: set, ..usual }),
+            ("SOMETHING_ELSE", usual),
+        ];
+        for (name, expected) in table {
+            assert_eq!(limits_by(name, "1500").unwrap().timing, expected, "{name}");
+        }
+        let most = limits_by("API_TIMEOUT_MS", &u64::MAX.to_string()).unwrap().timing.no_answer;
+        assert_eq!(most, Duration::from_millis(LONGEST_WAIT), "a clock must be able to hold it");
+    }
 }

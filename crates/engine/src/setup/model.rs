@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use whimbrel_models::Thinking;
+use whimbrel_models::{Thinking, ThinkingDisplay};
 use whimbrel_wire::options::{self, Options};
 
 use super::SetupError;
@@ -76,6 +76,14 @@ pub(super) fn thinking(options: &Options, known: &Known) -> Option<Thinking> {
     }
 }
 
+/// What is shown of the thinking.
+pub(super) fn thinking_display(options: &Options) -> Option<ThinkingDisplay> {
+    match options.thinking? {
+        options::Thinking::Adaptive { display } | options::Thinking::Enabled { display, .. } => display,
+        options::Thinking::Disabled => None,
+    }
+}
+
 pub(super) fn effort(options: &Options, known: &Known) -> Option<whimbrel_models::Effort> {
     let by_settings = || known.effort_level.as_deref().and_then(effort_named);
     options.effort.map(effort_of).or_else(by_settings)
@@ -95,5 +103,30 @@ pub(crate) fn effort_of(effort: options::Effort) -> whimbrel_models::Effort {
         options::Effort::High => Effort::High,
         options::Effort::XHigh => Effort::Xhigh,
         options::Effort::Max => Effort::Max,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use whimbrel_models::providers::Providers;
+
+    use super::*;
+
+    #[test]
+    fn small_jobs_go_to_the_model_that_is_named_for_them() {
+        let engine = Engine::new(Providers::offline());
+        let table = [
+            ("the provider's own", "claude-opus-4-5", None, "claude-haiku-5-5"),
+            ("a name", "claude-opus-4-5", Some("claude-haiku-4-5"), "claude-haiku-4-5"),
+            ("an alias", "claude-opus-4-5", Some("sonnet"), "claude-sonnet-5-5"),
+            ("nothing", "claude-opus-4-5", Some(""), "claude-haiku-5-5"),
+            ("another provider", "openai:big", None, "openai:big"),
+            ("another provider with a name", "openai:big", Some("openai:small"), "openai:small"),
+        ];
+        for (name, main, named, expected) in table {
+            let named = named.map(|named| ("ANTHROPIC_SMALL_FAST_MODEL".to_owned(), named.to_owned()));
+            let env = named.into_iter().collect();
+            assert_eq!(small_model(&engine, main, &env), expected, "{name}");
+        }
     }
 }

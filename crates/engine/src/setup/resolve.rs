@@ -243,6 +243,7 @@ fn knobs(options: &Options, known: &Known, model: &str) -> Knobs {
     Knobs {
         model: model.to_owned(),
         thinking: model::thinking(options, known),
+        thinking_display: model::thinking_display(options),
         effort: model::effort(options, known),
         plan_mode_instructions: options.plan_mode_instructions.as_deref().map(Into::into),
     }

@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 use whimbrel_models::assemble::{Assembly, Finished};
-use whimbrel_models::call::{Call, Retry, Step, Timing};
+use whimbrel_models::call::{Call, Retry, Step};
 use whimbrel_models::{Delta, Event, Fault, FaultKind, Request, TaskBudget};
 use whimbrel_wire::message::StreamEvent;
 use whimbrel_wire::system::{ApiRetry, Status, StatusKind};
@@ -48,7 +48,7 @@ pub(super) async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &
     };
     agent.conversation.address(&asked, agent.engine.providers().dialect(&asked));
     agent.conversation.record().await;
-    let request = request(agent, name);
+    let request = request(agent, &asked, name);
     if !agent.conversation.is_main()
         && let Some(TaskBudget { total, remaining: Some(0) }) = request.task_budget
     {
@@ -58,7 +58,7 @@ pub(super) async fn listen(agent: &mut Agent, workshop: &mut Workshop, cancel: &
     if agent.limits.partial_messages && agent.conversation.speaker().call().is_none() {
         agent.outbox.notify(Status { status: Some(StatusKind::Requesting), ..Status::default() }).await;
     }
-    let call = Call::new(model, request, agent.policy(), Timing::default());
+    let call = Call::new(model, request, agent.policy(), agent.limits.timing);
     let admitted = Metered::begin(call, agent.engine.clone(), agent.ledger.clone(), asked);
     // What takes more room than waiting for the next event does is on the heap while it lasts.
     let mut call = match Box::pin(cancel.run_until_cancelled(admitted)).await {
@@ -199,14 +199,20 @@ async fn record(
     text
 }
 
-fn request(agent: &mut Agent, model: String) -> Request {
+/// What the model is asked; `asked` is its whole name, `model` the one that its provider knows.
+fn request(agent: &mut Agent, asked: &str, model: String) -> Request {
     let knobs = agent.knobs.now();
+    let dialect = agent.engine.providers().dialect(asked);
     let catalog = agent.engine.catalog();
     let max_tokens = agent.limits.max_output_tokens.unwrap_or_else(|| catalog.max_output_tokens(&model));
-    let thinking = knobs.thinking.unwrap_or_else(|| catalog.default_thinking(&model, max_tokens));
+    let thinking = match knobs.thinking {
+        Some(wanted) => catalog.thinking_as(&model, wanted, max_tokens),
+        None => catalog.default_thinking(&model, max_tokens),
+    };
     Request {
-        thinking: agent.conversation.thinking(thinking),
-        effort: knobs.effort,
+        thinking: agent.conversation.thinking(thinking, dialect),
+        thinking_display: knobs.thinking_display,
+        effort: knobs.effort.filter(|_| catalog.takes_effort(&model)),
         task_budget: agent.limits.task_budget.map(|total| agent.ledger.task_budget(total)),
         max_tokens,
         model,

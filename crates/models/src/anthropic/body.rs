@@ -5,7 +5,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::correct::Part;
-use crate::request::{Effort, Request, TaskBudget, Thinking};
+use crate::request::{Effort, Request, TaskBudget, Thinking, ThinkingDisplay};
 
 /// The least that a provider takes as a limit for thinking.
 const LEAST_THINKING: u64 = 1024;
@@ -59,7 +59,8 @@ fn head(request: &Request, refused: &[Part]) -> String {
         head += &format!(r#""metadata":{{"user_id":{}}},"#, Value::from(user));
     }
     if !refused.contains(&Part::Thinking) {
-        head += &thinking(request.thinking, request.max_tokens);
+        let display = request.thinking_display.filter(|_| !refused.contains(&Part::ThinkingDisplay));
+        head += &thinking(request.thinking, display, request.max_tokens);
     }
     head += &output_config(request, refused);
     head += r#""stream":true,"#;
@@ -80,13 +81,14 @@ fn output_config(request: &Request, refused: &[Part]) -> String {
 }
 
 /// A limit for thinking must lie below the output limit; where there is no room for that, the model does not think.
-fn thinking(thinking: Thinking, max_tokens: u64) -> String {
+fn thinking(thinking: Thinking, display: Option<ThinkingDisplay>, max_tokens: u64) -> String {
+    let display = display.map(|display| format!(r#","display":"{display}""#)).unwrap_or_default();
     match thinking {
         Thinking::Enabled { budget } if budget > 0 && max_tokens > LEAST_THINKING => {
             let budget = budget.clamp(LEAST_THINKING, max_tokens - 1);
-            format!(r#""thinking":{{"type":"enabled","budget_tokens":{budget}}},"#)
+            format!(r#""thinking":{{"type":"enabled","budget_tokens":{budget}{display}}},"#)
         }
-        Thinking::Adaptive => r#""thinking":{"type":"adaptive"},"#.to_owned(),
+        Thinking::Adaptive => format!(r#""thinking":{{"type":"adaptive"{display}}},"#),
         Thinking::Enabled { .. } | Thinking::Disabled => String::new(),
     }
 }
@@ -184,6 +186,31 @@ mod tests {
             let request = Request { thinking, max_tokens, ..request(&mut asked("hi")) };
             assert_eq!(value(&request)["thinking"], expected, "{name}");
         }
+    }
+
+    #[test]
+    fn what_is_shown_of_thinking_is_told_where_the_model_thinks() {
+        let (enabled, shown) = (Thinking::Enabled { budget: 3000 }, Some(ThinkingDisplay::Omitted));
+        let table = [
+            ("adaptive", Thinking::Adaptive, shown, json!({"type": "adaptive", "display": "omitted"})),
+            (
+                "within a limit",
+                enabled,
+                Some(ThinkingDisplay::Summarized),
+                json!({"type": "enabled", "budget_tokens": 3000, "display": "summarized"}),
+            ),
+            ("nothing asked", Thinking::Adaptive, None, json!({"type": "adaptive"})),
+            ("no thinking", Thinking::Disabled, shown, Value::Null),
+        ];
+        for (name, thinking, thinking_display, expected) in table {
+            let request = Request { thinking, thinking_display, ..request(&mut asked("hi")) };
+            assert_eq!(value(&request)["thinking"], expected, "{name}");
+        }
+        let request =
+            Request { thinking: Thinking::Adaptive, thinking_display: shown, ..request(&mut asked("hi")) };
+        let body = render(&request, &[Part::ThinkingDisplay]).concat();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["thinking"], json!({"type": "adaptive"}), "refused");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Asking over HTTP: address, headers, and what comes back made into events.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use ::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::request::Translated;
 use super::stream::Translation;
 use super::{refusal, request};
+use crate::correct::Part;
 use crate::event::Event;
 use crate::fault::{Fault, FaultKind};
 use crate::http::{Door, Response};
@@ -39,6 +40,8 @@ pub struct OpenAiChat {
     key: Option<String>,
     /// The variable that the key came from.
     key_variable: Option<String>,
+    /// What the server has refused, with the model for which it did.
+    refused: Arc<Mutex<Vec<(String, Part)>>>,
 }
 
 impl OpenAiChat {
@@ -51,7 +54,7 @@ impl OpenAiChat {
     /// The endpoint at a base URL, with or without `/v1` and a slash at its end.
     pub fn new(base: &str, key: Option<String>, door: Door) -> Self {
         let key = key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
-        Self { door, url: address(base), key, key_variable: None }
+        Self { door, url: address(base), key, key_variable: None, refused: Arc::default() }
     }
 
     /// Says which variable the key came from, so that errors can name it.
@@ -82,10 +85,15 @@ impl OpenAiChat {
         Ok(headers)
     }
 
+    fn refused(&self, model: &str) -> Vec<Part> {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.iter().filter(|(at, _)| at == model).map(|(_, part)| part.clone()).collect()
+    }
+
     /// Sends a request and waits for the head of the answer.
     async fn open(self, request: Arc<Request>) -> Result<BoxStream<'static, Result<Delta, Fault>>, Fault> {
         let headers = self.headers()?;
-        let Translated { body, calls } = request::translate(&request);
+        let Translated { body, calls } = request::translate(&request, &self.refused(&request.model));
         let reader = Reader {
             translation: Translation::new(seed(), request.model.as_str(), calls),
             raw: if request.raw_events { Raw::Keep } else { Raw::Drop },
@@ -100,6 +108,11 @@ impl OpenAiChat {
 impl Model for OpenAiChat {
     fn ask(&self, request: Arc<Request>) -> BoxStream<'static, Result<Delta, Fault>> {
         stream::once(self.clone().open(request)).try_flatten().boxed()
+    }
+
+    fn forgo(&self, model: &str, part: &Part) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.push((model.to_owned(), part.clone()));
     }
 }
 

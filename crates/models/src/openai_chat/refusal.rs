@@ -165,19 +165,26 @@ fn of_code(status: u16) -> Option<FaultKind> {
 
 /// What was said, wherever it stands; with what an upstream provider said (OpenRouter), where that is told.
 fn message(value: &Value, error: &Value) -> String {
-    let said = [
-        &error["message"],
-        &value["error"],
-        &value["message"],
-        &value["detail"],
-        &value["detail"][0]["msg"],
-        value,
-    ];
-    let said = said.into_iter().find_map(Value::as_str).unwrap_or_default();
+    let said = [&error["message"], &value["error"], &value["message"], &value["detail"], value];
+    let Some(said) = said.into_iter().find_map(Value::as_str) else {
+        return details(value).or_else(|| details(&value["message"])).unwrap_or_default();
+    };
     match error["metadata"]["raw"].as_str() {
         Some(upstream) if !upstream.is_empty() => format!("{said}: {upstream}"),
         _ => said.to_owned(),
     }
+}
+
+/// What is wrong with single fields, each with its place (FastAPI): `stream_options: Extra inputs are not permitted`.
+fn details(value: &Value) -> Option<String> {
+    let told = value["detail"].as_array()?.iter().filter_map(|detail| {
+        let message = detail["msg"].as_str()?;
+        let place = detail["loc"].as_array().into_iter().flatten().filter(|step| *step != "body");
+        let place = place.map(|step| step.as_str().map_or_else(|| step.to_string(), str::to_owned));
+        let place = place.collect::<Vec<_>>().join(".");
+        Some(if place.is_empty() { message.to_owned() } else { format!("{place}: {message}") })
+    });
+    Some(told.collect::<Vec<_>>().join("; "))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use whimbrel_wire::content::{ResultContent, Source};
 use whimbrel_wire::{Block, Role};
 
+use crate::correct::Part as Unwanted;
 use crate::history::{Message, Telling, Way};
 use crate::request::{Effort, Preamble, Request, ToolSpec};
 
@@ -39,11 +40,15 @@ impl<const N: usize> From<[String; N]> for Calls {
     }
 }
 
-/// The request in the dialect. What was told before and cannot change is shared, not told again.
-pub(super) fn translate(request: &Request) -> Translated {
-    let reasoning = Reasoning::of(&request.model);
+/// The request in the dialect, without the optional parts in `refused`. What was told before and cannot change is shared,
+/// not told again.
+pub(super) fn translate(request: &Request, refused: &[Unwanted]) -> Translated {
+    let reasoning = match refused.contains(&Unwanted::Reasoning) {
+        true => Reasoning::LeftOut,
+        false => Reasoning::of(&request.model),
+    };
     let pieces = request.history.retold(reasoning.way(), |messages| telling(messages, reasoning));
-    let mut body = vec![head(request), request.preamble.in_chat(opening)];
+    let mut body = vec![head(request, refused), request.preamble.in_chat(opening)];
     let mut first = request.preamble.system.is_empty();
     for piece in pieces.iter().filter(|piece| !piece.json.is_empty()) {
         // Each message has a comma before it, which the first of all must not have.
@@ -55,16 +60,19 @@ pub(super) fn translate(request: &Request) -> Translated {
 }
 
 /// Everything before tools and messages.
-fn head(request: &Request) -> Bytes {
+fn head(request: &Request, refused: &[Unwanted]) -> Bytes {
     let limit = Some(request.max_tokens);
-    let new_limit = is_openai_reasoner(&request.model);
+    // The other name where this one was refused.
+    let new_limit = is_openai_reasoner(&request.model) != refused.contains(&Unwanted::LimitName);
+    let effort = request.effort.filter(|_| !refused.contains(&Unwanted::Effort));
     let head = Head {
         model: &request.model,
         stream: true,
-        stream_options: json!({ "include_usage": true }),
+        stream_options: (!refused.contains(&Unwanted::StreamOptions))
+            .then(|| json!({ "include_usage": true })),
         max_tokens: limit.filter(|_| !new_limit),
         max_completion_tokens: limit.filter(|_| new_limit),
-        reasoning_effort: request.effort.and_then(|effort| reasoning_effort(&request.model, effort)),
+        reasoning_effort: effort.and_then(|effort| reasoning_effort(&request.model, effort)),
     };
     let mut json = written(&head);
     json.pop();
@@ -110,7 +118,8 @@ fn written(value: &impl Serialize) -> Vec<u8> {
 struct Head<'a> {
     model: &'a str,
     stream: bool,
-    stream_options: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use whimbrel_testkit::{Host, Reply};
-use whimbrel_wire::control::SetMaxThinkingTokens;
+use whimbrel_wire::control::{Response, SetMaxThinkingTokens};
+use whimbrel_wire::options::{Effort, Thinking, ThinkingDisplay};
 
 #[tokio::test]
 async fn thoughts_and_their_signatures_are_sent_back_within_a_turn() {
@@ -39,7 +40,8 @@ async fn the_host_says_how_much_is_thought_from_the_next_call_on() {
     let mut host = Host::with(script).start().await.unwrap();
     host.run("As usual.").await.unwrap();
     for limit in [Some(2_048), Some(0), None] {
-        let asked = SetMaxThinkingTokens { max_thinking_tokens: limit, ..SetMaxThinkingTokens::default() };
+        let asked =
+            SetMaxThinkingTokens { max_thinking_tokens: Some(limit), ..SetMaxThinkingTokens::default() };
         host.ask(asked).await.unwrap();
         host.run("And now?").await.unwrap();
     }
@@ -62,4 +64,66 @@ async fn thoughts_between_calls_stay_between_them() {
     let kinds: Vec<&Value> = said["content"].as_array().unwrap().iter().map(|block| &block["type"]).collect();
     assert_eq!(kinds, ["thinking", "tool_use", "thinking", "tool_use"]);
     assert_eq!(said["content"][2]["signature"], "s2");
+}
+
+#[tokio::test]
+async fn reasoning_goes_back_to_a_chat_model_with_the_call_that_it_led_to() {
+    let script = [
+        Reply::tool("Read", json!({"file_path": "a.txt"})).thinking("Let me see."),
+        Reply::text("Seen."),
+        Reply::text("As I said."),
+    ];
+    let host = Host::with(script).change(|options| options.model = Some("openai:kimi-k2".into()));
+    let mut host = host.file("a.txt", "x").start().await.unwrap();
+    assert_eq!(host.run("Read.").await.unwrap().result.as_deref(), Some("Seen."));
+    host.run("Again.").await.unwrap();
+    for asked in &host.asked()[1..] {
+        let call = asked.messages().iter().find(|message| message["tool_calls"].is_array()).unwrap();
+        assert_eq!(call["reasoning_content"], "Let me see.");
+    }
+}
+
+#[tokio::test]
+async fn a_model_is_asked_to_think_as_it_can_and_to_show_what_the_host_wants() {
+    let adaptive = Thinking::Adaptive { display: Some(ThinkingDisplay::Omitted) };
+    let rows = [
+        ("claude-sonnet-5-5", json!({"type": "adaptive", "display": "omitted"}), json!({"effort": "low"})),
+        (
+            "claude-sonnet-4-5",
+            json!({"type": "enabled", "budget_tokens": 31_999, "display": "omitted"}),
+            Value::Null,
+        ),
+        ("claude-3-5-haiku", Value::Null, Value::Null),
+        ("unheard-of", json!({"type": "adaptive", "display": "omitted"}), json!({"effort": "low"})),
+    ];
+    for (model, thinking, effort) in rows {
+        let host = Host::with([Reply::text("Yes.")]).change(|options| {
+            options.model = Some(model.into());
+            options.thinking = Some(adaptive);
+            options.effort = Some(Effort::Low);
+        });
+        let mut host = host.start().await.unwrap();
+        host.run("Hello?").await.unwrap();
+        let body = &host.asked()[0].body;
+        assert_eq!((&body["thinking"], &body["output_config"]), (&thinking, &effort), "{model}");
+    }
+}
+
+#[tokio::test]
+async fn the_host_says_what_is_shown_of_thinking_from_the_next_call_on() {
+    let mut host = Host::with(["1", "2", "3", "4"].map(Reply::text)).start().await.unwrap();
+    host.run("As usual.").await.unwrap();
+    let set = |display: Value| json!({"subtype": "set_max_thinking_tokens", "thinking_display": display});
+    assert!(matches!(host.ask_raw(set(json!("summarized"))).await.unwrap(), Response::Success { .. }));
+    host.run("And now?").await.unwrap();
+    let refused = host.ask_raw(set(json!("highlights"))).await.unwrap();
+    assert!(matches!(refused, Response::Error { .. }), "{refused:?}");
+    host.run("And now?").await.unwrap();
+    host.ask_raw(set(Value::Null)).await.unwrap();
+    host.run("And now?").await.unwrap();
+    let thinking: Vec<Value> = host.asked().iter().map(|asked| asked.body["thinking"].clone()).collect();
+    let shown: Vec<&Value> = thinking.iter().map(|thinking| &thinking["display"]).collect();
+    assert_eq!(shown, [&Value::Null, &json!("summarized"), &json!("summarized"), &Value::Null]);
+    assert_eq!(thinking[0], thinking[3], "what was not named stays");
+    assert_eq!(thinking[1]["budget_tokens"], thinking[0]["budget_tokens"]);
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::hook::HookInput;
-use crate::lenient::{maybe_count, or_default};
+use crate::lenient::{given, given_count, maybe_count, or_default};
 use crate::options::{McpServerConfig, PluginConfig};
 use crate::permission::{McpServerProvenance, PermissionMode, PermissionUpdate};
 use crate::raw::RawJson;
@@ -38,12 +38,12 @@ pub struct SetModel {
 /// Change how much the model may think.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SetMaxThinkingTokens {
-    /// The limit; none means the default.
-    #[serde(default, deserialize_with = "maybe_count", skip_serializing_if = "Option::is_none")]
-    pub max_thinking_tokens: Option<u64>,
-    /// How to show it: `summarized`, `omitted` or `highlights`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thinking_display: Option<String>,
+    /// The limit; null means the default, and absence that it stays.
+    #[serde(default, deserialize_with = "given_count", skip_serializing_if = "Option::is_none")]
+    pub max_thinking_tokens: Option<Option<u64>>,
+    /// How to show it: `summarized`, `omitted` or `highlights`; null means the default, and absence that it stays.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    pub thinking_display: Option<Option<String>>,
 }
 
 /// Give the session another title.

@@ -72,7 +72,8 @@ impl Room {
             setup.small_model.clone(),
             setup.limits.policy(),
             setup.session.as_str().into(),
-        );
+        )
+        .with_timing(setup.limits.timing);
         let call = Call {
             id: String::new(),
             agent_id: None,

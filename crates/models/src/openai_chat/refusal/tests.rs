@@ -195,7 +195,14 @@ const ROWS: &[Row] = &[
         422,
         r#"{"detail":[{"loc":["body","tools"],"msg":"Extra inputs are not permitted","type":"extra_forbidden"}]}"#,
         InvalidRequest,
-        "Extra inputs are not permitted",
+        "tools: Extra inputs are not permitted",
+    ),
+    (
+        "Mistral: fields",
+        422,
+        r#"{"object":"error","message":{"detail":[{"loc":["body","messages",2,"reasoning_content"],"msg":"no"},{"loc":["body"],"msg":"not so"}]}}"#,
+        InvalidRequest,
+        "messages.2.reasoning_content: no; not so",
     ),
     (
         "Google: a list",

@@ -27,7 +27,7 @@ fn request(model: &str, history: &mut History) -> Request {
 }
 
 fn text_of_body(request: &Request) -> String {
-    String::from_utf8(translate(request).body.concat()).unwrap()
+    String::from_utf8(translate(request, &[]).body.concat()).unwrap()
 }
 
 /// The body for a conversation of lists of blocks; the user speaks first, then they take turns.
@@ -297,8 +297,10 @@ fn what_was_told_before_is_not_told_again() {
     };
     let mut before = (0..40).map(&mut say).last().unwrap();
     let mut after = say(40);
-    let (first, second) =
-        (translate(&request("kimi-k2", &mut before)).body, translate(&request("kimi-k2", &mut after)).body);
+    let (first, second) = (
+        translate(&request("kimi-k2", &mut before), &[]).body,
+        translate(&request("kimi-k2", &mut after), &[]).body,
+    );
     let shared = first.iter().filter(|piece| second.iter().any(|other| other.as_ptr() == piece.as_ptr()));
     let shared: usize = shared.map(Bytes::len).sum();
     let all: usize = first.iter().map(Bytes::len).sum();
@@ -310,7 +312,7 @@ fn what_was_told_before_is_not_told_again() {
         message.content.iter().for_each(|block| fresh.push(message.role, block));
     }
     assert_eq!(text_of_body(&request("kimi-k2", &mut fresh)), String::from_utf8(second.concat()).unwrap());
-    let calls = translate(&request("kimi-k2", &mut after)).calls;
+    let calls = translate(&request("kimi-k2", &mut after), &[]).calls;
     assert!(calls.have("call_0") && calls.have("call_40") && !calls.have("call_41"));
 }
 

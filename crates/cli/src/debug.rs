@@ -1,0 +1,121 @@
+//! `--debug`: what is done, with the time, on stderr or in a file.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::{Mutex, PoisonError};
+
+use whimbrel_engine::clock;
+use whimbrel_models::log::{Log, Topic};
+use whimbrel_wire::options::Options;
+
+use crate::stdio;
+
+/// Which topics are told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Filter(Vec<Topic>);
+
+impl Filter {
+    /// Names with commas between them; a mark of exclamation leaves one out. Names that are not known are given back.
+    fn parse(text: &str) -> (Self, Vec<String>) {
+        let (mut wanted, mut unwanted, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+        for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            let (bare, list) = match name.strip_prefix('!') {
+                Some(bare) => (bare, &mut unwanted),
+                None => (name, &mut wanted),
+            };
+            match topic(bare) {
+                Some(topic) => list.push(topic),
+                None => unknown.push(bare.to_owned()),
+            }
+        }
+        let all = wanted.is_empty();
+        let told = Topic::ALL.into_iter().filter(|topic| all || wanted.contains(topic));
+        (Self(told.filter(|topic| !unwanted.contains(topic)).collect()), unknown)
+    }
+
+    fn lets_through(&self, topic: Topic) -> bool {
+        self.0.contains(&topic)
+    }
+}
+
+/// The topic of a name, in the singular or in the plural.
+fn topic(name: &str) -> Option<Topic> {
+    let name = name.to_ascii_lowercase();
+    let one = |name: &str| name.trim_end_matches('s').to_owned();
+    Topic::ALL.into_iter().find(|topic| one(topic.name()) == one(&name))
+}
+
+/// The log that was asked for, and what to warn of; without a wish nobody listens. A file that cannot be written is an
+/// error.
+pub(crate) fn log(options: &Options, filter: Option<&str>) -> Result<(Log, Option<String>), String> {
+    if !options.debug && options.debug_file.is_none() {
+        return Ok((Log::default(), None));
+    }
+    let (filter, unknown) = Filter::parse(filter.unwrap_or_default());
+    let warning = (!unknown.is_empty()).then(|| {
+        let known = Topic::ALL.map(Topic::name).join(", ");
+        format!("--debug: {} is no topic and was left out; the topics are {known}.", unknown.join(", "))
+    });
+    let log = match &options.debug_file {
+        None => Log::to(move |topic, text| {
+            if filter.lets_through(topic) {
+                stdio::line(&line(topic, text));
+            }
+        }),
+        Some(path) => {
+            let file = Mutex::new(open(path)?);
+            Log::to(move |topic, text| {
+                if filter.lets_through(topic) {
+                    let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                    // A disk that is full is no reason to stop what is followed.
+                    let _ = file.write_all(format!("{}\n", line(topic, text)).as_bytes());
+                }
+            })
+        }
+    };
+    Ok((log, warning))
+}
+
+/// Lines are added to what the file has. Others may not read it.
+fn open(path: &str) -> Result<File, String> {
+    let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+    opened.map_err(|error| format!("--debug-file: {path} cannot be written: {error}."))
+}
+
+fn line(topic: Topic, text: &str) -> String {
+    format!("{} [{}] {}", clock::timestamp(), topic.name(), text.replace(['\n', '\r'], " "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_names_what_is_told_or_what_is_not() {
+        use Topic::{Api, Control, Frames, Hooks, Tools};
+        let rows: [(&str, &[Topic], &[&str]); 6] = [
+            ("", &Topic::ALL, &[]),
+            ("api,hooks", &[Api, Hooks], &[]),
+            ("API, tool", &[Api, Tools], &[]),
+            ("!frames", &[Api, Tools, Hooks, Control], &[]),
+            ("api,frames,!frames", &[Api], &[]),
+            ("statsig,frames", &[Frames], &["statsig"]),
+        ];
+        for (text, told, unknown) in rows {
+            let (filter, left_out) = Filter::parse(text);
+            assert_eq!(
+                (filter.0.as_slice(), left_out),
+                (told, unknown.iter().map(|name| (*name).to_owned()).collect()),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_named() {
+        let options = Options { debug_file: Some("/nowhere/at/all".into()), ..Options::default() };
+        let error = log(&options, None).unwrap_err();
+        assert!(error.contains("/nowhere/at/all cannot be written"), "{error}");
+    }
+}

@@ -1,0 +1,70 @@
+//! The programs of `examples/`, run as a person would run them. None of them needs a key: scripted models answer.
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "this is all tests")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What is built beside the tests.
+fn program(name: &str) -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let path = tests.ancestors().nth(2).unwrap().join("examples").join(name);
+    assert!(
+        path.is_file(),
+        "{} is not there: build it with cargo build -p whimbrel --examples",
+        path.display()
+    );
+    path
+}
+
+/// Runs an example in a folder of its own, with no key in its environment, and gives what it printed.
+fn run(name: &str, args: &[&str], typed: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = Command::new(program(name))
+        .args(args)
+        .current_dir(folder.path())
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", folder.path())
+        .env("TMPDIR", folder.path())
+        .env("PLAY", r#"accept; read -r line; echo '{"type":"result","subtype":"success","is_error":false,"duration_ms":1,"duration_api_ms":1,"num_turns":1,"result":"From a process."}'"#)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let (printed, told) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    assert!(ended.status.success(), "{name}: {told}");
+    printed.into_owned()
+}
+
+#[test]
+fn every_example_does_what_it_says() {
+    let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine.sh").display().to_string();
+    let rows: [(&str, &[&str], &str, &[&str]); 8] = [
+        ("chat", &[], "Hello.\nAnd?\n", &["Hello. I am scripted.", "I have nothing more to say."]),
+        ("drive_binary", &[&engine, "What is here?"], "", &["From a process."]),
+        ("many_sessions", &["3"], "", &["3 sessions have finished; the last one said: agent 2 is done"]),
+        ("one_shot", &[], "", &["A scripted model.", "(1 turns, $0.0000)"]),
+        ("permission", &[], "", &["I looked, and left the rest alone.", "refused: Bash", "rm -rf build"]),
+        ("session_store", &[], "", &["Hello, Ann.", "You are Ann.", "user: \"I am Ann.\""]),
+        ("swarm", &[], "", &["whimbrel"]),
+        ("tools", &[], "", &["I wrote it down.", "notes: [\"The key is under the mat.\"]"]),
+    ];
+    for (name, args, typed, parts) in rows {
+        let printed = run(name, args, typed);
+        for part in parts {
+            assert!(printed.contains(part), "{name} does not say {part:?}: {printed}");
+        }
+    }
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut names: Vec<_> = std::fs::read_dir(here)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+        .filter(|name| name != "shared")
+        .collect();
+    names.sort();
+    assert_eq!(names, rows.map(|(name, ..)| name), "each is run");
+}
