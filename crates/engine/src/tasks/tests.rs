@@ -95,7 +95,7 @@ async fn an_agent_is_found_by_its_name_and_of_several_the_one_that_runs() {
         ("nobody", None, "nobody"),
     ];
     for (name, expected, why) in rows {
-        let found = tasks.output(name, Duration::ZERO).await.ok();
+        let found = tasks.output(name, Reach::Main, Duration::ZERO).await.ok();
         assert_eq!(found.map(|report| report.task.facts.task_id).as_deref(), expected, "{why}");
     }
 }
@@ -487,6 +487,7 @@ async fn the_turn_is_let_go_on_beside_its_own_work_only() {
             description: "work".into(),
             command: String::new(),
             agent_type: None,
+            name: None,
             output_file: session.folder.path().join(id),
         };
         session.tasks.enter(facts, false)
@@ -512,6 +513,7 @@ async fn an_agent_that_ends_with_the_session_still_puts_its_things_away() {
         description: "work".into(),
         command: String::new(),
         agent_type: None,
+        name: None,
         output_file: session.folder.path().join("a1"),
     };
     let entry = session.tasks.enter(facts, true);

@@ -76,7 +76,6 @@ impl Room {
         .with_timing(setup.limits.timing);
         let call = Call {
             id: String::new(),
-            agent_id: None,
             place: None,
             written: None,
             workspace: Arc::clone(&setup.workspace),
