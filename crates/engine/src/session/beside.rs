@@ -76,9 +76,8 @@ pub(super) fn gather<R: Read + Seek>(
 /// Which lines were left behind when somebody went back: those between a prompt and the message that it hangs on. A prompt
 /// hangs on the last thing said, unless it is meant to follow an earlier one.
 fn dropped(index: &Index, path: &[Place], steps: &HashMap<Place, Step>) -> BTreeMap<Place, Place> {
-    let is_prompt =
-        |place: &Place| steps.get(place).and_then(|step| step.heard.as_ref()).map(|heard| heard.role);
-    let prompts = path.iter().filter(|place| is_prompt(place) == Some(Part::Prompt));
+    let role = |place: &Place| Some(steps.get(place)?.heard.as_ref()?.role);
+    let prompts = path.iter().filter(|place| role(place) == Some(Part::Prompt));
     prompts.filter_map(|prompt| Some((path::said_before(index, *prompt)?, *prompt))).collect()
 }
 

@@ -42,8 +42,9 @@ fn with(mut line: Value, more: &Value) -> Value {
 }
 
 /// A line as a part of one reply, the same for all of them.
-fn of_reply(line: Value) -> Value {
-    with(line.clone(), &json!({"message": with(line["message"].clone(), &json!({"id": "m"}))}))
+fn of_reply(mut line: Value) -> Value {
+    line["message"]["id"] = "m".into();
+    line
 }
 
 fn bytes(lines: &[Value]) -> Vec<u8> {
