@@ -171,8 +171,8 @@ impl Spend {
     fn begin_turn(&mut self) {
         self.turn = Usage {
             service_tier: "standard".into(),
-            inference_geo: Some(String::new()),
-            iterations: Some(Value::Array(Vec::new())),
+            inference_geo: Some("".into()),
+            iterations: Some(Box::new(Value::Array(Vec::new()))),
             speed: Some("standard".into()),
             ..Usage::default()
         };

@@ -4,8 +4,9 @@
 //!
 //! The rooms, along the way of one prompt:
 //! - front door: [`link`] (a pair of channels), [`serve()`] (the owner of a session), `control` (requests of the host),
-//!   [`ask`] (questions to the host), [`outbox`] (the way out), `rewind` (files back as they were), [`inbox`] (what
-//!   wakes a session from within), [`life`] (pure: when a run is over) and [`state`] (running, waiting, idle)
+//!   [`ask`] (questions to the host), [`outbox`] (the way out), `in_short` (frames for a log), `rewind` (files back as
+//!   they were), [`inbox`] (what wakes a session from within), [`life`] (pure: when a run is over) and [`state`]
+//!   (running, waiting, idle)
 //! - the turn: [`turn`] (the loop), [`verdict`] (pure: what next), [`gate`] and [`permission`] (may it?), [`workshop`]
 //!   (which calls run side by side), [`cost`], [`report`](mod@report) (pure: the result frame), [`shape`] (an answer in
 //!   the host's shape), [`understudy`] (other models), [`consult`] (a question beside the conversation)

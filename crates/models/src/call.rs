@@ -141,7 +141,7 @@ impl Call {
                     }
                     Heard::Last(delta) => {
                         self.note(&delta.event);
-                        self.tell(|call| call.completion());
+                        self.tell(Self::completion);
                         self.state = State::Over;
                         return Some(Ok(Step::Delta(delta)));
                     }

@@ -47,7 +47,7 @@ impl Figures {
         let Some(fields) = value.as_object() else { return Self::default() };
         let (mut input, mut output) = (Count::new(), Count::new());
         let within = |name: &str| fields.get(name).and_then(Value::as_object);
-        let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
+        let text = |name: &str| fields.get(name).and_then(Value::as_str);
         let (cached, served) = (within("cache_creation"), within("server_tool_use"));
         let usage = Usage {
             input_tokens: input.needed(fields, "input_tokens"),
@@ -58,14 +58,14 @@ impl Figures {
                 web_search_requests: output.of(served, "web_search_requests"),
                 web_fetch_requests: output.of(served, "web_fetch_requests"),
             },
-            service_tier: text("service_tier").unwrap_or_default(),
+            service_tier: text("service_tier").unwrap_or_default().to_owned(),
             cache_creation: CacheCreation {
                 ephemeral_1h_input_tokens: input.of(cached, "ephemeral_1h_input_tokens"),
                 ephemeral_5m_input_tokens: input.of(cached, "ephemeral_5m_input_tokens"),
             },
-            inference_geo: text("inference_geo"),
-            iterations: fields.get("iterations").filter(|value| !value.is_null()).cloned(),
-            speed: text("speed"),
+            inference_geo: text("inference_geo").map(Into::into),
+            iterations: fields.get("iterations").filter(|value| !value.is_null()).cloned().map(Box::new),
+            speed: text("speed").map(Into::into),
         };
         Self { usage, input: input.word, output: output.word }
     }

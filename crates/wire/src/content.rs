@@ -303,13 +303,13 @@ pub struct Usage {
     pub cache_creation: CacheCreation,
     /// Where in the world it was answered, where the provider says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inference_geo: Option<String>,
+    pub inference_geo: Option<Box<str>>,
     /// The steps that the provider took for it, in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub iterations: Option<Value>,
+    pub iterations: Option<Box<Value>>,
     /// How fast it was to be answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub speed: Option<String>,
+    pub speed: Option<Box<str>>,
 }
 
 impl Usage {
