@@ -123,7 +123,7 @@ async fn hear_news(agent: &mut Agent, news: &News, cancel: &CancellationToken) -
     if !said.special.suppress_original_prompt || said.contexts.is_empty() {
         agent.conversation.note(&news.text).await;
     }
-    taken_in(agent, said)
+    taken_in(agent, &said).map_or(Ok(()), Err)
 }
 
 /// Takes a prompt in, if the hooks agree; if not, says how the turn ends.
@@ -159,19 +159,16 @@ pub(crate) async fn take(agent: &mut Agent, user: &User, cancel: &CancellationTo
         }
         record_as(agent, user, &content);
     }
-    taken_in(agent, said)
+    taken_in(agent, &said).map_or(Ok(()), Err)
 }
 
 /// Does what the hooks want that have heard of a prompt; an ending if they want to stop there.
-fn taken_in(agent: &mut Agent, said: Folded) -> Result<(), Ending> {
+fn taken_in(agent: &mut Agent, said: &Folded) -> Option<Ending> {
     if let Some(title) = &said.special.session_title {
         agent.conversation.journal().call_it(title);
     }
     turn::brief(agent, &said.contexts);
-    match said.stop {
-        Some(_) => Err(Ending::new(End::HookStopped)),
-        None => Ok(()),
-    }
+    said.stop.as_ref().map(|_| Ending::new(End::HookStopped))
 }
 
 /// Who says something that the model is to answer.

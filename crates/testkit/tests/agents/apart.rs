@@ -115,6 +115,16 @@ async fn who_goes_on_has_its_tree_again() {
     assert!(tree.join("b.txt").exists() && !host.stage().workspace().join("b.txt").exists());
 }
 
+/// A smith is sent to write something.
+fn smith() -> [Reply; 4] {
+    [
+        send("Write.", json!({"subagent_type": "smith"})),
+        write("b.txt"),
+        Reply::text("Written."),
+        Reply::text("Done."),
+    ]
+}
+
 #[tokio::test]
 async fn a_kind_can_ask_for_it() {
     let file = "---\nname: smith\ndescription: Makes things\nisolation: worktree\n---\nYOU MAKE";
@@ -125,19 +135,11 @@ async fn a_kind_can_ask_for_it() {
         ..AgentDefinition::default()
     };
     let sources = Some(vec![SettingSource::Project]);
-    let in_file = || Host::with(script()).file(".claude/agents/smith.md", file);
-    fn script() -> [Reply; 4] {
-        [
-            send("Write.", json!({"subagent_type": "smith"})),
-            write("b.txt"),
-            Reply::text("Written."),
-            Reply::text("Done."),
-        ]
-    }
+    let in_file = || Host::with(smith()).file(".claude/agents/smith.md", file);
     let agents = [("smith".to_owned(), given)].into();
     let rows = [
         ("in a file", in_file().options(Options { setting_sources: sources, ..accept_edits() })),
-        ("of the host", Host::with(script()).options(Options { agents, ..accept_edits() })),
+        ("of the host", Host::with(smith()).options(Options { agents, ..accept_edits() })),
     ];
     for (name, host) in rows {
         let mut host = host.stage(repository()).start().await.unwrap();

@@ -101,3 +101,13 @@ async fn news_that_a_hook_stops_is_told_to_the_host_alone() {
     assert!(told.iter().any(|notice| notice["content"].as_str().unwrap().contains("not now")), "{told:?}");
     assert_eq!(host.asked().len(), asked, "the model was not asked");
 }
+
+#[tokio::test]
+async fn a_call_that_is_refused_names_its_agent() {
+    let write = Reply::tool("Write", json!({"file_path": "w.txt", "content": "x"}));
+    let script = [send("Write.", json!({})), write, Reply::text("I may not."), Reply::text("Done.")];
+    let mut host = Host::with(script).start().await.unwrap();
+    host.run("Go.").await.unwrap();
+    let refused = notices(&host, "permission_denied");
+    assert_eq!((refused.len(), &refused[0]["agent_id"]), (1, &meta(&host, 0)["agentId"]));
+}
