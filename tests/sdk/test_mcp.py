@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from claude_agent_sdk import AgentDefinition, ClaudeSDKClient, create_sdk_mcp_server, tool
 
-from caller import ask, in_time, notices, the_result, tool_results, turn
+from caller import ask, in_time, notices, results, the_result, tool_results, turn
 from node import Node
 from stage import call, wait_until
 
@@ -87,6 +87,26 @@ def test_an_agent_in_the_background_calls_a_server_of_the_python_sdk(stage):
             ]
 
     assert in_time(play()) == ("it adds", ["done"])
+
+
+def test_a_teammate_calls_a_server_of_the_python_sdk(stage, provider, monkeypatch):
+    def answer(request):
+        text = json.dumps(request["messages"][-1])
+        if "You are ann," in json.dumps(request["system"]):
+            if "sum=" in text:
+                return call("SendMessage", recipient="team-lead", content="It is sum=2.")
+            return "Told." if "Delivered" in text else call("mcp__sums__add", a=1, b=1)
+        if "is founded" in text:
+            return call("Agent", description="sum", prompt="Add.", name="ann")
+        if "has joined" in text:
+            return "Away."
+        return "done" if "It is sum=2." in text else call("TeamCreate", team_name="crew")
+
+    monkeypatch.setenv("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1")
+    provider.answer = answer
+    servers = {"sums": create_sdk_mcp_server("sums", "1.0.0", [add])}
+    options = stage.options(model="claude-haiku-4-5", mcp_servers=servers, allowed_tools=["mcp__sums"])
+    assert [end.result for end in results(ask("go", options))] == ["Away.", "done"]
 
 
 def test_the_python_client_looks_at_servers_and_switches_them(stage):

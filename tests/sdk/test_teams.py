@@ -9,6 +9,7 @@ import pytest
 from caller import ask, results
 from node import Node
 from stage import call, wait_until
+from test_wire import PROMPT, Wire
 
 MATES = ("ann", "bob")
 # How many seconds each teammate works on after the first result of the lead.
@@ -100,3 +101,24 @@ def test_a_team_behind_a_string_prompt_finishes_its_work(
         lambda: engine_with_a_witness.exists() and engine_with_a_witness.read_text(), "the engine to end"
     )
     assert code.strip() == "0"
+
+
+def test_an_engine_that_is_killed_takes_the_commands_of_its_team_with_it(stage, provider):
+    def busy(request):
+        text = last_text(request)
+        if name := whose(request):
+            return call("Bash", command=f"touch {name}; sleep 600")
+        if "is founded" in text:
+            errands = [call("Agent", description="look", prompt="Look.", name=mate) for mate in MATES]
+            return [block for errand in errands for block in errand]
+        return "Away." if "has joined" in text else call("TeamCreate", team_name="crew")
+
+    provider.answer = busy
+    teams = {"CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1"}
+    api = {"ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": "key"}
+    with Wire(stage, "--permission-mode", "bypassPermissions", **teams, **api) as wire:
+        wire.send(PROMPT)
+        wire.until("result")
+        wait_until(lambda: all((stage.workspace / mate).exists() for mate in MATES), "both to be at work")
+        wire.child.kill()
+        wait_until(lambda: not stage.processes(), "everything to be gone")

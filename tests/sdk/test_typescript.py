@@ -330,3 +330,28 @@ def test_the_older_session_interface_takes_turns(node):
     assert [end["result"] for end in played.results] == ["one", "two"]
     assert played.thrown is None
     assert set(played.notes["session"]) == {played.results[0]["session_id"]}
+
+
+@pytest.mark.parametrize("node", [OLD], indirect=True)
+def test_the_older_session_interface_goes_on_with_a_session(node):
+    before = node.play("session", "one", prompts=["the first question"])
+    (session,) = before.notes["session"]
+    again = {"expect": "the first question", "content": ["two"]}
+    played = node.play("session", again, prompts=["the second question"], resume=session)
+    assert (played.the_result["result"], played.notes["session"]) == ("two", [session])
+
+
+@pytest.mark.parametrize("node", [OLD], indirect=True)
+def test_the_older_session_interface_asks_its_callbacks(node, stage):
+    path = stage.workspace / "made.txt"
+    replies = (call("Write", file_path=str(path), content="x"), "done")
+    played = node.play("session", *replies, answer={"behavior": "allow"})
+    assert (played.the_result["result"], path.read_text()) == ("done", "x")
+    assert (played.notes["question"], played.notes["hook"]) == (["Write"], ["Write"])
+
+
+@pytest.mark.parametrize("node", [OLD], indirect=True)
+def test_the_older_prompt_has_its_result(node):
+    played = node.play("prompt", call("Glob", pattern="*"), "Good morning.")
+    assert played.the_result["result"] == "Good morning."
+    assert played.thrown is None

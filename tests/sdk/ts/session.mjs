@@ -1,7 +1,17 @@
-// The session interface of the SDK 0.2: one turn after the other.
+// The session interface of the SDK 0.2: one turn after the other, in a new session or in one that goes on (`asked.resume`),
+// with a permission callback and a hook if there is an `asked.answer`.
 import { asked, follow, note, options, sdk } from './stage.mjs'
 
-const session = sdk.unstable_v2_createSession(options)
+if (asked.answer) {
+  options.canUseTool = async (tool, input) => {
+    note('question', tool)
+    return { ...asked.answer, updatedInput: input }
+  }
+  options.hooks = { PreToolUse: [{ hooks: [async input => { note('hook', input.tool_name); return {} }] }] }
+}
+const session = asked.resume
+  ? sdk.unstable_v2_resumeSession(asked.resume, options)
+  : sdk.unstable_v2_createSession(options)
 async function* turns() {
   for (const prompt of asked.prompts) {
     await session.send(prompt)
