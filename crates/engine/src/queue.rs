@@ -204,7 +204,8 @@ mod tests {
     fn what_is_not_worth_a_turn_keeps_its_place_and_waits_for_one() {
         let (commands, _) = Commands::find(&Ground::default(), &Plugins::default());
         let letter = || Due::News(News::of_mail("letter"));
-        let rows: [(&str, Vec<Due>, &[&[&str]]); 5] = [
+        type Turns = &'static [&'static [&'static str]];
+        let rows: [(&str, Vec<Due>, Turns); 5] = [
             ("alone", vec![aside("rests")], &[]),
             ("behind a letter", vec![letter(), aside("rests")], &[&["letter", "rests"]]),
             ("before a prompt", vec![aside("rests"), prompt("a")], &[&["rests", "a"]]),

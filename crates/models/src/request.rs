@@ -152,8 +152,7 @@ impl Preamble {
             && self.tools.iter().zip(tools).all(|(own, other)| Arc::ptr_eq(own, other))
     }
 
-    /// `"system":[..],"tools":[..],`: the prompt as a list even where there is none, tools only if there are any; the last
-    /// block of the prompt carries a cache mark.
+    /// `"system":[..],"tools":[..],`, each part only if it is not empty; the last block carries a cache mark.
     pub fn json(&self) -> &Bytes {
         &self.json
     }
@@ -163,12 +162,15 @@ impl Preamble {
 pub(crate) const CACHE_MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
 fn render(system: &[String], tools: &[Arc<ToolSpec>], served: &[Value]) -> String {
-    let blocks = system.iter().enumerate().map(|(i, text)| {
-        let mark = if i + 1 == system.len() { CACHE_MARK } else { "" };
-        let text = serde_json::to_string(text).unwrap_or_default();
-        format!(r#"{{"type":"text","text":{text}{mark}}}"#)
-    });
-    let mut json = format!(r#""system":[{}],"#, blocks.collect::<Vec<_>>().join(","));
+    let mut json = String::new();
+    if !system.is_empty() {
+        let blocks = system.iter().enumerate().map(|(i, text)| {
+            let mark = if i + 1 == system.len() { CACHE_MARK } else { "" };
+            let text = serde_json::to_string(text).unwrap_or_default();
+            format!(r#"{{"type":"text","text":{text}{mark}}}"#)
+        });
+        json += &format!(r#""system":[{}],"#, blocks.collect::<Vec<_>>().join(","));
+    }
     if !tools.is_empty() || !served.is_empty() {
         let specs = tools.iter().filter_map(|tool| serde_json::to_string(tool.as_ref()).ok());
         let served = served.iter().map(Value::to_string);

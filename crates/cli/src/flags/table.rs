@@ -51,7 +51,7 @@ pub(super) const FLAGS: &[Flag] = &[
             typed.system_prompt = Some(SystemPrompt::Text(value.into()));
             Ok(())
         }),
-        "Use this system prompt instead of our own. Empty: none at all.",
+        "Use this system prompt instead of our own. Empty: nothing but one short sentence.",
     ),
     Flag::new(
         "system-prompt-file",

