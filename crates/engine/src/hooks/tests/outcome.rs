@@ -42,33 +42,6 @@ fn a_command_speaks_by_exit_code_and_output() {
             Said::Text("hi {\"a\": 1}".into()),
         ),
         (
-            "an answer that is cut off is none",
-            PreToolUse,
-            0,
-            r#"{"decision": "block""#,
-            "",
-            fault("its answer cannot be read: EOF while parsing an object at line 1 column 20"),
-        ),
-        (
-            "text behind it spoils what grants something",
-            PreToolUse,
-            0,
-            r#"{"decision": "approve"} done"#,
-            "",
-            fault("its answer cannot be read: trailing characters at line 1 column 25"),
-        ),
-        (
-            "and leaves what holds something up",
-            PreToolUse,
-            0,
-            r#"{"decision": "block"} done"#,
-            "",
-            Said::Flawed {
-                legible: answer(json!({"decision": "block"})),
-                flaw: "its answer cannot be read: trailing characters at line 1 column 23".into(),
-            },
-        ),
-        (
             "what holds something up counts with other codes too",
             PreToolUse,
             1,
@@ -124,6 +97,30 @@ fn a_command_speaks_by_exit_code_and_output() {
     for (name, event, code, stdout, stderr, expected) in rows {
         let said = Said::by_command(event, Ending::Exited(code), &Heard::of(stdout, stderr));
         assert_eq!(said, expected, "{name}");
+    }
+}
+
+#[test]
+fn what_begins_as_an_answer_is_no_text() {
+    let trailing =
+        |column: u32| format!("its answer cannot be read: trailing characters at line 1 column {column}");
+    let rows = [
+        (
+            "one that is cut off",
+            r#"{"decision": "block""#,
+            fault("its answer cannot be read: EOF while parsing an object at line 1 column 20"),
+        ),
+        ("text behind what grants something", r#"{"decision": "approve"} done"#, fault(&trailing(25))),
+        (
+            "text behind what holds something up",
+            r#"{"decision": "block"} done"#,
+            Said::Flawed { legible: answer(json!({"decision": "block"})), flaw: trailing(23) },
+        ),
+    ];
+    for (name, printed, expected) in rows {
+        let by_command = Said::by_command(HookEvent::PreToolUse, Ending::Exited(0), &Heard::of(printed, ""));
+        assert_eq!(by_command, expected, "{name}");
+        assert_eq!(Said::by_text(HookEvent::PreToolUse, printed), expected, "{name}");
     }
 }
 
