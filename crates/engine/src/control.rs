@@ -53,8 +53,8 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
             }
         },
         Request::Interrupt(interrupt) => {
+            session.interrupt().await;
             let cancelled = interrupt.cancel_queued.unwrap_or(false).then(|| session.queue.drop_prompts());
-            session.interrupt();
             ControlResponse::success(
                 id,
                 &InterruptReply { still_queued: session.queue.ids(), cancelled: cancelled.map(Into::into) },

@@ -53,6 +53,11 @@ impl Queue {
         self.0.is_empty()
     }
 
+    /// Whether a message of the host waits.
+    pub(crate) fn has_prompt(&self) -> bool {
+        self.0.iter().any(|due| matches!(due, Due::Prompt(_)))
+    }
+
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.0.clear();

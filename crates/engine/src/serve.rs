@@ -399,8 +399,12 @@ impl Session {
     }
 
     /// Interrupts the turn under way, if there is one. Its questions are taken back as it ends; what works beside it goes
-    /// on, and its questions stay.
-    pub(crate) fn interrupt(&mut self) {
+    /// on, and its questions stay. A prompt that came just before is under way for whoever sent it: its turn begins, and
+    /// ends like any that is interrupted.
+    pub(crate) async fn interrupt(&mut self) {
+        if self.turn_is_due() && self.queue.has_prompt() {
+            Box::pin(self.start_what_is_due()).await;
+        }
         if let Some(running) = &self.running {
             running.cancel.cancel();
         }
