@@ -8,6 +8,7 @@ use whimbrel_models::History;
 use whimbrel_wire::Role;
 use whimbrel_wire::content::{Block, ResultContent};
 
+use super::hollow;
 use super::line::Key;
 
 /// Stands in for a prompt without content; providers refuse blank text.
@@ -92,6 +93,7 @@ impl Bench<'_> {
             let mut answered = false;
             said.blocks = std::mem::take(&mut said.blocks)
                 .into_iter()
+                .map(hollow::fill)
                 .filter_map(|block| match block {
                     Block::ToolResult { ref tool_use_id, .. } => {
                         answered = true;

@@ -23,6 +23,7 @@ mod cut;
 pub mod durability;
 pub mod fork;
 mod health;
+mod hollow;
 mod index;
 pub mod journal;
 pub mod library;
