@@ -137,7 +137,8 @@ impl Workspace {
 
     /// A path as the model wrote it, made absolute: relative to the current folder, `~` is the home folder.
     pub fn resolve(&self, path: &str) -> PathBuf {
-        let path = match path.strip_prefix("~/") {
+        let below_home = if path == "~" { Some("") } else { path.strip_prefix("~/") };
+        let path = match below_home {
             Some(rest) => self.home().map_or_else(|| PathBuf::from(path), |home| home.join(rest)),
             None => PathBuf::from(path),
         };
