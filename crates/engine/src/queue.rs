@@ -53,9 +53,9 @@ impl Queue {
         self.0.is_empty()
     }
 
-    /// Whether a message of the host waits.
-    pub(crate) fn has_prompt(&self) -> bool {
-        self.0.iter().any(|due| matches!(due, Due::Prompt(_)))
+    /// How many messages of the host wait.
+    pub(crate) fn prompts(&self) -> usize {
+        self.0.iter().filter(|due| matches!(due, Due::Prompt(_))).count()
     }
 
     /// Forgets everything.

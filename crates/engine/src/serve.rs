@@ -252,6 +252,8 @@ pub(crate) struct Session {
     pub(crate) queue: Queue,
     /// Whether the first turn has begun.
     opened: bool,
+    /// When it was opened.
+    pub(crate) started: std::time::Instant,
     results: u32,
     last_turn: Option<LastTurn>,
     /// Set when `initialize` asked for something that cannot be had: the session must not go on without it.
@@ -307,6 +309,7 @@ impl Session {
             books: None,
             queue: Queue::default(),
             opened: false,
+            started: clock::monotonic(),
             results: 0,
             last_turn: None,
             refused: None,
@@ -402,7 +405,7 @@ impl Session {
     /// on, and its questions stay. A prompt that came just before is under way for whoever sent it: its turn begins, and
     /// ends like any that is interrupted.
     pub(crate) async fn interrupt(&mut self) {
-        if self.turn_is_due() && self.queue.has_prompt() {
+        if self.turn_is_due() && self.queue.prompts() > 0 {
             Box::pin(self.start_what_is_due()).await;
         }
         if let Some(running) = &self.running {
