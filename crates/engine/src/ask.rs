@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
-use whimbrel_wire::control::{Ask as Question, AskError, Cancel, ControlRequest, Response};
+use whimbrel_wire::control::{Ask as Question, AskError, CanUseTool, Cancel, ControlRequest, Response};
+use whimbrel_wire::{Frame, RawJson};
 
 use crate::ids;
 use crate::outbox::Outbox;
@@ -18,9 +19,22 @@ pub struct Ask {
 
 #[derive(Debug, Default)]
 struct Open {
-    waiting: HashMap<String, oneshot::Sender<Response>>,
+    waiting: HashMap<String, Waiting>,
+    /// How many questions there were.
+    asked: u64,
     /// Set once the host can no longer answer.
     deaf: bool,
+}
+
+/// A question that has no answer yet.
+#[derive(Debug)]
+struct Waiting {
+    /// Its place among all questions.
+    place: u64,
+    /// Who waits for the answer.
+    sender: oneshot::Sender<Response>,
+    /// The question as it was sent, if a host that comes back should hear it again.
+    permission: Option<RawJson>,
 }
 
 /// Why a question has no usable answer.
@@ -62,15 +76,20 @@ impl Ask {
     pub async fn ask<Q: Question>(&self, question: Q) -> Result<Q::Reply, NoAnswer> {
         let request_id = ids::uuid();
         let (sender, receiver) = oneshot::channel();
+        let request = Frame::from(ControlRequest::new(request_id.clone(), question));
+        let is_permission = Q::SUBTYPE == CanUseTool::SUBTYPE;
+        let permission = is_permission.then(|| RawJson::of(&request).ok()).flatten();
         {
             let mut open = self.open();
             if open.deaf {
                 return Err(NoAnswer::Deaf);
             }
-            open.waiting.insert(request_id.clone(), sender);
+            open.asked += 1;
+            let waiting = Waiting { place: open.asked, sender, permission };
+            open.waiting.insert(request_id.clone(), waiting);
         }
-        let _guard = Guard { ask: self, request_id: request_id.clone() };
-        self.outbox.send(ControlRequest::new(request_id, question)).await;
+        let _guard = Guard { ask: self, request_id };
+        self.outbox.send(request).await;
         match receiver.await {
             Ok(response) => Ok(response.reply::<Q>()?),
             Err(_) if self.open().deaf => Err(NoAnswer::Deaf),
@@ -82,8 +101,16 @@ impl Ask {
     pub fn answered(&self, response: Response) {
         if let Some(waiting) = self.open().waiting.remove(response.request_id()) {
             // Whoever asked may have been interrupted meanwhile.
-            let _ = waiting.send(response);
+            let _ = waiting.sender.send(response);
         }
+    }
+
+    /// The questions about permissions that are open, as they were sent, in order.
+    pub fn open_permissions(&self) -> Vec<RawJson> {
+        let open = self.open();
+        let mut waiting: Vec<_> = open.waiting.values().collect();
+        waiting.sort_by_key(|waiting| waiting.place);
+        waiting.into_iter().filter_map(|waiting| waiting.permission.clone()).collect()
     }
 
     /// How many questions are open.

@@ -1,6 +1,8 @@
 //! Control requests of the host: one match, request to answer. What takes longer has a file of its own.
 
 mod extensions;
+mod files;
+mod permissions;
 mod servers;
 mod sessions;
 mod settings;
@@ -31,6 +33,14 @@ use crate::setup::SetupError;
 use crate::tasks::{Reach, TaskReport, Tasks};
 pub(crate) use sessions::Books;
 
+/// What hosts can rely on, by the names that they know.
+pub(crate) const CAPABILITIES: [&str; 4] = [
+    "interrupt_receipt_v1",
+    "interrupt_cancel_queued_v1",
+    "mcp_read_resource_v1",
+    "reload_plugins_refuse_if_busy_v1",
+];
+
 /// Answers one request; none if the answer comes later.
 pub(crate) async fn answer(session: &mut Session, id: String, request: Request) -> Option<ControlResponse> {
     Some(match request {
@@ -55,8 +65,8 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
             }
         },
         Request::Interrupt(interrupt) => {
+            session.interrupt().await;
             let cancelled = interrupt.cancel_queued.unwrap_or(false).then(|| session.queue.drop_prompts());
-            session.interrupt();
             ControlResponse::success(
                 id,
                 &InterruptReply { still_queued: session.queue.ids(), cancelled: cancelled.map(Into::into) },
@@ -81,6 +91,11 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         Request::GetTaskOutput(get) => task_output(session.tasks.clone(), id, &get.task_id).await,
         Request::RenameSession(asked) => sessions::rename(session, id, &asked).await,
         Request::GetSessionCost(_) => sessions::cost(session, id),
+        Request::GetUsage(_) => sessions::usage(session, id),
+        Request::ReadFile(asked) => return Some(files::read(session, id, asked).await),
+        Request::ListPermissionRules(_) => permissions::list(session, id),
+        // Nothing that the engine does depends on it.
+        Request::SetHasSubscribers(_) => ControlResponse::ok(id),
         Request::CancelAsyncMessage(asked) => sessions::cancel(session, id, &asked),
         Request::SeedReadState(asked) => {
             sessions::seed(Arc::clone(&session.setup.workspace), id, asked).await
@@ -117,12 +132,16 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
 
 /// Says what the engine has to offer, once servers have had a moment to say what they offer.
 fn welcome(session: &mut Session, id: String, mut reply: InitializeReply) -> Option<ControlResponse> {
-    let Some(servers) = session.crew.welcome() else { return Some(ControlResponse::success(id, &reply)) };
+    let ask = session.ask.clone();
+    let answer = move |reply: &InitializeReply| {
+        ControlResponse::success(id, reply).with_open_questions(ask.open_permissions(), Vec::new())
+    };
+    let Some(servers) = session.crew.welcome() else { return Some(answer(&reply)) };
     let commands = session.setup.commands.clone();
     session.crew.later(async move {
         servers.await;
         reply.commands = commands.listed();
-        ControlResponse::success(id, &reply)
+        answer(&reply)
     });
     None
 }
@@ -168,6 +187,7 @@ fn begin(session: &mut Session, initialize: &Initialize) -> Result<InitializeRep
         claude_code_version: Some(PROTOCOL_VERSION.into()),
         current_permission_mode: Some(mode),
         hook_on_failure_supported: Some(true),
+        capabilities: Some(CAPABILITIES.map(str::to_owned).to_vec()),
         ..InitializeReply::default()
     };
     Ok(extensions::describe(session, initialize, reply))

@@ -115,7 +115,9 @@ impl Ledger {
 
     /// Adds time that was spent waiting for the model.
     pub fn add_wait(&self, waited: Duration) {
-        self.open().turn_api += waited;
+        let mut spend = self.open();
+        spend.turn_api += waited;
+        spend.api += waited;
     }
 
     /// The same ledger with an own column beside it, for the agent of this name.
@@ -151,6 +153,8 @@ pub struct Spend {
     pub turn: Usage,
     /// Time spent waiting for the model in the turn at hand.
     pub turn_api: Duration,
+    /// The same over the whole session.
+    pub api: Duration,
     /// Everything so far, by model, in the order of their first use. There are few: a map would take a kilobyte for one.
     pub models: Vec<(String, ModelUsage)>,
     /// What subagents have spent of it, by their names.

@@ -69,6 +69,11 @@ impl Queue {
         self.0.iter().any(Due::wakes)
     }
 
+    /// How many messages of the host wait.
+    pub(crate) fn prompts(&self) -> usize {
+        self.0.iter().filter(|due| matches!(due, Due::Prompt(_))).count()
+    }
+
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.0.clear();

@@ -25,6 +25,8 @@ pub struct Report<'a> {
     pub limits: &'a Limits,
     /// Which result of the session this is, from 0.
     pub index: u32,
+    /// How many prompts wait.
+    pub queued: usize,
     /// The session.
     pub session_id: String,
     /// The message's own id.
@@ -33,7 +35,7 @@ pub struct Report<'a> {
 
 /// The result frame of a turn.
 pub fn report(report: Report<'_>) -> TurnResult {
-    let Report { ending, spend, denials, took, origin, limits, index, session_id, uuid } = report;
+    let Report { ending, spend, denials, took, origin, limits, index, queued, session_id, uuid } = report;
     let (subtype, is_error, terminal, error) = classify(ending.end, limits);
     let succeeded = subtype == Outcome::Success;
     TurnResult {
@@ -55,7 +57,7 @@ pub fn report(report: Report<'_>) -> TurnResult {
         api_error_status: ending.fault.and_then(|fault| fault.status).filter(|_| is_error),
         origin,
         ttft_ms: ending.first_token.map(millis),
-        queued_turn_count: None,
+        queued_turn_count: u32::try_from(queued).ok(),
         result_index: Some(index),
         user_message_uuid: None,
         user_message_uuids: None,
@@ -77,10 +79,16 @@ pub fn not_started(error: String, session_id: String, uuid: String) -> TurnResul
         origin: None,
         limits: &Limits::default(),
         index: 0,
+        queued: 0,
         session_id,
         uuid,
     });
-    TurnResult { errors: Some(vec![error]), terminal_reason: Some(TerminalReason::TurnSetupFailed), ..result }
+    TurnResult {
+        queued_turn_count: None,
+        errors: Some(vec![error]),
+        terminal_reason: Some(TerminalReason::TurnSetupFailed),
+        ..result
+    }
 }
 
 fn classify(end: End, limits: &Limits) -> (Outcome, bool, TerminalReason, Option<String>) {

@@ -255,6 +255,8 @@ pub(crate) struct Session {
     opened: bool,
     /// Whether the host knows that an id of its own was not fit.
     misnamed: bool,
+    /// When it was opened.
+    pub(crate) started: std::time::Instant,
     results: u32,
     last_turn: Option<LastTurn>,
     /// Set when `initialize` asked for something that cannot be had: the session must not go on without it.
@@ -311,6 +313,7 @@ impl Session {
             queue: Queue::default(),
             opened: false,
             misnamed: false,
+            started: clock::monotonic(),
             results: 0,
             last_turn: None,
             refused: None,
@@ -420,8 +423,12 @@ impl Session {
     }
 
     /// Interrupts the turn under way, if there is one. Its questions are taken back as it ends; what works beside it goes
-    /// on, and its questions stay.
-    pub(crate) fn interrupt(&mut self) {
+    /// on, and its questions stay. A prompt that came just before is under way for whoever sent it: its turn begins, and
+    /// ends like any that is interrupted.
+    pub(crate) async fn interrupt(&mut self) {
+        if self.turn_is_due() && self.queue.prompts() > 0 {
+            Box::pin(self.start_what_is_due()).await;
+        }
         if let Some(running) = &self.running {
             running.cancel.cancel();
         }

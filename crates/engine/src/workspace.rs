@@ -27,6 +27,17 @@ pub struct Workspace {
     env: Arc<Mutex<BTreeMap<String, String>>>,
     /// Files as they were at each prompt, if the host wants that.
     checkpoints: Option<Arc<Checkpoints>>,
+    /// What tools have written, counted in lines.
+    lines: Arc<Mutex<Lines>>,
+}
+
+/// Lines that tools have added to files and taken out of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lines {
+    /// How many were added.
+    pub added: u64,
+    /// How many were taken out.
+    pub removed: u64,
 }
 
 /// A file as the model last saw it.
@@ -53,6 +64,7 @@ impl Workspace {
             seen: Mutex::default(),
             env: Arc::new(Mutex::new(env)),
             checkpoints: None,
+            lines: Arc::default(),
             root,
             spill,
         }
@@ -79,7 +91,20 @@ impl Workspace {
             seen: Mutex::default(),
             env: Arc::clone(&self.env),
             checkpoints: self.checkpoints.clone(),
+            lines: Arc::clone(&self.lines),
         }
+    }
+
+    /// Counts lines that a tool has changed.
+    pub fn count_lines(&self, more: Lines) {
+        let mut lines = open(&self.lines);
+        lines.added += more.added;
+        lines.removed += more.removed;
+    }
+
+    /// The lines that tools have changed.
+    pub fn lines_changed(&self) -> Lines {
+        *open(&self.lines)
     }
 
     /// The checkpoints, if there are any.
@@ -151,7 +176,8 @@ impl Workspace {
 
     /// A path as the model wrote it, made absolute: relative to the current folder, `~` is the home folder.
     pub fn resolve(&self, path: &str) -> PathBuf {
-        let path = match path.strip_prefix("~/") {
+        let below_home = if path == "~" { Some("") } else { path.strip_prefix("~/") };
+        let path = match below_home {
             Some(rest) => self.home().map_or_else(|| PathBuf::from(path), |home| home.join(rest)),
             None => PathBuf::from(path),
         };

@@ -6,6 +6,7 @@ use serde_json::json;
 use whimbrel_testkit::{Host, Reply, Script};
 use whimbrel_wire::Frame;
 use whimbrel_wire::control::{Interrupt, SetModel};
+use whimbrel_wire::message::{Outcome, TerminalReason};
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionResult;
 
@@ -78,6 +79,30 @@ async fn frames_can_be_waited_for_by_their_looks() {
     assert!(host.result().await.unwrap().is_error);
     host.api().unwrap().wait_for_deserted(1).await.unwrap();
     assert!(host.frames().any(|frame| matches!(frame, Frame::Assistant(said) if said.aborted == Some(true))));
+}
+
+#[tokio::test]
+async fn an_interrupt_right_behind_a_prompt_ends_its_turn_before_the_model_is_asked() {
+    for cancel_queued in [None, Some(true)] {
+        let mut host = Host::with([Reply::text("Later.")]).start().await.unwrap();
+        host.say("Never mind.").await.unwrap();
+        let reply = host.ask(Interrupt { cancel_queued }).await.unwrap();
+        let cancelled = cancel_queued.map(|_| json!([]));
+        assert_eq!((reply.still_queued, reply.cancelled), (Vec::new(), cancelled));
+        let result = host.result().await.unwrap();
+        assert_eq!(result.subtype, Outcome::ErrorDuringExecution);
+        assert_eq!(result.terminal_reason, Some(TerminalReason::AbortedStreaming));
+        assert!(host.asked().is_empty());
+        assert_eq!(host.run("Go on.").await.unwrap().result.as_deref(), Some("Later."));
+        assert!(host.asked()[0].says("Never mind.") && host.asked()[0].says("interrupted"));
+    }
+}
+
+#[tokio::test]
+async fn an_interrupt_before_any_prompt_interrupts_nothing() {
+    let mut host = Host::with([Reply::text("Hello.")]).start().await.unwrap();
+    host.ask(Interrupt::default()).await.unwrap();
+    assert_eq!(host.run("Hi.").await.unwrap().result.as_deref(), Some("Hello."));
 }
 
 #[tokio::test]

@@ -29,6 +29,10 @@ const PICTURE: u64 = 1_600;
 
 /// What a page of a document takes in tokens, and in bytes, about.
 const PAGE: (u64, u64) = (2_000, 50_000);
+/// The most pages that a provider takes in one document.
+const PAGES_AT_MOST: u64 = 100;
+/// The most pages that a tool shows at once.
+const PAGES_READ_AT_ONCE: u64 = 20;
 
 /// When room is made by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -156,13 +160,20 @@ pub fn threshold(agent: &Agent) -> Option<u64> {
     Some(agent.limits.compaction.threshold(info.context_window, output))
 }
 
-/// How many tokens a block takes, about. Pictures and documents are not measured by their bytes.
+/// How many tokens a block takes, about. Pictures and documents are not measured by their bytes alone: scans have many of
+/// them and few pages.
 pub fn weight(block: &Block) -> u64 {
+    weigh(block, PAGES_AT_MOST)
+}
+
+fn weigh(block: &Block, pages: u64) -> u64 {
     match block {
         Block::Image { .. } => PICTURE,
-        Block::Document { .. } => (size(block) / PAGE.1 + 1) * PAGE.0,
+        Block::Document { .. } => (size(block) / PAGE.1 + 1).min(pages) * PAGE.0,
         Block::ToolResult { content: Some(content), .. } => match content {
-            whimbrel_wire::content::ResultContent::Blocks(blocks) => blocks.iter().map(weight).sum(),
+            whimbrel_wire::content::ResultContent::Blocks(blocks) => {
+                blocks.iter().map(|block| weigh(block, PAGES_READ_AT_ONCE)).sum()
+            }
             whimbrel_wire::content::ResultContent::Text(text) => text.len() as u64 / BYTES_PER_TOKEN,
         },
         Block::Text { text, .. } => text.len() as u64 / BYTES_PER_TOKEN,
@@ -176,7 +187,25 @@ fn size(block: &Block) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use whimbrel_wire::content::{ResultContent, Source};
+
     use super::*;
+
+    #[test]
+    fn a_scan_counts_by_its_pages_rather_than_its_bytes() {
+        let document = |bytes: usize| {
+            let source = Source::Base64 { media_type: "application/pdf".into(), data: "A".repeat(bytes) };
+            Block::Document { source, title: None }
+        };
+        let read = |bytes| Block::ToolResult {
+            tool_use_id: "t".into(),
+            content: Some(ResultContent::Blocks(vec![document(bytes)])),
+            is_error: None,
+        };
+        assert_eq!(weight(&document(60_000)), 4_000);
+        assert_eq!(weight(&document(20 << 20)), 200_000);
+        assert_eq!(weight(&read(20 << 20)), 40_000);
+    }
 
     #[test]
     fn room_is_made_before_the_window_is_full() {
@@ -243,10 +272,7 @@ mod tests {
         assert_eq!(weight(&picture), 1_600);
         let result = Block::ToolResult {
             tool_use_id: "t".into(),
-            content: Some(whimbrel_wire::content::ResultContent::Blocks(vec![
-                picture,
-                Block::text("x".repeat(400)),
-            ])),
+            content: Some(ResultContent::Blocks(vec![picture, Block::text("x".repeat(400))])),
             is_error: None,
         };
         assert_eq!(weight(&result), 1_700);

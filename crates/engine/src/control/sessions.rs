@@ -4,12 +4,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use serde_json::json;
 use whimbrel_wire::control::{
     CancelAsyncMessage, CancelAsyncMessageReply, ControlResponse, RenameSession, SeedReadState,
-    SeedReadStateReply, SessionCost,
+    SeedReadStateReply, SessionCost, SessionUsage, UsageReport,
 };
 
 use crate::agent::Agent;
+use crate::clock;
 use crate::commands::cost;
 use crate::cost::{Ledger, Spend};
 use crate::files::{self, Kind};
@@ -82,6 +84,23 @@ async fn rename_before_turns(setup: &mut Setup, title: String) -> io::Result<()>
 pub(super) fn cost(session: &Session, id: String) -> ControlResponse {
     let spend = session.books.as_ref().map_or_else(Spend::default, |books| books.ledger.read());
     ControlResponse::success(id, &SessionCost { text: cost::text(&spend) })
+}
+
+/// Says what the session has cost, in figures. There is no subscription whose limits could be told.
+pub(super) fn usage(session: &Session, id: String) -> ControlResponse {
+    let spend = session.books.as_ref().map_or_else(Spend::default, |books| books.ledger.read());
+    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let lines = session.setup.workspace.lines_changed();
+    let model_usage = spend.models.iter().map(|(model, usage)| (model.clone(), json!(usage)));
+    let usage = SessionUsage {
+        total_cost_usd: spend.dollars(),
+        total_api_duration_ms: millis(spend.api),
+        total_duration_ms: millis(clock::monotonic() - session.started),
+        total_lines_added: lines.added,
+        total_lines_removed: lines.removed,
+        model_usage: model_usage.collect(),
+    };
+    ControlResponse::success(id, &UsageReport { session: usage, ..UsageReport::default() })
 }
 
 /// Takes back a message that waits. One that a turn has begun with, or that never came, is not.

@@ -28,6 +28,7 @@ pub fn question(
         decision_reason: reason_type.map(|_| plain(&why.reason.text())),
         decision_reason_type: reason_type.map(Into::into),
         classifier_approvable: why.classifier_approvable(),
+        suppress_always_allow_rule: (by_person || why.suggestions.is_empty()).then_some(true),
         default_to_no: why.default_to_no().then_some(true),
         matched_ask_rule: why.matched_ask_rule().map(|rule| {
             let value = rule.rule.to_value();

@@ -350,6 +350,11 @@ impl Rights {
         }
     }
 
+    /// Rules, mode and directories, as things stand.
+    pub fn now(&self) -> Arc<Standing> {
+        self.in_force()
+    }
+
     /// What a search may see, as things stand.
     pub fn sight(&self) -> Sight {
         Sight::of(self.in_force(), Arc::clone(&self.common.home))

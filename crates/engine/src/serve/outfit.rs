@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::hook::HookBase;
 use whimbrel_wire::permission::PermissionMode;
@@ -14,6 +15,7 @@ use crate::agents::{Agents, Home};
 use crate::ask::Ask;
 use crate::context::memory::Memory;
 use crate::context::{prompt, surroundings};
+use crate::control::CAPABILITIES;
 use crate::cost::Ledger;
 use crate::denials::Denials;
 use crate::gate::{Asks, Gate};
@@ -65,6 +67,8 @@ impl Session {
             claude_code_version: PROTOCOL_VERSION.into(),
             mcp_servers: self.crew.for_init(),
             betas: (!self.setup.limits.betas.is_empty()).then(|| self.setup.limits.betas.clone()),
+            effort: knobs.effort.and_then(|effort| json!(effort).as_str().map(str::to_owned)),
+            capabilities: Some(CAPABILITIES.map(str::to_owned).to_vec()),
             ..Init::default()
         })
     }

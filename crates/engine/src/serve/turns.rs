@@ -216,6 +216,7 @@ impl Session {
             origin: running.origin,
             limits: &agent.limits,
             index: self.results,
+            queued: self.queue.prompts(),
             session_id: self.outbox.session().to_owned(),
             uuid: ids::uuid(),
         });

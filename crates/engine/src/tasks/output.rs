@@ -15,9 +15,9 @@ const SHORT: usize = 30_000;
 const SHOWN_FIRST: usize = 4_000;
 const SHOWN_LAST: usize = 8_000;
 /// What the host gets of longer output, at each end.
-const HOST_END: usize = 50_000;
+const HOST_END: usize = 200_000;
 /// What is kept in memory, at each end.
-const KEPT_END: usize = 64 * 1024;
+const KEPT_END: usize = 256 * 1024;
 /// What is kept on disk, apart from the last bytes.
 const FILE_LIMIT: u64 = 64 * 1024 * 1024;
 
@@ -341,16 +341,25 @@ mod tests {
             assert!(shown.contains(part), "{part} is missing in {shown}");
         }
         assert!(shown.len() < 13_000);
-        assert!(output.for_host().len() <= 2 * HOST_END + 100);
+        assert_eq!(output.for_host(), text);
+    }
+
+    #[test]
+    fn the_host_gets_both_ends_of_what_would_make_its_line_too_long() {
+        let text: String = (1..=100_000).map(|line| format!("{line}\n")).collect();
+        let (output, _folder) = captured(&[text.as_bytes()]);
+        let told = output.for_host();
+        assert!(told.len() > 390_000 && told.len() <= 2 * HOST_END + 100, "{}", told.len());
+        assert!(told.starts_with("1\n2\n") && told.ends_with("\n100000\n") && told.contains("left out"));
     }
 
     #[test]
     fn memory_stays_bounded_and_both_ends_are_kept() {
-        let (output, _folder) = captured(&[b"first\n", &[b'x'; 500_000], &[b'y'; 10], b"\nlast"]);
+        let (output, _folder) = captured(&[b"first\n", &[b'x'; 900_000], &[b'y'; 10], b"\nlast"]);
         let Kept::Ends { head, tail } = &output.kept else { panic!("too much is kept") };
         assert_eq!((head.len(), tail.len()), (KEPT_END, KEPT_END));
         assert!(head.starts_with(b"first\nx") && tail.ends_with(b"xyyyyyyyyyy\nlast"));
-        assert_eq!(output.total(), 500_021);
+        assert_eq!(output.total(), 900_021);
     }
 
     #[test]

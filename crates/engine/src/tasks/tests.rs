@@ -330,7 +330,7 @@ async fn a_flood_is_bounded_in_memory_and_on_disk() {
         let finished = session.run(command).await;
         assert_eq!(finished.ending, Ending::Exited(0));
         assert!(finished.output.total() >= 200_000_000);
-        assert!(finished.output.for_model().len() < 20_000 && finished.output.for_host().len() < 110_000);
+        assert!(finished.output.for_model().len() < 20_000 && finished.output.for_host().len() < 401_000);
         let file = std::fs::metadata(finished.output.file().unwrap()).unwrap().len();
         assert!(file < 65 * 1024 * 1024, "{name}: {file} bytes on disk");
         let growth = peak_memory_kb() - before;

@@ -150,7 +150,7 @@ fn save(
     let stamp = site.replace(&bytes)?;
     site.note(workspace, stamp, Some(new));
     let times = if places > 1 { format!(" in {places} places") } else { String::new() };
-    Ok(done(input, path, &old.text, new, &format!("File updated{times}: {}", path.display())))
+    Ok(done(input, workspace, path, &old.text, new, &format!("File updated{times}: {}", path.display())))
 }
 
 /// Makes a file that holds `new_string`; an empty one may stand there already.
@@ -168,11 +168,12 @@ fn create(input: &Input, workspace: &Workspace, site: &Site) -> Output {
         }
     };
     site.note(workspace, stamp, Some(&input.new_string));
-    Ok(done(input, path, "", &input.new_string, &format!("File created: {}", path.display())))
+    Ok(done(input, workspace, path, "", &input.new_string, &format!("File created: {}", path.display())))
 }
 
-fn done(input: &Input, path: &Path, old: &str, new: &str, says: &str) -> Done {
+fn done(input: &Input, workspace: &Workspace, path: &Path, old: &str, new: &str, says: &str) -> Done {
     let hunks = patch::hunks(old, new);
+    workspace.count_lines(patch::tally(&hunks));
     let text = if old.is_empty() { says.to_owned() } else { format!("{says}\n{}", patch::snippet(&hunks)) };
     let mut meta = json!({
         "filePath": path.to_string_lossy(),

@@ -61,6 +61,7 @@ pub use call::{Call, Done, Output, Trouble};
 pub use example::Example;
 pub(crate) use read::picture;
 pub(crate) use send_message::SENT_TO;
+pub(crate) use target::is_off_limits;
 pub(crate) use task_stop::STOPPED;
 pub use tool::{AnyTool, DealsWith, Tool};
 pub use touches::Touches;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use similar::{DiffOp, DiffTag, group_diff_ops};
 
+use crate::workspace::Lines;
 use crate::{clock, compare};
 
 /// One changed place with the lines around it.
@@ -85,6 +86,15 @@ pub(crate) fn hunks(old: &str, new: &str) -> Vec<Hunk> {
             fits
         })
         .collect()
+}
+
+/// How many lines a change adds and takes out.
+pub(super) fn tally(hunks: &[Hunk]) -> Lines {
+    let count = |mark: char| {
+        let lines = hunks.iter().flat_map(|hunk| &hunk.lines);
+        lines.filter(|line| line.starts_with(mark)).count() as u64
+    };
+    Lines { added: count('+'), removed: count('-') }
 }
 
 /// As in a patch.

@@ -1,7 +1,10 @@
 //! The input of a tool: its schema for the model, and how an input is read.
 
 use schemars::JsonSchema;
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use serde_path_to_error::Segment;
 use whimbrel_wire::RawJson;
 
 use super::{Tool, Trouble};
@@ -55,14 +58,100 @@ fn prune(schema: &mut Value) {
     }
 }
 
-/// Reads an input; one that does not fit is refused with the name of the wrong field.
+/// Reads an input; one that does not fit is refused with the name of each wrong field.
 pub(super) fn read_input<T: Tool>(input: &Value) -> Result<T::Input, Trouble> {
-    serde_path_to_error::deserialize(input).map_err(|error| {
-        let (field, reason) = (error.path().to_string(), error.inner().to_string());
-        let place = if field == "." { String::new() } else { format!("`{field}`: ") };
-        Trouble::Refused(format!(
-            "InputValidationError: {} cannot be called like this: {place}{reason}.",
-            T::NAME
-        ))
+    T::Input::deserialize(input).map_err(|_| {
+        let flaws = flaws::<T::Input>(input).join("; ");
+        Trouble::Refused(format!("InputValidationError: {} cannot be called like this: {flaws}.", T::NAME))
     })
+}
+
+/// What is wrong with an input. Reading ends at the first flaw, so each one found is mended and the rest read again.
+fn flaws<I: DeserializeOwned + JsonSchema>(input: &Value) -> Vec<String> {
+    let schema: Value = input_schema::<I>().read().unwrap_or_default();
+    let (mut rest, mut flaws, mut named) = (input.clone(), Vec::new(), Vec::new());
+    while let Err(error) = serde_path_to_error::deserialize::<_, I>(&rest) {
+        let (path, reason) = (error.path().to_string(), error.inner().to_string());
+        let missing = reason.strip_prefix("missing field `").and_then(|name| name.strip_suffix('`'));
+        let field = match (error.path().iter().next(), missing) {
+            (Some(Segment::Map { key }), _) => key.clone(),
+            (_, Some(name)) => name.to_owned(),
+            _ => String::new(),
+        };
+        flaws.push(match missing {
+            Some(name) if path == "." => format!("`{name}` is missing"),
+            _ if path == "." => reason,
+            _ => format!("`{path}`: {reason}"),
+        });
+        let Value::Object(fields) = &mut rest else { break };
+        if field.is_empty() || named.contains(&field) {
+            break;
+        }
+        match stand_in(&schema, &field) {
+            Some(value) => drop(fields.insert(field.clone(), value)),
+            None => drop(fields.remove(&field)),
+        }
+        named.push(field);
+    }
+    flaws
+}
+
+/// A value that a field takes, if it must have one.
+fn stand_in(schema: &Value, field: &str) -> Option<Value> {
+    let required = schema["required"].as_array()?;
+    if !required.iter().any(|name| name == field) {
+        return None;
+    }
+    let field = &schema["properties"][field];
+    if let Some(choice) = field["enum"].get(0) {
+        return Some(choice.clone());
+    }
+    Some(match field["type"].as_str()? {
+        "string" => json!(""),
+        "integer" | "number" => json!(0),
+        "boolean" => json!(false),
+        "array" => json!([]),
+        "object" => json!({}),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::AnyTool;
+
+    #[test]
+    fn every_wrong_field_is_named() {
+        for (tool, input, named) in [
+            (
+                "Edit",
+                json!({}),
+                &["`file_path` is missing", "`old_string` is missing", "`new_string` is missing"][..],
+            ),
+            (
+                "Edit",
+                json!({"file_path": 5, "old_string": "a", "new_string": 7}),
+                &["`file_path`: ", "`new_string`: "],
+            ),
+            (
+                "Bash",
+                json!({"command": 5, "timeout": "abc", "description": 7}),
+                &["`command`", "`timeout`", "`description`"],
+            ),
+            (
+                "Read",
+                json!({"file_path": "x", "offset": "3", "limit": "abc"}),
+                &["`limit`: \"abc\" is not a number"],
+            ),
+            ("Grep", json!({"output_mode": "all"}), &["`pattern` is missing", "`output_mode`: "]),
+            ("Read", json!("x"), &["expected struct Input"]),
+        ] {
+            let tool = crate::tools::all().into_iter().find(|known| known.name() == tool).unwrap();
+            let why = AnyTool::touches(&*tool, &input).unwrap_err();
+            let flaws = why.reason().split("; ").count();
+            assert!(named.iter().all(|name| why.reason().contains(name)), "{input}: {why:?}");
+            assert_eq!(flaws, named.len(), "{input}: {why:?}");
+        }
+    }
 }

@@ -178,7 +178,7 @@ pub(super) fn changed(path: &Path) -> Trouble {
 }
 
 /// Places where files do not end, wait, or tell about the engine's own process: links to them count too.
-pub(super) fn is_off_limits(path: &Path) -> bool {
+pub(crate) fn is_off_limits(path: &Path) -> bool {
     is_of_the_system(path) || files::real_path(path).is_some_and(|real| is_of_the_system(&real))
 }
 

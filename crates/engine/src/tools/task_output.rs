@@ -15,18 +15,19 @@ pub(super) struct TaskOutput;
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(super) struct Input {
-    #[serde(alias = "bash_id", alias = "shell_id")]
-    task_id: String,
+    #[schemars(with = "String")]
+    task_id: Option<String>,
+    // What the older BashOutput has in its place. That one never waits by itself.
+    #[schemars(skip)]
+    #[serde(alias = "shell_id")]
+    bash_id: Option<String>,
     /// Wait for the end; default true.
-    #[serde(default = "yes", deserialize_with = "lenient::flag")]
-    block: bool,
+    #[schemars(with = "Option<bool>")]
+    #[serde(default, deserialize_with = "lenient::maybe_flag")]
+    block: Option<bool>,
     /// Longest wait in ms; default 30000.
     #[serde(default, deserialize_with = "lenient::count")]
     timeout: Option<usize>,
-}
-
-fn yes() -> bool {
-    true
 }
 
 const DEFAULT_WAIT: usize = 30_000;
@@ -46,14 +47,18 @@ impl Tool for TaskOutput {
     }
 
     async fn run(&self, input: Input, call: Call) -> Output {
+        let block = input.block.unwrap_or(input.bash_id.is_none());
+        let Some(task) = input.task_id.or(input.bash_id) else {
+            return Err(Trouble::Refused("InputValidationError: `task_id` is missing.".into()));
+        };
         let longest = input.timeout.unwrap_or(DEFAULT_WAIT).min(LONGEST_WAIT);
-        let wait = Duration::from_millis(if input.block { longest as u64 } else { 0 });
-        let output = call.tasks.output(&input.task_id, call.reach(), wait);
+        let wait = Duration::from_millis(if block { longest as u64 } else { 0 });
+        let output = call.tasks.output(&task, call.reach(), wait);
         let look = call.cancel.run_until_cancelled(output).await;
         let report =
             look.ok_or_else(|| Trouble::Failed("Waiting was interrupted; the task goes on.".into()))?;
         let report = report.map_err(|none| Trouble::Refused(format!("Wrong task_id: {none}.")))?;
-        Ok(Done::text(text(&report), meta(&report, input.block)))
+        Ok(Done::text(text(&report), meta(&report, block)))
     }
 
     fn examples() -> Vec<Example> {
@@ -67,6 +72,7 @@ impl Tool for TaskOutput {
                 json!({"bash_id": "b0", "block": "false"}),
             )
             .fails(&["b0"]),
+            Example::new("a task must be named", json!({})).fails(&["`task_id` is missing"]),
         ]
     }
 }
@@ -135,6 +141,8 @@ mod tests {
         for (input, status) in [
             (json!({"task_id": id, "block": false}), "not_ready"),
             (json!({"task_id": id, "timeout": 10}), "timeout"),
+            (json!({"bash_id": id}), "not_ready"),
+            (json!({"bash_id": id, "block": true, "timeout": 10}), "timeout"),
         ] {
             let done = bench.call("TaskOutput", input).await.unwrap();
             assert_eq!(done.meta["retrieval_status"], status);

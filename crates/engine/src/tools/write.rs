@@ -7,7 +7,7 @@ use serde_json::json;
 use super::target::{Body, Existing, Site, Target};
 use super::{Call, Done, Example, Output, Tool, Touches, Trouble, patch};
 use crate::files;
-use crate::workspace::Workspace;
+use crate::workspace::{Lines, Workspace};
 
 /// The tool.
 pub(super) struct Write;
@@ -78,6 +78,7 @@ fn write(input: &Input, call: &Call) -> Output {
 fn create(workspace: &Workspace, site: &Site, content: &str) -> Output {
     let stamp = site.create(content.as_bytes())?;
     site.note(workspace, stamp, Some(content));
+    workspace.count_lines(Lines { added: content.lines().count() as u64, removed: 0 });
     let path = &site.path;
     let meta = json!({
         "type": "create",
@@ -98,11 +99,13 @@ fn update(workspace: &Workspace, site: &Site, content: &str, existing: &Existing
         Body::Text(decoded) => Some(decoded.text.as_str()),
         Body::Binary | Body::TooLarge => None,
     };
+    let hunks = old.map(|old| patch::hunks(old, content)).unwrap_or_default();
+    workspace.count_lines(patch::tally(&hunks));
     let meta = json!({
         "type": "update",
         "filePath": path.to_string_lossy(),
         "content": echo(content),
-        "structuredPatch": old.map(|old| patch::hunks(old, content)).unwrap_or_default(),
+        "structuredPatch": hunks,
         "originalFile": old.map(patch::for_host),
     });
     Ok(Done::text(format!("File updated: {}", path.display()), meta))

@@ -3,5 +3,6 @@
 mod budget;
 mod room;
 mod shape;
+mod telling;
 mod thinking;
 mod understudy;

@@ -59,6 +59,17 @@ impl ControlResponse {
         }
     }
 
+    /// The same, with the questions that are still open: a host that comes back can ask its person again.
+    #[must_use]
+    pub fn with_open_questions(mut self, permissions: Vec<RawJson>, dialogs: Vec<RawJson>) -> Self {
+        let (Response::Success { pending_permission_requests, pending_user_dialog_requests, .. }
+        | Response::Error { pending_permission_requests, pending_user_dialog_requests, .. }) =
+            &mut self.response;
+        *pending_permission_requests = Some(permissions);
+        *pending_user_dialog_requests = Some(dialogs);
+        self
+    }
+
     /// It worked; there is nothing to say. Hosts look for an object even so.
     pub fn ok(request_id: impl Into<String>) -> Self {
         Self::success(request_id, &Empty {})

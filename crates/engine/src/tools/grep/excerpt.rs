@@ -86,6 +86,12 @@ impl<'a> Taker<'a> {
         }
     }
 
+    /// Counts the matches in the place of the lines that they stand in.
+    fn count_parts(&mut self, bytes: &[u8]) {
+        self.excerpt.hits -= 1;
+        self.each_part(bytes, |taker, _, _| taker.excerpt.hits += 1);
+    }
+
     fn take_lines(&mut self, found: &SinkMatch<'_>) {
         let mut number = found.line_number();
         for line in found.lines() {
@@ -154,14 +160,15 @@ impl<'a> Taker<'a> {
 impl Sink for Taker<'_> {
     type Error = io::Error;
 
-    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+    fn matched(&mut self, searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         self.excerpt.hits += 1;
         match self.want {
-            Want::Match | Want::LineCount => {}
-            Want::MatchCount => {
-                self.excerpt.hits -= 1;
-                self.each_part(found.bytes(), |taker, _, _| taker.excerpt.hits += 1);
+            // Matches that span lines may share them; they are counted themselves then.
+            Want::LineCount if searcher.multi_line_with_matcher(self.matcher) => {
+                self.count_parts(found.bytes())
             }
+            Want::Match | Want::LineCount => {}
+            Want::MatchCount => self.count_parts(found.bytes()),
             Want::Lines(_) => self.take_lines(found),
             Want::Parts(_) => self.take_parts(found),
         }

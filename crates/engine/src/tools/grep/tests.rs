@@ -107,6 +107,28 @@ async fn counts_have_a_total() {
 }
 
 #[tokio::test]
+async fn matches_that_span_lines_are_counted_one_by_one() {
+    let bench = Bench::new(&[("a", "start\nmid\nend\nstart x\nend\n"), ("b", "foo foo\nfoo\n")]);
+    for (pattern, path, expected) in [("start.*?end", "a", 2), ("foo", "b", 2)] {
+        let input = json!({"pattern": pattern, "path": path, "multiline": true, "output_mode": "count"});
+        assert_eq!(bench.call("Grep", input).await.unwrap().meta["numMatches"], expected, "{pattern}");
+    }
+}
+
+#[tokio::test]
+async fn the_home_folder_can_be_searched() {
+    let bench = Bench::new(&[("home/a.txt", "x")]);
+    let home = bench.path("home").display().to_string();
+    bench.workspace().set_variables([("HOME".to_owned(), home)].into());
+    for path in ["~", "~/"] {
+        let found = bench.call("Grep", json!({"pattern": "x", "path": path})).await.unwrap();
+        assert_eq!(found.meta["filenames"], json!(["home/a.txt"]), "{path}");
+        let listed = bench.call("Glob", json!({"pattern": "*.txt", "path": path})).await.unwrap();
+        assert_eq!(listed.meta["filenames"], json!(["home/a.txt"]), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn only_some_files_are_searched() {
     let bench = Bench::new(&[
         (".gitignore", "out\n"),

@@ -78,7 +78,7 @@ impl Tool for Read {
                 .says(&["2\tbeta"]),
             Example::new("says that a file is empty", json!({"file_path": "a.txt"}))
                 .files(&[("a.txt", "")])
-                .says(&["empty"]),
+                .says(&["<system-reminder>", "empty"]),
             Example::new("finds the name that was meant", json!({"file_path": "src/mian.rs"}))
                 .files(&[("src/main.rs", "fn main() {}")])
                 .fails(&["does not exist", "src/main.rs"]),

@@ -13,8 +13,8 @@ use crate::tools::{Done, Trouble};
 
 /// The most pages that are shown at once.
 const PAGES: usize = 20;
-/// The largest document that is sent, in base64.
-const LARGEST: usize = 900_000;
+/// The largest document that is sent, in bytes: in base64 it still fits a request, with the conversation around it.
+const LARGEST: usize = 20 * 1024 * 1024;
 /// How far one stream may unfold while a document is opened.
 const UNFOLDED: usize = 64 * 1024 * 1024;
 
@@ -44,10 +44,10 @@ pub(super) fn show(path: &Path, bytes: &[u8], pages: Option<&str>) -> Result<Don
         extract(document, &chosen)
             .map_err(|error| Trouble::Failed(format!("{} cannot be taken apart: {error}", path.display())))?
     };
-    let base64 = BASE64_STANDARD.encode(&sent);
-    if base64.len() > LARGEST {
+    if sent.len() > LARGEST {
         return Err(Trouble::Refused(too_heavy(path, sent.len(), wanted.len())));
     }
+    let base64 = BASE64_STANDARD.encode(&sent);
     let file = json!({"filePath": path.to_string_lossy(), "base64": copy_for_host(&base64), "originalSize": bytes.len()});
     let says = format!("{}: {} of {} pages.", path.display(), wanted.len(), all.len());
     let source = Source::Base64 { media_type: "application/pdf".into(), data: base64 };
@@ -57,7 +57,8 @@ pub(super) fn show(path: &Path, bytes: &[u8], pages: Option<&str>) -> Result<Don
 
 fn too_heavy(path: &Path, size: usize, pages: usize) -> String {
     let advice = if pages > 1 { "Ask for fewer pages" } else { "Get its text or picture with a program" };
-    format!("{}: these pages have {} KB, more than can be sent. {advice}.", path.display(), size / 1024)
+    let (size, most) = (size >> 20, LARGEST >> 20);
+    format!("{}: these pages have {size} MB, and at most {most} can be sent. {advice}.", path.display())
 }
 
 /// Which pages are wanted: `3`, `1-5`, `7-`, or several of these with commas between. All if nothing is said.
@@ -192,6 +193,22 @@ mod tests {
         let bytes = document(2);
         let done = show(Path::new("/d.pdf"), &bytes, None).unwrap();
         assert_eq!(done.meta["file"]["base64"], BASE64_STANDARD.encode(&bytes));
+    }
+
+    #[test]
+    fn a_scan_of_a_few_megabytes_is_sent_and_the_hosts_line_stays_short() {
+        let mut bytes = document(1);
+        bytes.extend(vec![b'\n'; 3 << 20]);
+        let done = show(Path::new("/d.pdf"), &bytes, None).unwrap();
+        assert_eq!(done.meta["file"]["base64"], "");
+        let ResultContent::Blocks(blocks) = &done.content else { panic!("no blocks") };
+        let Block::Document { source: Source::Base64 { data, .. }, .. } = &blocks[1] else {
+            panic!("no document")
+        };
+        assert_eq!(data.len(), bytes.len().div_ceil(3) * 4);
+        bytes.extend(vec![b'\n'; LARGEST]);
+        let why = show(Path::new("/d.pdf"), &bytes, None).unwrap_err();
+        assert!(why.reason().contains("23 MB, and at most 20 can be sent"), "{why:?}");
     }
 
     #[test]

@@ -47,7 +47,8 @@ const COUNTED: usize = 256 * 1024 * 1024;
 /// Shows a text, and says whether that was all of it.
 pub(super) fn show(path: &Path, text: &str, span: Span) -> (Done, bool) {
     if text.is_empty() {
-        let says = format!("{} is there, but it is empty.", path.display());
+        let says =
+            format!("<system-reminder>\n{} is there, but it is empty.\n</system-reminder>", path.display());
         return (Done::text(says, meta(path, String::new(), 1, 1, 1)), true);
     }
     let total = newlines(text.as_bytes()) + 1;
@@ -233,7 +234,7 @@ mod tests {
             ("a\nb\nc", Span { first: 2, count: Some(1) }, "2\tb", false),
             ("a\nb\n", Span { first: 1, count: Some(2) }, "1\ta\n2\tb", false),
             ("a", Span { first: 7, count: None }, "/f has only 1 lines: line 7 is beyond its end.", false),
-            ("", ALL, "/f is there, but it is empty.", true),
+            ("", ALL, "<system-reminder>\n/f is there, but it is empty.\n</system-reminder>", true),
         ] {
             let (done, was_whole) = show(Path::new("/f"), text, span);
             assert_eq!((says(done).as_str(), was_whole), (expected, whole), "{text:?}");

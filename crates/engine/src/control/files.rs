@@ -1,0 +1,74 @@
+//! A file for the host to show. It gets what the model could read without asking, and nothing else.
+
+use std::io::{self, Read};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::json;
+use whimbrel_policy::{Decision, Place, ToolFacts};
+use whimbrel_wire::control::{ControlResponse, ReadFile, ReadFileReply};
+
+use crate::files::{self, Spot};
+use crate::serve::Session;
+use crate::tools::is_off_limits;
+
+/// How much is read unless the host says otherwise, and at most.
+const MOST: u64 = 1_000_000;
+/// How much of a line on the wire the contents may take.
+const ROOM: usize = 900_000;
+
+/// Reads a file.
+pub(super) async fn read(session: &mut Session, id: String, asked: ReadFile) -> ControlResponse {
+    let path = files::tidy(&session.setup.workspace.resolve(&asked.path));
+    let input = json!({"file_path": path});
+    let judged = session.setup.rights.judge("Read", &ToolFacts::named("Read", &[]), &input, None);
+    let (Decision::Allow(_), Some(place)) = (judged.decision, judged.place) else {
+        return ControlResponse::error(id, format!("read denied: {}", path.display()));
+    };
+    let shown = path.display().to_string();
+    match files::aside(move || look(&place, &asked)).await.and_then(|looked| looked) {
+        Ok(reply) => ControlResponse::success(id, &ReadFileReply { abs_path: shown, ..reply }),
+        Err(error) => ControlResponse::error(id, format!("{shown} cannot be read: {error}.")),
+    }
+}
+
+fn look(place: &Place, asked: &ReadFile) -> io::Result<ReadFileReply> {
+    if is_off_limits(&place.real) || is_off_limits(&place.shown) {
+        return Err(io::Error::other("it belongs to the system"));
+    }
+    let limit = asked.max_bytes.unwrap_or(MOST).min(MOST);
+    let (file, _) = Spot::find(&place.real)?.open()?;
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    let is_cut = bytes.len() as u64 > limit;
+    bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    Ok(match asked.encoding.as_deref() {
+        Some("base64") => in_base64(&bytes, is_cut),
+        _ => in_text(&bytes, is_cut),
+    })
+}
+
+fn in_base64(bytes: &[u8], is_cut: bool) -> ReadFileReply {
+    let kept = &bytes[..bytes.len().min(ROOM / 4 * 3)];
+    ReadFileReply {
+        contents: BASE64_STANDARD.encode(kept),
+        truncated: Some(is_cut || kept.len() < bytes.len()),
+        encoding: Some("base64".into()),
+        ..ReadFileReply::default()
+    }
+}
+
+fn in_text(bytes: &[u8], is_cut: bool) -> ReadFileReply {
+    let text = String::from_utf8_lossy(bytes);
+    let mut kept = text.len();
+    // What has to be escaped takes up to six times its room.
+    while serde_json::to_string(&text[..kept]).map_or(0, |json| json.len()) > ROOM {
+        kept = text.floor_char_boundary(kept / 10 * 9);
+    }
+    ReadFileReply {
+        contents: text[..kept].to_owned(),
+        truncated: Some(is_cut || kept < text.len()),
+        lossy: Some(std::str::from_utf8(bytes).is_err()),
+        ..ReadFileReply::default()
+    }
+}
