@@ -40,8 +40,8 @@ fn inside(wish: &Wish) -> Result<Vec<String>> {
     }
     if wish.wants("swarm") {
         // A program with the engine in it is built in its own way, not as we build the engine's process.
-        command::run("cargo build --profile embedded --locked --package xtask --example swarm")?;
-        words.extend(["--swarm".into(), shown(&target().join("embedded/examples/swarm"))]);
+        command::run("cargo build --profile embedded --locked --package xtask --example crowd")?;
+        words.extend(["--swarm".into(), shown(&target().join("embedded/examples/crowd"))]);
     }
     if wish.wants("mcp") {
         command::run("cargo build --release --locked --package xtask --example mcp")?;

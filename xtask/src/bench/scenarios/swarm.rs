@@ -1,4 +1,4 @@
-//! Many sessions in one process, through the Rust SDK: the program `examples/swarm.rs`, once with one session and once with
+//! Many sessions in one process, through the Rust SDK: the program `examples/crowd.rs`, once with one session and once with
 //! a thousand.
 
 use anyhow::{Context, Result, ensure};

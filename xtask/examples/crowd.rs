@@ -1,4 +1,4 @@
-//! Many sessions in one process through the Rust SDK, for `cargo xtask bench swarm`: `swarm SESSIONS MESSAGES`.
+//! Many sessions in one process through the Rust SDK, for `cargo xtask bench swarm`: `crowd SESSIONS MESSAGES`.
 //!
 //! They share one engine, and the model is whoever the environment names.
 
@@ -19,7 +19,7 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 #[tokio::main(worker_threads = 2)]
 async fn main() -> Result<()> {
     let mut numbers = std::env::args().skip(1).map(|word| word.parse::<usize>());
-    let mut number = || numbers.next().context("swarm SESSIONS MESSAGES")?.context("that is no number");
+    let mut number = || numbers.next().context("crowd SESSIONS MESSAGES")?.context("that is no number");
     let (sessions, messages) = (number()?, number()?);
     let variable = |name: &str| std::env::var(name).ok();
     let engine = Engine::new(Providers::from_env(Arc::new(variable), Door::from_env(variable)));
