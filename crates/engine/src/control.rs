@@ -15,8 +15,8 @@ use whimbrel_models::Thinking;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::control::{
     AccountInfo, AgentInfo, BackgroundTasksReply, BinaryVersion, ControlResponse, Direction, Initialize,
-    InitializeReply, InterruptReply, ModelInfo, ModelList, Request, SetMaxThinkingTokens, SetModelReply,
-    SetPermissionModeReply, TaskOutput,
+    InitializeReply, Interrupt, InterruptReply, ModelInfo, ModelList, Request, SetMaxThinkingTokens,
+    SetModelReply, SetPermissionModeReply, TaskOutput,
 };
 use whimbrel_wire::options::SystemPrompt;
 use whimbrel_wire::permission::PermissionMode;
@@ -64,14 +64,7 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
                 ControlResponse::error(id, error)
             }
         },
-        Request::Interrupt(interrupt) => {
-            session.interrupt().await;
-            let cancelled = interrupt.cancel_queued.unwrap_or(false).then(|| session.queue.drop_prompts());
-            ControlResponse::success(
-                id,
-                &InterruptReply { still_queued: session.queue.ids(), cancelled: cancelled.map(Into::into) },
-            )
-        }
+        Request::Interrupt(asked) => interrupt(session, id, &asked).await,
         Request::SetPermissionMode(set) => set_mode(session, id, set.mode).await,
         Request::SetModel(set) => {
             let to = session.setup.model(&session.engine, set.model.as_deref());
@@ -92,7 +85,7 @@ pub(crate) async fn answer(session: &mut Session, id: String, request: Request) 
         Request::RenameSession(asked) => sessions::rename(session, id, &asked).await,
         Request::GetSessionCost(_) => sessions::cost(session, id),
         Request::GetUsage(_) => sessions::usage(session, id),
-        Request::ReadFile(asked) => return Some(files::read(session, id, asked).await),
+        Request::ReadFile(asked) => files::read(session, id, asked).await,
         Request::ListPermissionRules(_) => permissions::list(session, id),
         // Nothing that the engine does depends on it.
         Request::SetHasSubscribers(_) => ControlResponse::ok(id),
@@ -213,6 +206,14 @@ async fn task_output(tasks: Tasks, id: String, task: &str) -> ControlResponse {
         }
         Err(error) => ControlResponse::error(id, error.to_string()),
     }
+}
+
+/// Interrupts the turn, and what waits behind it if that is wanted.
+async fn interrupt(session: &mut Session, id: String, asked: &Interrupt) -> ControlResponse {
+    session.interrupt().await;
+    let cancelled = asked.cancel_queued.unwrap_or(false).then(|| session.queue.drop_prompts());
+    let still_queued = session.queue.ids();
+    ControlResponse::success(id, &InterruptReply { still_queued, cancelled: cancelled.map(Into::into) })
 }
 
 async fn set_mode(session: &mut Session, id: String, mode: PermissionMode) -> ControlResponse {

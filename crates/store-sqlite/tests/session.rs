@@ -21,5 +21,5 @@ async fn a_session_goes_on_from_a_database_that_was_closed_and_opened_again() {
     assert_eq!(second.result.as_deref(), Some("You are Ann."));
     assert_eq!(second.session_id, first.session_id);
     let listed = again.sessions().unwrap().list().await.unwrap();
-    assert_eq!((listed.len(), listed[0].summary.as_str()), (1, "I am Ann."));
+    assert_eq!((listed.len(), listed[0].summary.as_str()), (1, "Who am I?"));
 }

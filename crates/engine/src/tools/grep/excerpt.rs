@@ -165,7 +165,7 @@ impl Sink for Taker<'_> {
         match self.want {
             // Matches that span lines may share them; they are counted themselves then.
             Want::LineCount if searcher.multi_line_with_matcher(self.matcher) => {
-                self.count_parts(found.bytes())
+                self.count_parts(found.bytes());
             }
             Want::Match | Want::LineCount => {}
             Want::MatchCount => self.count_parts(found.bytes()),
