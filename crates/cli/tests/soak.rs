@@ -101,12 +101,14 @@ async fn two_hundred_agents_of_one_reply_take_little_room() {
             .await
             .unwrap();
         let pid = host.ask(Initialize::default()).await.unwrap().pid.unwrap();
+        let before = peak_kb(pid);
         assert_eq!(host.run("Send everybody.").await.unwrap().result.as_deref(), Some("All are back."));
         let back = host.asked().last().unwrap().last_text().matches("I was here.").count();
         assert_eq!(back, CROWD, "at once: {at_once}");
-        let peak = peak_kb(pid);
-        println!("at once: {at_once}, peak: {peak} kB");
-        assert!(peak < 60_000, "at once: {at_once}, peak: {peak} kB");
+        // Half of what the whole process may take: the pages of the program itself are many in a build for tests.
+        let grown = peak_kb(pid) - before;
+        println!("at once: {at_once}, before: {before} kB, more: {grown} kB");
+        assert!(grown < 30_000, "at once: {at_once}, before: {before} kB, more: {grown} kB");
         assert_eq!(host.finish().await.unwrap().code, 0);
     }
 }

@@ -109,6 +109,8 @@ async fn attend(engine: Engine, mut link: Link, start: Box<Start>) -> Farewell {
     let mut quiet_since = None;
     loop {
         if session.turn_is_due() {
+            // What was posted by now is told with it.
+            session.take_in_all(&mut posts).await;
             Box::pin(session.start_what_is_due()).await;
         }
         if let Some(error) = session.refused.take() {
@@ -155,9 +157,7 @@ async fn attend(engine: Engine, mut link: Link, start: Box<Start>) -> Farewell {
             Wake::Post(post) => session.take_in(post).await,
             Wake::TurnEnded(ended) => {
                 // What began in the turn is told before its result.
-                while let Ok(post) = posts.try_recv() {
-                    session.take_in(post).await;
-                }
+                session.take_in_all(&mut posts).await;
                 Box::pin(session.end_turn(ended)).await;
             }
             Wake::TimeIsUp => break,
@@ -176,9 +176,7 @@ async fn attend(engine: Engine, mut link: Link, start: Box<Start>) -> Farewell {
     // Nobody reads answers any more: whoever waits for one goes on without.
     session.ask.close();
     session.tasks.shutdown().await;
-    while let Ok(post) = posts.try_recv() {
-        session.take_in(post).await;
-    }
+    session.take_in_all(&mut posts).await;
     session.teams.settle().await;
     if let Some(text) = session.engine.providers().unplayed().filter(|_| session.opened) {
         let _ = tokio::time::timeout(WIND_UP, session.outbox.warn(text)).await;
@@ -383,6 +381,13 @@ impl Session {
 
     async fn complain(&mut self, message: &str) {
         self.outbox.notify(WireErrorNotice { message: message.to_owned(), line: None }).await;
+    }
+
+    /// Takes in all that was posted by now.
+    async fn take_in_all(&mut self, posts: &mut Posts) {
+        while let Ok(post) = posts.try_recv() {
+            self.take_in(post).await;
+        }
     }
 
     /// Takes in what was posted from within.

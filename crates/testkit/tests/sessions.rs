@@ -453,7 +453,9 @@ async fn a_spoilt_transcript_goes_on_without_what_is_spoilt_and_says_so() {
     let (session, _) = home.talk(Options::default(), &["a", "b"]).await;
     let path = &home.transcripts()[0];
     let text = std::fs::read_to_string(path).unwrap();
-    let mut lines: Vec<&str> = text.lines().collect();
+    // As if the engine had died while it wrote down the second reply.
+    let mut lines: Vec<&str> =
+        text.lines().filter(|line| !line.contains(r#""type":"last-prompt""#)).collect();
     lines.insert(2, "\0\0\0");
     let last = lines.pop().unwrap();
     std::fs::write(path, format!("{}\n{}", lines.join("\n"), &last[..40])).unwrap();

@@ -432,7 +432,7 @@ pub(super) const FLAGS: &[Flag] = &[
             typed.debug_topics = topics.map(str::to_owned);
             Ok(())
         }),
-        "Tell on stderr what is done; only of some topics with --debug=api,tools,hooks,control,frames, or without one with --debug=!frames.",
+        "Tell on stderr what is done: all of it, some topics of api, tools, hooks, control and frames (--debug=api,hooks), or all but one (--debug=!frames).",
     )
     .short('d'),
     Flag::new(

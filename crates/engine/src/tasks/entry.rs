@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -67,6 +68,7 @@ impl Tasks {
 
     /// Stops all agents and waits until they are gone, at most for `limit`.
     pub(super) async fn dismiss_agents(&self, limit: Duration) {
+        self.table.dismissed.store(true, Ordering::Relaxed);
         for agent in self.table.rows().iter().filter(|task| task.facts.kind.is_agent()) {
             agent.stop.cancel();
         }

@@ -32,6 +32,7 @@ pub(crate) mod tests;
 mod trail;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -75,6 +76,8 @@ struct Table {
     timers: Timers,
     /// What becomes of commands at the end.
     at_end: AtEnd,
+    /// Whether agents have been sent home because the session ends.
+    dismissed: AtomicBool,
 }
 
 /// One row of the table.
@@ -128,7 +131,16 @@ impl Tasks {
     pub fn of_session(news: Inbox, at_end: AtEnd) -> Self {
         let roster = Arc::new(Roster::new());
         let timers = Timers::new(news.clone(), roster.closed.clone());
-        Self { table: Arc::new(Table { roster, tasks: Mutex::default(), news, timers, at_end }) }
+        Self {
+            table: Arc::new(Table {
+                roster,
+                tasks: Mutex::default(),
+                news,
+                timers,
+                at_end,
+                dismissed: AtomicBool::new(false),
+            }),
+        }
     }
 
     /// Starts a command in the background. Its output goes to a file below `spill`.
@@ -222,7 +234,7 @@ impl Tasks {
 
     /// Whether the session ends.
     pub fn are_closed(&self) -> bool {
-        self.table.roster.closed.is_cancelled()
+        self.table.dismissed.load(Ordering::Relaxed) || self.table.roster.closed.is_cancelled()
     }
 
     /// Stops a task with all its children, and waits until they are gone.

@@ -19,7 +19,6 @@ fn fault(text: &str) -> Said {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "one table")]
 fn a_command_speaks_by_exit_code_and_output() {
     use HookEvent::{PreToolUse, WorktreeCreate};
     let deny = r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "json"}}"#;
