@@ -101,6 +101,8 @@ async fn a_session_is_in_its_store_and_nowhere_on_the_disk() {
         "tool-start",
         "user tool_result",
         "assistant tool_use",
+        // The call of an agent, and which agent was sent.
+        "tool-start",
         "tool-start",
         "user tool_result",
         "assistant text",
