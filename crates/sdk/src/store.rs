@@ -24,7 +24,7 @@
 //! assert_eq!(second.session_id, first.session_id);
 //!
 //! let sessions = agent.sessions()?;
-//! assert_eq!(sessions.list().await?[0].summary, "I am Ann.");
+//! assert_eq!(sessions.list().await?[0].summary, "Who am I?");
 //! assert_eq!(sessions.messages(&first.session_id).await?.len(), 4);
 //! sessions.rename(&first.session_id, "About Ann").await?;
 //! let copy = sessions.fork(&first.session_id, Copy::default()).await?;
