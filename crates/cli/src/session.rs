@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -69,12 +70,15 @@ impl Session {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let over = CancellationToken::new();
         let host = host(over.clone());
-        let served = async {
+        // A task that wakes another costs nothing; one that wakes what the runtime blocks on makes it look for events each
+        // time. So the engine is a task, as the connections are that it reads from.
+        let served = runtime.spawn(async move {
             let farewell = serve(self.engine, link, self.start).await;
             over.cancel();
             farewell
-        };
-        let ended = runtime.block_on(async { tokio::join!(served, host) });
+        });
+        let (farewell, said) = runtime.block_on(async { tokio::join!(served, host) });
+        let ended = (farewell.unwrap_or_else(|failed| resume_unwind(failed.into_panic())), said);
         // Whatever is still under way must not keep the program: drop it, and do not wait for threads.
         runtime.shutdown_background();
         Ok(ended)

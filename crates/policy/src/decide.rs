@@ -11,6 +11,7 @@ use crate::call::{Call, Facts, HookVerdict};
 use crate::decision::{Danger, Decision, Question, Reason};
 use crate::dirs::WorkDirs;
 use crate::domain::host_of;
+use crate::once::Once;
 use crate::place::Judged;
 use crate::protected;
 use crate::ruleset::{Matcher, RuleRef, RuleSet, ToolName};
@@ -67,6 +68,8 @@ pub fn judge(
     dirs: &WorkDirs,
     facts: &Facts<'_>,
 ) -> Judged {
+    let disk = Once::new(facts.fs);
+    let facts = &Facts { fs: &disk, ..facts.clone() };
     let case = Case { call, rules, mode, dirs, facts };
     if let Some(decision) = no_such_tool(&case).or_else(|| the_input_is_wrong(&case)) {
         return Judged { decision, place: None };

@@ -22,6 +22,7 @@ pub mod domain;
 pub mod files;
 pub mod fs;
 pub mod mode;
+mod once;
 pub mod params;
 pub mod path_pattern;
 pub mod paths;

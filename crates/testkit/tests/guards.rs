@@ -302,3 +302,31 @@ async fn settings_of_the_host_are_laid_over_shown_and_taken_away() {
     assert!(host.run("Again.").await.unwrap().permission_denials.is_empty());
     assert!(host.stage().workspace().join("made").exists());
 }
+
+#[tokio::test]
+async fn what_a_hook_says_in_place_of_a_result_counts_as_a_whole_or_is_warned_of() {
+    let rows = [
+        ("some fields", json!({"stdout": "OTHER"}), "OTHER"),
+        ("some fields and another", json!({"stdout": "OTHER", "exit": 0}), "THE RESULT"),
+        ("another field", json!({"output": "OTHER"}), "THE RESULT"),
+        ("a number", json!(5), "THE RESULT"),
+        ("a list of no blocks", json!(["OTHER"]), "THE RESULT"),
+    ];
+    for (name, output, result) in rows {
+        let script = vec![Reply::tool("Bash", json!({"command": "echo THE RESULT"})), Reply::text("Done.")];
+        let answer =
+            json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": output}});
+        let (mut host, told) = with_hooks(script, &["PostToolUse"], move |_| answer.clone()).await;
+        host.run("Go.").await.unwrap();
+        assert_eq!(told.try_iter().count(), 1, "{name}");
+        assert_eq!(host.asked()[1].last_text(), result, "{name}");
+        let lines = host.heard().iter().map(|heard| &heard.json);
+        let warnings: Vec<&Value> =
+            lines.filter(|line| line["level"] == "warning").map(|line| &line["content"]).collect();
+        let warning = json!(
+            "PostToolUse hook: what it says in place of the result of Bash has not the shape of one, so it does not count"
+        );
+        let expected = if result == "OTHER" { vec![] } else { vec![&warning] };
+        assert_eq!(warnings, expected, "{name}");
+    }
+}

@@ -173,26 +173,31 @@ impl Inspector<'_> {
         }
     }
 
-    /// What a command reads from a text that fills it in.
-    pub(super) fn filled_by(&mut self, parts: Range<usize>, text: &str) {
-        for at in parts {
-            let part = self.script.parts.get(at);
-            let name = part.and_then(|part| part.words.first()?.value.literal()).map(plain_name);
-            let Some(name) = name.filter(|name| matches!(name.as_str(), "xargs" | "parallel")) else {
-                continue;
-            };
-            let words = part.map(|part| part.words.clone()).unwrap_or_default();
-            let Some(start) = wrappers::behind(&name, &words).and_then(|behind| behind.start) else {
-                continue;
-            };
+    /// The commands among these parts that are filled in by what they read, each with where what they run begins.
+    pub(super) fn filled_commands(&self, parts: &[Range<usize>]) -> Vec<(Vec<Word>, usize)> {
+        let parts = parts.iter().flat_map(|parts| self.script.parts.get(parts.clone()).unwrap_or_default());
+        let filled = parts.filter_map(|part| {
+            let name = plain_name(part.words.first()?.value.literal()?);
+            if !matches!(name.as_str(), "xargs" | "parallel") {
+                return None;
+            }
+            Some((part.words.clone(), wrappers::behind(&name, &part.words)?.start?))
+        });
+        filled.collect()
+    }
+
+    /// What commands do with the words of a text.
+    pub(super) fn filled_by(&mut self, commands: &[(Vec<Word>, usize)], text: &str) {
+        for (words, start) in commands {
             self.filled += words.len() + text.len() / 8;
             if self.filled > MOST_FILLED {
                 // Not searched for lack of time is not the same as not found.
-                self.script.unanalysable.push(Kind::TooDeep);
-                self.filled = 0;
+                if !self.script.unanalysable.contains(&Kind::TooDeep) {
+                    self.script.unanalysable.push(Kind::TooDeep);
+                }
                 return;
             }
-            self.searched(&unknown::filled(&words, start, Some(text)), 1);
+            self.searched(&unknown::filled(words, *start, Some(text)), 1);
         }
     }
 

@@ -136,10 +136,11 @@ impl Inspector<'_> {
                 Printed::Nothing | Printed::Input | Printed::Files | Printed::Unknown => {}
             }
         }
+        let filled = self.filled_commands(field.parts);
         let mut seen = HashSet::new();
         for text in all.iter().filter(|text| seen.insert(text.as_str())) {
             self.nested(text);
-            field.parts.iter().for_each(|parts| self.filled_by(parts.clone(), text));
+            self.filled_by(&filled, text);
         }
     }
 

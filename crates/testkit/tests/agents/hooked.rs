@@ -64,6 +64,38 @@ async fn an_agent_begins_as_often_as_it_ends() {
     assert!(ids.iter().all(|id| *id == meta(&host, 0)["agentId"]), "{ids:?}");
 }
 
+#[tokio::test]
+async fn a_teammate_begins_as_an_agent_does() {
+    let script = Script::by(|asked| {
+        let text = asked.last_text();
+        if asked.system().contains("You are m1,") {
+            Reply::text("Rested.")
+        } else if text.contains("is founded") {
+            send("Look.", json!({"name": "m1", "team_name": "crew", "subagent_type": "Explore"}))
+        } else if text.contains("Go.") {
+            Reply::tool("TeamCreate", json!({"team_name": "crew"}))
+        } else {
+            Reply::text("Fine.")
+        }
+    });
+    let host = Host::with(script).env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1");
+    let (mut host, heard) = hooked(host, &["SubagentStart"], |_| {
+        json!({"hookSpecificOutput": {"hookEventName": "SubagentStart", "additionalContext": "FROM-THE-HOOK"}})
+    })
+    .await;
+    host.run("Go.").await.unwrap();
+    assert_eq!(host.finish().await.unwrap().code, 0);
+    let task = meta(&host, 1)["task_id"].as_str().unwrap().to_owned();
+    assert_eq!(each(&heard, "hook_event_name"), ["SubagentStart"], "once, though it could be woken again");
+    assert_eq!(
+        (each(&heard, "agent_id"), each(&heard, "agent_type")),
+        (vec![task], vec!["Explore".to_owned()])
+    );
+    let asked = host.asked();
+    let first = asked.iter().find(|asked| asked.system().contains("You are m1,")).unwrap();
+    assert!(first.says("FROM-THE-HOOK"), "{:?}", first.messages());
+}
+
 /// An agent in the background that ends at once.
 fn news() -> Script {
     Script::by(|asked| match asked.last_text() {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use whimbrel_testkit::{Answer, Host, Reply};
 use whimbrel_wire::control::{Interrupt, Request, SetMcpPermissionModeOverride};
 use whimbrel_wire::options::{Options, PermissionPromptTool};
-use whimbrel_wire::permission::PermissionMode;
+use whimbrel_wire::permission::{PermissionMode, PermissionResult};
 
 use crate::rig::{call, host, options};
 
@@ -153,7 +153,7 @@ async fn a_server_may_have_a_mode_of_its_own() {
     let mut host = host([script(), script(), script()].concat())
         .can_use_tool(move |_| {
             count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            whimbrel_wire::permission::PermissionResult::allow()
+            PermissionResult::allow()
         })
         .start()
         .await
@@ -167,4 +167,69 @@ async fn a_server_may_have_a_mode_of_its_own() {
     assert!(host.ask(override_as(Some(PermissionMode::BypassPermissions))).await.is_err());
     let stranger = SetMcpPermissionModeOverride { server_name: "who".into(), mode: None };
     assert!(host.ask(stranger).await.unwrap_err().to_string().contains("Server not found: who"));
+}
+
+/// What the host has been asked about calls, as it came.
+fn questions_to(host: &Host) -> Vec<&Value> {
+    let requests = host.heard().iter().map(|heard| &heard.json["request"]);
+    requests.filter(|request| request["subtype"] == "can_use_tool").collect()
+}
+
+#[tokio::test]
+async fn a_question_about_a_tool_names_its_server() {
+    let tool = "mcp__sh__echo";
+    let rule = json!({"type": "addRules", "rules": [{"toolName": tool}], "behavior": "allow", "destination": "localSettings"});
+    let by_mode = json!({"permission_suggestions": [], "suppress_always_allow_rule": true,
+        "decision_reason_type": "mode", "decision_reason": "The mode plan says so."});
+    let rows = [
+        (PermissionMode::Default, json!({"permission_suggestions": [rule]})),
+        (PermissionMode::Plan, by_mode),
+    ];
+    for (mode, rest) in rows {
+        let mut host = Host::with([call(tool, "a"), Reply::text("Done.")])
+            .options(Options { permission_mode: Some(mode), ..options() })
+            .can_use_tool(|_| PermissionResult::deny("no"))
+            .start()
+            .await
+            .unwrap();
+        host.run("Go.").await.unwrap();
+        let mut expected = json!({"subtype": "can_use_tool", "tool_name": tool, "display_name": tool,
+            "input": {"word": "a"}, "tool_use_id": "toolu_1_1", "mcp_server": {"name": "sh", "source": "dynamic"}});
+        expected.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        assert_eq!(questions_to(&host), [&expected], "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_a_person_answers_for_is_asked_about_whatever_else_allows_it() {
+    let allow = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}});
+    let hook = json!([{"hooks": [{"type": "command", "command": format!("echo '{allow}'")}]}]);
+    let hooks = Some(json!({"hooks": {"PreToolUse": hook}}).to_string());
+    let bypass = Some(PermissionMode::BypassPermissions);
+    let rows = [
+        ("the mode", Options { permission_mode: bypass, ..options() }),
+        (
+            "a rule",
+            Options { allowed_tools: vec!["mcp__sh__sign".into(), "mcp__sh__echo".into()], ..options() },
+        ),
+        ("a rule for the server", Options { allowed_tools: vec!["mcp__sh".into()], ..options() }),
+        ("a hook", Options { settings: hooks, ..options() }),
+    ];
+    for (name, options) in rows {
+        let script = [call("mcp__sh__echo", "a"), call("mcp__sh__sign", "b"), Reply::text("Done.")];
+        let mut host = Host::with(script)
+            .options(options)
+            .can_use_tool(|_| PermissionResult::deny("not in my name"))
+            .start()
+            .await
+            .unwrap();
+        host.run("Go.").await.unwrap();
+        let question = json!({"subtype": "can_use_tool", "tool_name": "mcp__sh__sign", "display_name": "mcp__sh__sign",
+            "input": {"word": "b"}, "tool_use_id": "toolu_2_1", "mcp_server": {"name": "sh", "source": "dynamic"},
+            "suppress_always_allow_rule": true, "requires_user_interaction": true});
+        assert_eq!(questions_to(&host), [&question], "{name}");
+        let asked = host.asked();
+        assert!(asked[1].says("said: a") && asked[2].says("not in my name"), "{name}");
+        assert!(!asked[2].says("said: b"), "{name}");
+    }
 }

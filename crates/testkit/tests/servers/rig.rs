@@ -9,8 +9,8 @@ use whimbrel_wire::options::{McpServerConfig, Options};
 use whimbrel_wire::permission::PermissionMode;
 
 /// The tools of the script: `echo` only reads, `ask` asks the person, `send` sends the person elsewhere, `step` tells
-/// of progress, `allow` and `deny` answer permission questions, `die` ends it, `new` is there once a file named `grown`
-/// is.
+/// of progress, `allow` and `deny` answer permission questions, `die` ends it, `sign` is answered for by a person, `new`
+/// is there once a file named `grown` is.
 const SERVER: &str = r#"
 echo $$ >> pids
 say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
@@ -23,7 +23,8 @@ while read -r line; do
             say '{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"prompts":{},"resources":{}},"serverInfo":{"name":"sh","version":"1"},"instructions":"SHELL-INSTRUCTIONS"}' ;;
         *'"method":"tools/list"'*)
             more=$(for name in ask send step allow deny die; do plain $name; done; test -e grown && plain new)
-            say "{\"tools\":[$more{\"name\":\"echo\",\"annotations\":{\"readOnlyHint\":true},\"inputSchema\":{\"type\":\"object\",\"properties\":{\"word\":{\"type\":\"string\"}}}}]}" ;;
+            signed='{"name":"sign","_meta":{"anthropic/requiresUserInteraction":true},"inputSchema":{"type":"object","properties":{"word":{"type":"string"}}}},'
+            say "{\"tools\":[$more$signed{\"name\":\"echo\",\"annotations\":{\"readOnlyHint\":true},\"inputSchema\":{\"type\":\"object\",\"properties\":{\"word\":{\"type\":\"string\"}}}}]}" ;;
         *'"method":"prompts/list"'*)
             say '{"prompts":[{"name":"hello","description":"says hello","arguments":[{"name":"who"}]}]}' ;;
         *'"method":"prompts/get"'*)
