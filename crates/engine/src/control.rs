@@ -233,6 +233,7 @@ async fn set_mode(session: &mut Session, id: String, mode: PermissionMode) -> Co
     if mode == PermissionMode::Auto {
         session.outbox.warn(NO_AUTO).await;
     }
+    let mode = session.setup.rights.mode();
     session.outbox.notify(Status { permission_mode: Some(mode), ..Status::default() }).await;
     ControlResponse::success(id, &SetPermissionModeReply { mode })
 }

@@ -26,6 +26,11 @@ pub trait FsView: fmt::Debug {
     fn readlink(&self, path: &Path) -> Option<PathBuf>;
     /// The names in a directory, at most `limit` of them; none if it cannot be read.
     fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>>;
+    /// Whether so much was looked at that no more directories are read. Whoever has not found something then does not know
+    /// whether it is there.
+    fn gives_up(&self) -> bool {
+        false
+    }
 }
 
 /// The disk of this machine.

@@ -1,9 +1,9 @@
-//! The disk as it is for one decision: each path is looked at once.
+//! The disk as it is for one decision: each path is looked at once, and only so many directories are read.
 //!
 //! That is faster where a command names thousands of files, and a disk that changes while a call is judged cannot make
 //! two steps see different things.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,18 +11,36 @@ use std::path::{Path, PathBuf};
 use crate::fs::{EntryKind, FsView};
 
 /// How many paths are remembered; further ones are looked at each time.
-const MOST: usize = 50_000;
+const MOST_REMEMBERED: usize = 50_000;
 
-/// A view of the disk that remembers what entries are.
+/// How many names in directories are read.
+const MOST_NAMES: usize = 120_000;
+
+/// As how many names it counts to open a directory.
+const OPENING: usize = 8;
+
+/// How many names that are read again count as one.
+const AGAIN: usize = 4;
+
+/// What a directory holds, of which so many names were asked for.
+type Directories = HashMap<(OsString, usize), Option<Vec<OsString>>>;
+
+/// A view of the disk that remembers what it saw.
 #[derive(Debug)]
 pub(crate) struct Once<'a> {
     fs: &'a dyn FsView,
     entries: RefCell<HashMap<OsString, Option<EntryKind>>>,
+    directories: RefCell<Directories>,
+    names: Cell<usize>,
 }
 
 impl<'a> Once<'a> {
     pub(crate) fn new(fs: &'a dyn FsView) -> Self {
-        Self { fs, entries: RefCell::default() }
+        Self { fs, entries: RefCell::default(), directories: RefCell::default(), names: Cell::new(0) }
+    }
+
+    fn count(&self, names: usize) {
+        self.names.set(self.names.get() + names);
     }
 }
 
@@ -33,7 +51,7 @@ impl FsView for Once<'_> {
         }
         let found = self.fs.lstat(path);
         let mut entries = self.entries.borrow_mut();
-        if entries.len() < MOST {
+        if entries.len() < MOST_REMEMBERED {
             entries.insert(path.as_os_str().to_owned(), found);
         }
         found
@@ -44,7 +62,22 @@ impl FsView for Once<'_> {
     }
 
     fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>> {
-        self.fs.readdir(path, limit)
+        if self.gives_up() {
+            return None;
+        }
+        let key = (path.as_os_str().to_owned(), limit);
+        if let Some(known) = self.directories.borrow().get(&key) {
+            self.count(1 + known.as_ref().map_or(0, Vec::len) / AGAIN);
+            return known.clone();
+        }
+        let found = self.fs.readdir(path, limit);
+        self.count(OPENING + found.as_ref().map_or(0, Vec::len));
+        self.directories.borrow_mut().insert(key, found.clone());
+        found
+    }
+
+    fn gives_up(&self) -> bool {
+        self.names.get() >= MOST_NAMES
     }
 }
 

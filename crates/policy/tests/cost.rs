@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use whimbrel_policy::fs::{EntryKind, FakeFs, FsView};
+use whimbrel_policy::shell::{Kind, Surroundings, analyse};
 use whimbrel_policy::{Call, Decision, Facts, Layer, RuleSet, Source, ToolFacts, WorkDirs, decide};
 use whimbrel_wire::permission::PermissionMode;
 
@@ -41,11 +42,15 @@ fn rules() -> RuleSet {
 }
 
 fn judge(rules: &RuleSet, command: &str, fs: &dyn FsView) -> Decision {
+    judge_in(PermissionMode::Default, rules, command, fs)
+}
+
+fn judge_in(mode: PermissionMode, rules: &RuleSet, command: &str, fs: &dyn FsView) -> Decision {
     let dirs = WorkDirs::new(Path::new("/w"), &FakeFs::default());
     let facts =
         Facts::new(Path::new("/w"), Path::new("/home/me"), fs, ToolFacts::named("Bash", &["command"]));
     let input = json!({"command": command});
-    decide(&Call { tool: "Bash", input: &input }, rules, PermissionMode::Default, &dirs, &facts)
+    decide(&Call { tool: "Bash", input: &input }, rules, mode, &dirs, &facts)
 }
 
 #[test]
@@ -89,6 +94,45 @@ fn a_glob_is_looked_up_once_however_many_rules_there_are() {
 }
 
 #[test]
+fn only_so_much_of_the_disk_is_looked_at_and_what_was_not_seen_is_no_excuse() {
+    let folders: Vec<String> = (0..300).map(|number| format!("/w/d{number}/")).collect();
+    let fs = Counting(FakeFs::with_files(folders.iter().map(String::as_str)), Cell::new(0));
+    let globs =
+        |command: &str| (0..2_000).map(|number| format!("{command} */x{number}*; ")).collect::<String>();
+    let (cat, rm) = (globs("cat"), globs("rm -r"));
+    let asked = judge(&rules(), &cat, &fs);
+    assert!(matches!(asked, Decision::Ask(_)), "{asked:?}");
+    assert!(fs.1.get() <= 400, "{}", fs.1.get());
+    let refused = judge_in(PermissionMode::BypassPermissions, &rules(), &cat, &fs);
+    assert!(matches!(refused, Decision::Deny(_)), "{refused:?}");
+    // Without any rule, a removal of nobody knows what is still asked about.
+    let none = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
+    let asked = judge_in(PermissionMode::BypassPermissions, &none, &rm, &fs);
+    assert!(matches!(asked, Decision::Ask(_)), "{asked:?}");
+}
+
+#[test]
+fn many_places_times_many_files_are_asked_about_or_refused() {
+    let fs = FakeFs::with_files(["/w/src/a.txt"]);
+    let command: String = (0..3_000).map(|number| format!("cd d{}; mv f{number} g; ", number % 9)).collect();
+    let none = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
+    for (rules, mode) in [(&rules(), PermissionMode::Default), (&none, PermissionMode::AcceptEdits)] {
+        let asked = judge_in(mode, rules, &command, &fs);
+        assert!(matches!(asked, Decision::Ask(_)), "{asked:?}");
+    }
+    let refused = judge_in(PermissionMode::BypassPermissions, &rules(), &command, &fs);
+    assert!(matches!(refused, Decision::Deny(_)), "{refused:?}");
+}
+
+#[test]
+fn what_is_read_does_not_multiply_with_what_reads_it() {
+    let command: String = (0..4_000).map(|number| format!("echo f{number} | xargs rm; ")).collect();
+    let script = analyse(&command, &Surroundings { home: "/home/me" });
+    assert!(script.parts.len() < 40_000, "{}", script.parts.len());
+    assert_eq!(script.unanalysable.iter().filter(|kind| **kind == Kind::TooDeep).count(), 1);
+}
+
+#[test]
 fn a_huge_command_is_judged_and_not_allowed() {
     let repeated = |piece: &str| piece.repeat(100_000 / piece.len());
     let commands = [
@@ -121,6 +165,9 @@ fn a_huge_command_is_judged_and_not_allowed() {
         (0..9_000).map(|number| format!("cat f{number}; ")).collect(),
         (0..5_000).map(|number| format!("cd d{number}; cat f; ")).collect(),
         (0..9_000).map(|number| format!("cat g{number}*; ")).collect(),
+        (0..5_000).map(|number| format!("ln -s a{number} b{number}; cat b{number}; ")).collect(),
+        (0..5_000).map(|number| format!("echo $((a[{number}]+1)); ")).collect(),
+        (0..5_000).map(|number| format!("echo f{number} | xargs -I{{}} sh -c 'cat {{}}'; ")).collect(),
         format!("cp {}/w", repeated("a/b ")),
         format!("curl -{}", repeated("x")),
         format!("awk '{}'; curl x", repeated("\"a\" | ")),

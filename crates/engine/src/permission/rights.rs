@@ -198,9 +198,12 @@ impl Rights {
         }
     }
 
-    /// The mode.
+    /// The mode that is in force. There is no `auto`: whoever wants it is asked as usual.
     pub fn mode(&self) -> PermissionMode {
-        let mode = self.standing.borrow().mode;
+        let mode = match self.standing.borrow().mode {
+            PermissionMode::Auto => PermissionMode::Default,
+            mode => mode,
+        };
         let mode = self.cap.map_or(mode, |cap| narrower(mode, cap));
         if self.owes_a_plan() { PermissionMode::Plan } else { mode }
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde_json::json;
 use whimbrel_wire::PROTOCOL_VERSION;
 use whimbrel_wire::hook::HookBase;
-use whimbrel_wire::permission::PermissionMode;
 use whimbrel_wire::system::Init;
 
 use super::Session;
@@ -58,11 +57,7 @@ impl Session {
             tools: self.setup.toolbox.names_for_init(),
             agents: Some(self.setup.kinds.names()),
             model: knobs.model.clone(),
-            permission_mode: match self.setup.rights.mode() {
-                // That is how it runs.
-                PermissionMode::Auto => PermissionMode::Default,
-                mode => mode,
-            },
+            permission_mode: self.setup.rights.mode(),
             api_key_source: self.engine.key_source().into(),
             claude_code_version: PROTOCOL_VERSION.into(),
             mcp_servers: self.crew.for_init(),

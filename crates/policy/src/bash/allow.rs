@@ -195,9 +195,10 @@ impl Command<'_> {
         globs.into_iter().any(|glob| {
             self.directories.known.iter().any(|at| {
                 let found = self.expand(glob, at);
-                found.paths.iter().any(|path| {
+                let option = |path: &PathBuf| {
                     path.strip_prefix(at).unwrap_or(path).as_os_str().as_encoded_bytes().starts_with(b"-")
-                })
+                };
+                found.paths.iter().any(option) || self.around.fs.gives_up()
             })
         })
     }

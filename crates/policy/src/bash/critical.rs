@@ -86,7 +86,7 @@ impl Command<'_> {
         self.directories.all().any(|at| {
             let expansion = self.expand(glob, at);
             expansion.paths.iter().any(|path| self.critical_path(&path.to_string_lossy(), places))
-        })
+        }) || self.around.fs.gives_up()
     }
 
     /// A word with an unknown stretch is critical if it would be one with nothing in that place.

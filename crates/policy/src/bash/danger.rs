@@ -30,9 +30,10 @@ impl Command<'_> {
     fn copied_danger(&self, value: &Value) -> Option<(Danger, String)> {
         let Value::Literal(text) = value else { return None };
         let spelled = self.spell(text);
-        let found = spelled
-            .iter()
-            .find(|path| look_below(&path.physical, self.around.fs, |_| true, is_protected) == Below::Found);
+        let found = spelled.iter().find(|path| {
+            let below = look_below(&path.physical, self.around.fs, |_| true, is_protected);
+            below == Below::Found || self.around.fs.gives_up()
+        });
         found.map(|path| (Danger::ProtectedPath, path.physical.display().to_string()))
     }
 
@@ -52,7 +53,8 @@ impl Command<'_> {
                 let in_prefix = (!prefix.is_empty()).then(|| self.prefix_danger(&prefix, case)).flatten();
                 in_prefix.or_else(|| {
                     let matches = self.directories.all().flat_map(|at| self.expand(glob, at).paths.clone());
-                    matches.into_iter().find_map(|path| of_text(&path.to_string_lossy()))
+                    let found = matches.into_iter().find_map(|path| of_text(&path.to_string_lossy()));
+                    found.or_else(|| self.around.fs.gives_up().then(|| (Danger::ProtectedPath, glob.clone())))
                 })
             }
             Value::Unknown { before, .. } => self.prefix_danger(static_directory(before), case),

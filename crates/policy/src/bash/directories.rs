@@ -9,6 +9,9 @@ use crate::shell::{Script, Value};
 /// How many directories are followed.
 const MOST: usize = 64;
 
+/// How many paths are followed: each word of the command, in each of the directories.
+const MOST_PATHS: usize = 30_000;
+
 /// The directories that a command may be in.
 #[derive(Debug)]
 pub(super) struct Directories {
@@ -20,15 +23,19 @@ pub(super) struct Directories {
     pub(super) lost: bool,
     /// Whether there are more than were followed.
     pub(super) uncounted: bool,
+    /// How many are followed.
+    most: usize,
 }
 
 impl Directories {
     pub(super) fn of(script: &Script, around: &Surroundings<'_>) -> Self {
+        let words: usize = script.parts.iter().map(|part| part.words.len() + part.redirects.len()).sum();
         let mut found = Self {
             known: vec![around.cwd.to_owned()],
             elsewhere: Vec::new(),
             lost: !script.cd_path.is_empty(),
             uncounted: false,
+            most: (MOST_PATHS / words.max(1)).clamp(1, MOST),
         };
         let search: Vec<&str> =
             script.cd_path.iter().filter_map(Value::literal).flat_map(|path| path.split(':')).collect();
@@ -47,7 +54,7 @@ impl Directories {
         for target in &script.elsewhere {
             found.lost |= target.is_unknown();
             for next in found.next(target, &[], around) {
-                if found.elsewhere.len() >= MOST {
+                if found.elsewhere.len() >= found.most {
                     found.uncounted = true;
                 } else if !found.elsewhere.contains(&next) {
                     found.elsewhere.push(next);
@@ -71,7 +78,7 @@ impl Directories {
         if self.known.contains(&directory) {
             return;
         }
-        if self.known.len() >= MOST {
+        if self.known.len() >= self.most {
             self.uncounted = true;
             return;
         }

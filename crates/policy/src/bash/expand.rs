@@ -1,9 +1,10 @@
 //! Looking at the disk: what a glob would become, and what lies below a directory.
 
-use std::ffi::OsString;
+use std::cell::LazyCell;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use globset::GlobBuilder;
+use globset::{GlobBuilder, GlobMatcher};
 
 use crate::fs::{EntryKind, FsView};
 use crate::path_pattern::without_braces;
@@ -29,6 +30,7 @@ pub(super) fn expand(pattern: &str, from: &Path, fs: &dyn FsView) -> Expansion {
     let mut complete = true;
     for component in pattern.split('/').filter(|component| !component.is_empty()) {
         let mut next = Vec::new();
+        let names = Names::of(component);
         for path in &paths {
             if !is_wild(component) {
                 let entry = path.join(unescape(component));
@@ -36,15 +38,14 @@ pub(super) fn expand(pattern: &str, from: &Path, fs: &dyn FsView) -> Expansion {
                 next.extend(there.then_some(entry));
                 continue;
             }
-            let Some(names) = fs.readdir(path, MAX_MATCHES + 1) else { continue };
-            complete = complete && names.len() <= MAX_MATCHES;
+            let Some(found) = fs.readdir(path, MAX_MATCHES + 1) else { continue };
+            complete = complete && found.len() <= MAX_MATCHES;
             // Older shells take the folder above for a hidden file.
             let above = OsString::from("..");
-            next.extend(
-                matching(component, names.into_iter().chain([above]).collect()).map(|name| path.join(name)),
-            );
+            let matching = found.iter().chain([&above]).filter(|name| names.hold(name));
+            next.extend(matching.map(|name| path.join(name)));
         }
-        complete = complete && next.len() <= MAX_MATCHES;
+        complete = complete && next.len() <= MAX_MATCHES && !fs.gives_up();
         next.truncate(MAX_MATCHES);
         paths = next;
     }
@@ -85,17 +86,34 @@ pub(super) fn unescape(component: &str) -> String {
     out
 }
 
-fn matching(component: &str, mut names: Vec<OsString>) -> impl Iterator<Item = OsString> {
-    let plain = component.split(['*', '?', '[', '\\']).next().unwrap_or_default();
-    names.retain(|name| name.as_encoded_bytes().starts_with(plain.as_bytes()));
-    let glob = GlobBuilder::new(&without_braces(component)).backslash_escape(true).build();
-    let matcher = glob.ok().map(|glob| glob.compile_matcher());
-    let hidden_too = component.starts_with(['.', '\\', '[']);
-    names.into_iter().filter(move |name| {
-        let hidden = name.to_string_lossy().starts_with('.');
-        // A glob that cannot be read may be anything.
-        (hidden_too || !hidden) && matcher.as_ref().is_none_or(|matcher| matcher.is_match(name))
-    })
+/// The names that a component of a glob stands for.
+struct Names<'a> {
+    /// What they begin with.
+    plain: &'a str,
+    hidden_too: bool,
+    /// None if the glob cannot be read: then it may be anything.
+    matcher: LazyCell<Option<GlobMatcher>, Box<dyn FnOnce() -> Option<GlobMatcher> + 'a>>,
+}
+
+impl<'a> Names<'a> {
+    fn of(component: &'a str) -> Self {
+        let build = move || {
+            let glob = GlobBuilder::new(&without_braces(component)).backslash_escape(true).build();
+            glob.ok().map(|glob| glob.compile_matcher())
+        };
+        Self {
+            plain: component.split(['*', '?', '[', '\\']).next().unwrap_or_default(),
+            hidden_too: component.starts_with(['.', '\\', '[']),
+            matcher: LazyCell::new(Box::new(build)),
+        }
+    }
+
+    fn hold(&self, name: &OsStr) -> bool {
+        let bytes = name.as_encoded_bytes();
+        bytes.starts_with(self.plain.as_bytes())
+            && (self.hidden_too || !bytes.starts_with(b"."))
+            && self.matcher.as_ref().is_none_or(|matcher| matcher.is_match(name))
+    }
 }
 
 /// What was found below a directory.
@@ -128,7 +146,7 @@ pub(crate) fn look_below(
         }
         let names = fs.readdir(&path, MAX_ENTRIES).unwrap_or_default();
         seen += names.len();
-        if seen >= MAX_ENTRIES {
+        if seen >= MAX_ENTRIES || fs.gives_up() {
             return Below::TooMuch;
         }
         todo.extend(names.into_iter().map(|name| path.join(name)));

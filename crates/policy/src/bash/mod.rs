@@ -35,7 +35,7 @@ use crate::paths::{Spellings, Surroundings, resolve_absolute};
 use crate::shell::{self, Part, Script, Value};
 use directories::Directories;
 use expand::{Expansion, expand};
-use shift::Shift;
+use shift::Shifts;
 
 /// How many spellings of paths are remembered.
 const MOST_SPELLED: usize = 20_000;
@@ -48,7 +48,7 @@ pub(crate) struct Command<'a> {
     tidy_text: String,
     directories: Directories,
     /// Parts after which paths may lead elsewhere.
-    shifts: Vec<Shift>,
+    shifts: Shifts,
     /// What globs became, each looked up once.
     expansions: RefCell<HashMap<(PathBuf, String), Rc<Expansion>>>,
     /// Where paths lead, each looked up once while there is room.
@@ -67,7 +67,7 @@ impl<'a> Command<'a> {
             script,
             tidy_text,
             directories,
-            shifts: Vec::new(),
+            shifts: Shifts::default(),
             expansions: RefCell::default(),
             spelled: RefCell::default(),
             around,

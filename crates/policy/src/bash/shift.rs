@@ -1,6 +1,7 @@
 //! Links that move while a command runs. Every part is judged by the disk as it is before the command; after
 //! `mv dir elsewhere`, a link that was in `dir` leads somewhere else.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::Command;
@@ -9,32 +10,41 @@ use crate::fs::EntryKind;
 use crate::paths::Spellings;
 use crate::shell::{Part, Value};
 
-/// A part after which paths may lead elsewhere than they do now.
-#[derive(Debug)]
-pub(super) struct Shift {
-    /// Which part.
-    part: usize,
-    /// Where links may turn up.
-    targets: Vec<PathBuf>,
+/// The parts after which paths may lead elsewhere than they do now.
+#[derive(Debug, Default)]
+pub(super) struct Shifts {
+    /// Which parts, in order.
+    parts: Vec<usize>,
+    /// Where links may turn up, and by which part if it is only one.
+    targets: HashMap<PathBuf, Option<usize>>,
+}
+
+impl Shifts {
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
 }
 
 impl Command<'_> {
     /// The parts that put links somewhere.
-    pub(super) fn find_shifts(&self) -> Vec<Shift> {
+    pub(super) fn find_shifts(&self) -> Shifts {
+        let mut shifts = Shifts::default();
         if self.script.parts.len() < 2 {
-            return Vec::new();
+            return shifts;
         }
         let moving = self.script.parts.iter().enumerate().filter(|(_, part)| self.moves_links(part));
-        moving
-            .map(|(at, part)| {
-                let literal = part.writes.iter().filter_map(Value::literal);
-                let targets = literal.flat_map(|text| self.spell(text).to_vec()).flat_map(|path| {
-                    let Spellings { lexical, physical, .. } = path;
-                    [lexical, physical]
-                });
-                Shift { part: at, targets: targets.collect() }
-            })
-            .collect()
+        for (at, part) in moving {
+            shifts.parts.push(at);
+            for text in part.writes.iter().filter_map(Value::literal) {
+                for path in self.spell(text).iter() {
+                    for target in [&path.lexical, &path.physical] {
+                        let by = shifts.targets.entry(target.clone()).or_insert(Some(at));
+                        *by = by.filter(|by| *by == at);
+                    }
+                }
+            }
+        }
+        shifts
     }
 
     fn moves_links(&self, part: &Part) -> bool {
@@ -64,14 +74,13 @@ impl Command<'_> {
 
     /// Whether a path of this part may lead elsewhere by the time that the part runs.
     pub(super) fn is_shifted(&self, path: &Spellings, part: &Part) -> bool {
-        let by_others = self
-            .shifts
-            .iter()
-            .filter(|shift| self.script.parts.get(shift.part).is_none_or(|other| !std::ptr::eq(other, part)));
-        by_others.into_iter().any(|shift| {
-            path.is_linked()
-                || path.all().any(|path| shift.targets.iter().any(|target| path.starts_with(target)))
-        })
+        let put = || path.all().flat_map(Path::ancestors).filter_map(|above| self.shifts.targets.get(above));
+        if self.shifts.is_empty() || !path.is_linked() && put().next().is_none() {
+            return false;
+        }
+        let at = self.script.parts.iter().position(|other| std::ptr::eq(other, part));
+        let by_another = self.shifts.parts.iter().any(|by| Some(*by) != at);
+        by_another && (path.is_linked() || put().any(|by| by.is_none() || *by != at))
     }
 }
 

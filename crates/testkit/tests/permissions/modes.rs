@@ -40,7 +40,9 @@ async fn the_mode_auto_is_warned_of_and_is_the_usual_one() {
     for (name, host, wish) in rows {
         let mut host = host.start().await.unwrap();
         if let Some(mode) = wish {
-            assert_eq!(switch(&mut host, mode).await["subtype"], "success", "{name}");
+            let answer = switch(&mut host, mode).await;
+            assert_eq!(answer["subtype"], "success", "{name}");
+            assert_eq!(answer["response"]["mode"], "default", "{name}");
         }
         host.run("Go.").await.unwrap();
         let warning = "There is no mode auto yet: the session asks as in the mode default.";

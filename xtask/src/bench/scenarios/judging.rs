@@ -60,17 +60,30 @@ pub(super) fn alone(lab: &Lab) -> Result<Beside> {
     for number in 0..300 {
         fs::create_dir_all(folder.join(format!("d{number}")))?;
     }
-    let globs: String = (0..14_000).map(|number| format!(" z{number}*")).collect();
+    // 100 KB of a piece with a number in it.
+    let many = |piece: &str| {
+        let pieces = (0..).map(|number: usize| piece.replace('#', &number.to_string()));
+        let mut text = String::new();
+        text.extend(pieces.take(100_000 / piece.len()));
+        text
+    };
     let us = |command: &str| judging(&folder, command, 1_000).map(|time| time * 1000.0);
+    let huge_one = |command: &str| judging(&folder, command, 5);
     let figures = vec![
         ("git status, us", us("git status")?),
         ("cargo test -p x, us", us("cargo test -p x")?),
         ("compound, us", us(COMPOUND)?),
-        ("100 KB, ms", judging(&folder, &huge, 5)?),
-        ("100 KB of redirects, ms", judging(&folder, &format!("echo x{}", " > f".repeat(24_000)), 5)?),
-        ("100 KB of globs, ms", judging(&folder, &format!("cat{globs}"), 5)?),
-        ("100 KB of pipes, ms", judging(&folder, &format!("echo x{} | bash", " | tee x".repeat(12_000)), 5)?),
-        ("100 KB of braces, ms", judging(&folder, &format!("ls{}", " {a,b}{c,d}{e,f}".repeat(6_000)), 5)?),
+        ("100 KB, ms", huge_one(&huge)?),
+        ("100 KB of redirects, ms", huge_one(&format!("echo x{}", many(" > f#")))?),
+        ("100 KB of globs, ms", huge_one(&format!("cat{}", many(" z#*")))?),
+        ("100 KB of deep globs, ms", huge_one(&many("cat */*/x#*; "))?),
+        ("100 KB of pipes, ms", huge_one(&format!("echo x{} | bash", " | tee x".repeat(12_000)))?),
+        ("100 KB of xargs, ms", huge_one(&many("echo f# | xargs rm; "))?),
+        ("100 KB of braces, ms", huge_one(&format!("ls{}", " {a,b}{c,d}{e,f}".repeat(6_000)))?),
+        ("100 KB of files, ms", huge_one(&format!("rm{}", many(" f#")))?),
+        ("100 KB of moves, ms", huge_one(&many("cd d#; mv f# g#; "))?),
+        ("100 KB of links, ms", huge_one(&many("ln -s a# b#; cat b#; "))?),
+        ("100 KB of texts, ms", huge_one(&many("bash -c 'cat f#'; "))?),
     ];
     Ok(vec![("a decision".into(), figures)])
 }
