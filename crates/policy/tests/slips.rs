@@ -22,6 +22,13 @@ const SAID: &[&str] = &[
     "newgrp <<< 'zap x'",
     "/lib64/ld-linux-x86-64.so.2 /bin/zap x",
     "python3 - <<E\nimport os; os.system('zap x')\nE",
+    "echo \"import os; os.system('zap x')\" | python3",
+    "printf 'system(\"zap x\")' | tee /dev/null | env perl",
+    "echo \"import os; os.system('zap x')\" | (cd /; nice python3 -)",
+    // Variables that a wrapper gives.
+    "env F=zap sh -c '$F x'",
+    "env -u A F='zap x' sh -c 'eval $F'",
+    "nice env F=zap bash -c '\"$F\" x'",
     // Arithmetic is no here-document.
     "(( 1<<2 ))\nzap x\n2",
     "((1<<E))\nzap x\nE",

@@ -51,6 +51,7 @@ impl Inspector<'_> {
         }
         let name = plain_name(name);
         if let Some(behind) = wrappers::behind(&name, words) {
+            self.note_given(words.get(1..behind.start.unwrap_or(words.len())).unwrap_or_default());
             for text in &behind.texts {
                 self.carried(at, text);
             }

@@ -44,6 +44,7 @@ impl Inspector<'_> {
             return;
         }
         self.input_of_scripts(harvest, parts);
+        self.piped_scripts(harvest, parts);
         let reads = parts.iter().map(|parts| self.reads_commands(parts.clone())).collect();
         let mut field = Field { harvest, parts, reads };
         self.through_names(&mut field);
@@ -70,6 +71,27 @@ impl Inspector<'_> {
                     Fed::Word(word) => Some(word::text_of(&word::single(word, &self.scope, &mut Vec::new()))),
                 };
                 self.codes(parts.start, scripts::read(&name, &text.unwrap_or_default()));
+            }
+        }
+    }
+
+    /// Searches what is piped into programs of other languages.
+    fn piped_scripts(&mut self, harvest: &Harvest, parts: &[Range<usize>]) {
+        for pipeline in &harvest.pipelines {
+            let (Some(start), Some(end)) = (pipeline.starts.first(), pipeline.starts.last()) else {
+                continue;
+            };
+            let mut texts: Vec<String> = Vec::new();
+            for parts in parts.get(*start..*end).unwrap_or_default() {
+                let names = parts.clone().filter_map(|at| Some((at, plain_name(self.name_at(at)?))));
+                if let Some((at, name)) = names.into_iter().find(|(_, name)| scripts::reads(name)) {
+                    // What comes out of it is something else.
+                    for text in texts.drain(..) {
+                        self.codes(at, scripts::read(&name, &text));
+                    }
+                } else if let Printed::Text(readings) = printed(&self.words_at(parts.start)) {
+                    texts.extend(readings);
+                }
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Scripts of other languages, in which commands stand as text. They are not understood: their texts are taken for
 //! commands that may run, and the whole is searched at every word.
 
+use super::Word;
 use super::sed::{is_substitution, prints_lines};
 use super::word::text_of;
-use super::{Value, Word};
 
 /// How much longer than a script the pieces of it may be that are taken apart. The rest is searched at every word.
 const MARGIN: usize = 2_000;
@@ -21,26 +21,39 @@ pub(super) struct Code {
 
 /// The scripts among the arguments of a program that can run commands.
 pub(super) fn found(name: &str, arguments: &[Word]) -> Vec<Code> {
-    let code: fn(&str, bool) -> Option<Code> =
-        match name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') {
-            "awk" | "gawk" | "mawk" | "nawk" => awk,
-            "sed" | "gsed" => sed,
-            "perl" | "python" | "pypy" | "ruby" | "node" | "nodejs" | "bun" | "deno" | "php" | "lua"
-            | "tclsh" | "osascript" => other,
-            _ => return Vec::new(),
-        };
+    let code: fn(&str, bool) -> Option<Code> = match name {
+        "awk" | "gawk" | "mawk" | "nawk" => awk,
+        "sed" | "gsed" => sed,
+        name if reads(name) => other,
+        _ => return Vec::new(),
+    };
     let words = arguments.iter().map(|word| (text_of(&word.value), word.value.is_unknown()));
     words.filter_map(|(text, unknown)| code(&text, unknown)).collect()
 }
 
+/// Whether a program reads a script from its input that can run commands.
+pub(super) fn reads(name: &str) -> bool {
+    matches!(
+        name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'),
+        "perl"
+            | "python"
+            | "pypy"
+            | "ruby"
+            | "node"
+            | "nodejs"
+            | "bun"
+            | "deno"
+            | "php"
+            | "lua"
+            | "tclsh"
+            | "osascript"
+    )
+}
+
 /// The script that a program reads from its input, if it is one that does so and can run commands.
 pub(super) fn read(name: &str, text: &str) -> Vec<Code> {
-    let word = Word { raw: text.to_owned(), value: Value::Literal(text.to_owned()) };
-    match name {
-        // These read what they work on.
-        "awk" | "gawk" | "mawk" | "nawk" | "sed" | "gsed" => Vec::new(),
-        _ => found(name, std::slice::from_ref(&word)),
-    }
+    // Others read what they work on.
+    if reads(name) { other(text, false).into_iter().collect() } else { Vec::new() }
 }
 
 fn awk(text: &str, unknown: bool) -> Option<Code> {

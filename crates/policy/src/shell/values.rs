@@ -128,6 +128,26 @@ impl Inspector<'_> {
         }
     }
 
+    /// Variables that a wrapper such as `env` gives to what it runs.
+    pub(super) fn note_given(&mut self, words: &[Word]) {
+        for word in words {
+            let text = word::text_of(&word.value);
+            let name = leading_name(&text);
+            let Some(value) = text.get(name.len()..).and_then(|rest| rest.strip_prefix('=')) else {
+                continue;
+            };
+            if name.is_empty() {
+                continue;
+            }
+            let known = word.value.literal().is_some();
+            self.scope.give(name, known.then(|| value.to_owned()));
+            if known {
+                self.search_value(value);
+                self.search_command(name, value);
+            }
+        }
+    }
+
     /// Variables that a builtin sets.
     pub(super) fn note_values(&mut self, words: &[Word]) {
         let passes = |word: &&Word| matches!(word.value.literal(), Some("builtin" | "command" | "-p" | "--"));
