@@ -1,6 +1,7 @@
 //! The conversation of one agent: whatever is said goes to the transcript, to the model's history and to the host.
 
 mod done;
+mod speaker;
 mod withdraw;
 
 use std::collections::HashSet;
@@ -24,6 +25,7 @@ use crate::session::load::Key;
 use crate::session::mend::{EMPTY_PROMPT, is_blank};
 use crate::session::{Entry, Log, Past, bulletin};
 use crate::workshop::Made;
+pub use speaker::Speaker;
 use withdraw::Fresh;
 
 /// The model's name on messages that no model wrote.
@@ -71,62 +73,6 @@ pub struct Asked {
     content: Vec<Block>,
     /// The permission mode it was asked in, if it is a prompt.
     mode: Option<String>,
-}
-
-/// Who speaks in a conversation.
-#[derive(Debug, Clone, Default)]
-pub struct Speaker {
-    below: Option<Below>,
-}
-
-/// A subagent's place.
-#[derive(Debug, Clone)]
-struct Below {
-    call: String,
-    agent_id: String,
-    kind: String,
-    errand: String,
-    /// Whether the host hears its words as they are said.
-    aloud: bool,
-}
-
-impl Speaker {
-    /// The main agent of the session.
-    pub fn main() -> Self {
-        Self::default()
-    }
-
-    /// A subagent that a call started.
-    pub fn subagent(call: &str, agent_id: &str, kind: &str, errand: &str) -> Self {
-        let below = Below {
-            call: call.into(),
-            agent_id: agent_id.into(),
-            kind: kind.into(),
-            errand: errand.into(),
-            aloud: false,
-        };
-        Self { below: Some(below) }
-    }
-
-    /// The same, but the host hears its words as they are said, if it wants to.
-    #[must_use]
-    pub fn aloud(mut self, wanted: bool) -> Self {
-        if let Some(below) = &mut self.below {
-            below.aloud = wanted;
-        }
-        self
-    }
-
-    /// The call that started the subagent; none for the main one.
-    pub fn call(&self) -> Option<&str> {
-        self.below.as_ref().map(|below| below.call.as_str())
-    }
-
-    /// Whether the host hears a block as it is said. A subagent's words are its report: they come with its result.
-    pub fn is_heard(&self, block: &Block) -> bool {
-        self.below.as_ref().is_none_or(|below| below.aloud)
-            || !matches!(block, Block::Text { .. } | Block::Thinking { .. })
-    }
 }
 
 /// What the blocks of one reply share.

@@ -2,79 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
 
-use std::path::PathBuf;
+mod going_on;
+mod home;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use whimbrel_testkit::{Host, HostBuilder, Reply, Script};
+use whimbrel_testkit::{Host, Reply, Script};
 use whimbrel_wire::control::{CancelAsyncMessage, GetSessionCost, RenameSession, Response, SeedReadState};
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;
 
-/// Folders that outlive a host.
-struct Home {
-    root: TempDir,
-}
-
-impl Home {
-    fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
-        std::fs::create_dir(root.path().join("work")).unwrap();
-        Self { root }
-    }
-
-    /// A host of a session here.
-    fn host(&self, replies: impl IntoIterator<Item = &'static str>, options: Options) -> HostBuilder {
-        self.scripted(replies.into_iter().map(Reply::text).collect::<Vec<Reply>>(), options)
-    }
-
-    /// A host of a session here, with a model of its own.
-    fn scripted(&self, script: impl Into<Script>, options: Options) -> HostBuilder {
-        let work = self.root.path().join("work").canonicalize().unwrap();
-        let options = Options { cwd: Some(work.to_string_lossy().into_owned()), ..options };
-        let config = self.root.path().join("config");
-        Host::with(script).options(options).env("CLAUDE_CONFIG_DIR", config.to_string_lossy())
-    }
-
-    /// Says things in a session, and gives the session and what the model was asked last.
-    async fn talk(&self, options: Options, prompts: &[&str]) -> (String, Value) {
-        let mut host = self.host(["1", "2", "3", "4"], options).start().await.unwrap();
-        let mut session = String::new();
-        for prompt in prompts {
-            session = host.run(*prompt).await.unwrap().session_id;
-        }
-        let asked = host.asked().last().unwrap().body.clone();
-        host.finish().await.unwrap();
-        (session, asked)
-    }
-
-    /// How a session that cannot be had is refused.
-    async fn refused(&self, options: Options) -> String {
-        let mut host = self.host(["1"], options).start().await.unwrap();
-        let result = host.result().await.unwrap();
-        assert!(result.is_error && result.num_turns == 0);
-        assert_eq!(host.finish().await.unwrap().code, 1);
-        result.errors.unwrap().join("\n")
-    }
-
-    fn transcripts(&self) -> Vec<PathBuf> {
-        let projects = self.root.path().join("config/projects");
-        let folders = std::fs::read_dir(projects)
-            .unwrap()
-            .flat_map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap());
-        folders
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
-            .collect()
-    }
-
-    fn lines(&self, session: &str) -> Vec<Value> {
-        let path =
-            self.transcripts().into_iter().find(|path| path.to_string_lossy().contains(session)).unwrap();
-        let text = std::fs::read_to_string(path).unwrap();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-}
+use home::{Home, resume};
 
 /// What was said, without where and when, and without marks for the cache.
 fn said(asked: &Value) -> Vec<(String, String)> {
@@ -88,10 +25,6 @@ fn said(asked: &Value) -> Vec<(String, String)> {
 
 fn story(asked: &Value) -> String {
     said(asked).into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ")
-}
-
-fn resume(session: &str) -> Options {
-    Options { resume: Some(session.into()), ..Options::default() }
 }
 
 /// A request without marks for the cache, which move on.

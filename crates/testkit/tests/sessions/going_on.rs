@@ -1,41 +1,16 @@
 //! What a session that goes on still has: after it was cleared, summarised, or copied, and where nothing can be kept.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as a test does")]
-
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use whimbrel_testkit::{Host, HostBuilder, Reply, Script};
+use whimbrel_testkit::Reply;
 use whimbrel_wire::Usage;
 use whimbrel_wire::control::{GetContextUsage, RewindFiles};
 use whimbrel_wire::message::{Outcome, User};
 use whimbrel_wire::options::Options;
 use whimbrel_wire::permission::PermissionMode;
 
+use super::home::{Home, resume};
+
 const PROMPT: &str = "aaaaaaaa-2222-4333-8444-555555555555";
-
-/// Folders that outlive a host.
-struct Home {
-    root: TempDir,
-}
-
-impl Home {
-    fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
-        std::fs::create_dir(root.path().join("work")).unwrap();
-        Self { root }
-    }
-
-    fn host(&self, script: impl Into<Script>, options: Options) -> HostBuilder {
-        let work = self.root.path().join("work").canonicalize().unwrap();
-        let options = Options { cwd: Some(work.to_string_lossy().into_owned()), ..options };
-        let config = self.root.path().join("config");
-        Host::with(script).options(options).env("CLAUDE_CONFIG_DIR", config.to_string_lossy())
-    }
-}
-
-fn resume(session: &str) -> Options {
-    Options { resume: Some(session.into()), ..Options::default() }
-}
 
 fn named(uuid: &str, text: &str) -> User {
     User { uuid: Some(uuid.into()), ..User::prompt(text.to_owned()) }
@@ -61,7 +36,7 @@ async fn what_was_cleared_stays_cleared_and_hooks_hear_of_it() {
     let settings = Some(hooks.to_string());
     let script = [Reply::text("One."), Reply::text("Two.")];
     let options = Options { settings: settings.clone(), ..Options::default() };
-    let mut host = home.host(script, options).start().await.unwrap();
+    let mut host = home.scripted(script, options).start().await.unwrap();
     host.run("BEFORE").await.unwrap();
     let session = host.run("/clear").await.unwrap().session_id;
     host.run("BETWEEN").await.unwrap();
@@ -75,7 +50,7 @@ async fn what_was_cleared_stays_cleared_and_hooks_hear_of_it() {
         ["source-startup", "reason-clear", "source-clear", "reason-clear", "source-clear", "reason-other"];
     assert_eq!(told.lines().collect::<Vec<_>>(), order.map(|name| format!("HOOK-{name}")));
 
-    let mut host = home.host([Reply::text("Three.")], resume(&session)).start().await.unwrap();
+    let mut host = home.scripted([Reply::text("Three.")], resume(&session)).start().await.unwrap();
     host.run("AFTER").await.unwrap();
     let asked = &host.asked()[0];
     assert_eq!(["BEFORE", "BETWEEN", "AFTER"].map(|text| asked.says(text)), [false, false, true]);
@@ -85,7 +60,7 @@ async fn what_was_cleared_stays_cleared_and_hooks_hear_of_it() {
 async fn a_prompt_that_a_summary_came_before_is_there_by_its_own_name() {
     let home = Home::new();
     let script = [long("One."), Reply::text("SUMMARY"), Reply::text("Two."), Reply::text("Three.")];
-    let mut host = home.host(script, Options::default()).start().await.unwrap();
+    let mut host = home.scripted(script, Options::default()).start().await.unwrap();
     host.run("FIRST").await.unwrap();
     host.send(named(PROMPT, "SECOND")).await.unwrap();
     let session = host.result().await.unwrap().session_id;
@@ -97,7 +72,7 @@ async fn a_prompt_that_a_summary_came_before_is_there_by_its_own_name() {
     ];
     for (options, expected) in rows {
         let options = Options { fork_session: true, ..options };
-        let mut host = home.host([Reply::text("Four.")], options).start().await.unwrap();
+        let mut host = home.scripted([Reply::text("Four.")], options).start().await.unwrap();
         host.run("FOURTH").await.unwrap();
         let asked = &host.asked()[0];
         assert_eq!(["FIRST", "SUMMARY", "SECOND", "THIRD"].map(|text| asked.says(text)), expected);
@@ -109,13 +84,13 @@ async fn a_prompt_that_a_summary_came_before_is_there_by_its_own_name() {
 async fn a_turn_that_a_summary_came_before_can_be_dropped() {
     let home = Home::new();
     let script = [long("One."), Reply::text("SUMMARY"), Reply::text("Two.")];
-    let mut host = home.host(script, Options::default()).start().await.unwrap();
+    let mut host = home.scripted(script, Options::default()).start().await.unwrap();
     host.run("FIRST").await.unwrap();
     host.send(named(PROMPT, "SECOND")).await.unwrap();
     let session = host.result().await.unwrap().session_id;
     host.finish().await.unwrap();
     let options = Options { resume_drops_turn: Some(PROMPT.into()), ..resume(&session) };
-    let mut host = home.host([Reply::text("Three.")], options).start().await.unwrap();
+    let mut host = home.scripted([Reply::text("Three.")], options).start().await.unwrap();
     host.run("THIRD").await.unwrap();
     let asked = &host.asked()[0];
     assert_eq!(
@@ -139,7 +114,7 @@ async fn a_copy_has_the_files_of_what_it_is_a_copy_of_however_that_was_named() {
         Reply::tool("Edit", json!({"file_path": file, "old_string": "old", "new_string": "new"})),
         Reply::text("Done."),
     ];
-    let mut host = home.host(script, editing()).start().await.unwrap();
+    let mut host = home.scripted(script, editing()).start().await.unwrap();
     host.send(named(PROMPT, "Change it.")).await.unwrap();
     let session = host.result().await.unwrap().session_id;
     host.finish().await.unwrap();
@@ -149,7 +124,7 @@ async fn a_copy_has_the_files_of_what_it_is_a_copy_of_however_that_was_named() {
     ];
     for options in rows {
         let options = Options { fork_session: true, ..options };
-        let mut host = home.host([Reply::text("Yes.")], options).start().await.unwrap();
+        let mut host = home.scripted([Reply::text("Yes.")], options).start().await.unwrap();
         host.run("Go on.").await.unwrap();
         let question = RewindFiles { user_message_id: PROMPT.into(), dry_run: Some(true) };
         let answer = host.ask(question).await.unwrap();
@@ -162,13 +137,13 @@ async fn a_copy_has_the_files_of_what_it_is_a_copy_of_however_that_was_named() {
 #[tokio::test]
 async fn how_full_a_session_is_that_goes_on_can_be_asked_before_its_first_turn() {
     let home = Home::new();
-    let mut host = home.host([long("One.")], Options::default()).start().await.unwrap();
+    let mut host = home.scripted([long("One.")], Options::default()).start().await.unwrap();
     let session = host.run("FIRST").await.unwrap().session_id;
     let during = host.ask(GetContextUsage::default()).await.unwrap();
     assert!(during.is_auto_compact_enabled);
     assert_eq!(during.auto_compact_threshold, Some(167_000.0));
     host.finish().await.unwrap();
-    let mut host = home.host([Reply::text("Two.")], resume(&session)).start().await.unwrap();
+    let mut host = home.scripted([Reply::text("Two.")], resume(&session)).start().await.unwrap();
     let usage = host.ask(GetContextUsage::default()).await.unwrap();
     assert!(usage.total_tokens >= 180_000, "{}", usage.total_tokens);
 }
@@ -177,7 +152,7 @@ async fn how_full_a_session_is_that_goes_on_can_be_asked_before_its_first_turn()
 async fn a_summary_that_cannot_be_paid_ends_as_any_turn_then() {
     let home = Home::new();
     let options = Options { max_budget_usd: Some(0.01), ..Options::default() };
-    let mut host = home.host([long("One.")], options).start().await.unwrap();
+    let mut host = home.scripted([long("One.")], options).start().await.unwrap();
     host.run("FIRST").await.unwrap();
     assert_eq!(host.run("/compact").await.unwrap().subtype, Outcome::ErrorMaxBudgetUsd);
 }
@@ -197,7 +172,7 @@ async fn where_nothing_can_be_kept_nothing_is_begun_if_that_is_asked_for() {
         };
         let script = [Reply::tool("Write", json!({"file_path": file, "content": "x"})), Reply::text("Well.")];
         let mut host =
-            home.host(script, options).env("WHIMBREL_DURABILITY", durability).start().await.unwrap();
+            home.scripted(script, options).env("WHIMBREL_DURABILITY", durability).start().await.unwrap();
         host.run("Write it.").await.unwrap();
         let name = format!("{durability}, {persists}");
         assert_eq!(
