@@ -70,18 +70,17 @@ impl Session {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let over = CancellationToken::new();
         let host = host(over.clone());
-        // A task that wakes another costs nothing; one that wakes what the runtime blocks on makes it look for events each
-        // time. So the engine is a task, as the connections are that it reads from.
+        // The runtime looks for events each time that what it blocks on is woken, but not for each task. So the engine is a
+        // task, as the connections are that it reads from.
         let served = runtime.spawn(async move {
-            let farewell = serve(self.engine, link, self.start).await;
-            over.cancel();
-            farewell
+            let _over = over.drop_guard();
+            serve(self.engine, link, self.start).await
         });
         let (farewell, said) = runtime.block_on(async { tokio::join!(served, host) });
-        let ended = (farewell.unwrap_or_else(|failed| resume_unwind(failed.into_panic())), said);
         // Whatever is still under way must not keep the program: drop it, and do not wait for threads.
         runtime.shutdown_background();
-        Ok(ended)
+        let farewell = farewell.unwrap_or_else(|failed| resume_unwind(failed.into_panic()));
+        Ok((farewell, said))
     }
 }
 

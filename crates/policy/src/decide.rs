@@ -11,10 +11,10 @@ use crate::call::{Call, Facts, HookVerdict};
 use crate::decision::{Danger, Decision, Question, Reason};
 use crate::dirs::WorkDirs;
 use crate::domain::host_of;
-use crate::once::Once;
 use crate::place::Judged;
 use crate::protected;
 use crate::ruleset::{Matcher, RuleRef, RuleSet, ToolName};
+use crate::seen::Seen;
 use crate::subject::Subject;
 use crate::tools::ToolKind;
 
@@ -68,7 +68,7 @@ pub fn judge(
     dirs: &WorkDirs,
     facts: &Facts<'_>,
 ) -> Judged {
-    let disk = Once::new(facts.fs);
+    let disk = Seen::new(facts.fs);
     let facts = &Facts { fs: &disk, ..facts.clone() };
     let case = Case { call, rules, mode, dirs, facts };
     if let Some(decision) = no_such_tool(&case).or_else(|| the_input_is_wrong(&case)) {
@@ -341,6 +341,8 @@ fn has_control_characters(text: &str) -> bool {
 /// Whether a rule that denies means the call, or may mean it: for whoever would rather look once too often. A command
 /// that is not understood may be anything.
 pub fn is_limited(call: &Call<'_>, rules: &RuleSet, dirs: &WorkDirs, facts: &Facts<'_>) -> bool {
+    let disk = Seen::new(facts.fs);
+    let facts = &Facts { fs: &disk, ..facts.clone() };
     let case = Case { call, rules, mode: PermissionMode::Default, dirs, facts };
     if case.names().any(|name| rules.removing(name).is_some()) {
         return true;

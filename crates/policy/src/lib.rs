@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `rule`, `ruleset` | reading rules, and all that are in force, compiled |
 //! | `command_pattern`, `path_pattern`, `domain`, `params` | what rules are compared with |
-//! | `paths`, `dirs`, `protected`, `fs`, `unseen` | where paths lead, what the disk says, what nobody sees |
+//! | `paths`, `dirs`, `protected`, `fs`, `seen`, `unseen` | where paths lead, what the disk says, how much of it is looked at, what nobody sees |
 //! | `shell` | the facts about a bash command, from its text alone |
 //! | `call`, `decision`, `place` | what is judged, the answer with its reason, and the file it is about |
 //! | `decide`, `subject`, `bash`, `files` | the steps, and what they ask of commands and files |
@@ -22,7 +22,6 @@ pub mod domain;
 pub mod files;
 pub mod fs;
 pub mod mode;
-mod once;
 pub mod params;
 pub mod path_pattern;
 pub mod paths;
@@ -30,6 +29,7 @@ mod place;
 pub mod protected;
 pub mod rule;
 pub mod ruleset;
+mod seen;
 pub mod shell;
 mod subject;
 mod suggest;

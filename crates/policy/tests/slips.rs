@@ -25,6 +25,9 @@ const SAID: &[&str] = &[
     "echo \"import os; os.system('zap x')\" | python3",
     "printf 'system(\"zap x\")' | tee /dev/null | env perl",
     "echo \"import os; os.system('zap x')\" | (cd /; nice python3 -)",
+    "cat <<'E' | python3\nimport os; os.system('zap x')\nE",
+    "tee /dev/null <<< 'system(\"zap x\")' | perl",
+    "env A=1 python3 - <<E\nimport os; os.system('zap x')\nE",
     // Variables that a wrapper gives.
     "env F=zap sh -c '$F x'",
     "env -u A F='zap x' sh -c 'eval $F'",
@@ -272,6 +275,8 @@ const CRITICAL: &[&str] = &[
     "xargs rm -rf <<< /",
     "xargs -I{} rm -rf {} <<< /",
     "rm -rf \"$PWD\"",
+    "env PWD=/tmp/x true; rm -rf \"$PWD\"",
+    "PWD=/tmp/x true; rm -rf \"$PWD\"",
     "rm -rf $PWD/*",
     "rm -rf $(pwd)",
     "rm -rf `pwd`",

@@ -198,14 +198,11 @@ impl Rights {
         }
     }
 
-    /// The mode that is in force. There is no `auto`: whoever wants it is asked as usual.
+    /// The mode that is in force.
     pub fn mode(&self) -> PermissionMode {
-        let mode = match self.standing.borrow().mode {
-            PermissionMode::Auto => PermissionMode::Default,
-            mode => mode,
-        };
+        let mode = self.standing.borrow().mode;
         let mode = self.cap.map_or(mode, |cap| narrower(mode, cap));
-        if self.owes_a_plan() { PermissionMode::Plan } else { mode }
+        if self.owes_a_plan() { PermissionMode::Plan } else { known(mode) }
     }
 
     /// Whether a plan is owed before anything may be changed.
@@ -219,7 +216,7 @@ impl Rights {
         let own = server.and_then(|server| self.modes().of_servers.get(server).copied());
         match (self.mode(), own) {
             (PermissionMode::Plan, _) | (_, None) => self.mode(),
-            (_, Some(own)) => self.cap.map_or(own, |cap| narrower(own, cap)),
+            (_, Some(own)) => known(self.cap.map_or(own, |cap| narrower(own, cap))),
         }
     }
 
@@ -420,6 +417,11 @@ fn add_options(
     }
 }
 
+/// There is no mode `auto`: whoever wants it is asked as usual.
+fn known(mode: PermissionMode) -> PermissionMode {
+    if mode == PermissionMode::Auto { PermissionMode::Default } else { mode }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -452,6 +454,16 @@ mod tests {
             }
             rights.leave_plan();
             assert_eq!(rights.mode(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_mode_auto_is_never_in_force() {
+        let by_session = rights(PermissionMode::Auto, Bypass::Available);
+        let by_kind = rights(BypassPermissions, Bypass::Available).within(Some(PermissionMode::Auto));
+        by_kind.set_mode_for("server", Some(PermissionMode::Auto));
+        for mode in [by_session.mode(), by_kind.mode(), by_kind.mode_for(Some("server"))] {
+            assert_eq!(mode, Default);
         }
     }
 

@@ -31,8 +31,11 @@ impl Command<'_> {
         let Value::Literal(text) = value else { return None };
         let spelled = self.spell(text);
         let found = spelled.iter().find(|path| {
-            let below = look_below(&path.physical, self.around.fs, |_| true, is_protected);
-            below == Below::Found || self.around.fs.gives_up()
+            match look_below(&path.physical, self.around.fs, |_| true, is_protected) {
+                Below::Found => true,
+                Below::TooMuch => self.around.fs.gives_up(),
+                Below::Nothing => false,
+            }
         });
         found.map(|path| (Danger::ProtectedPath, path.physical.display().to_string()))
     }

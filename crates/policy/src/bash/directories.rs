@@ -6,10 +6,10 @@ use super::expand::expand;
 use crate::paths::{Surroundings, lexical, physical};
 use crate::shell::{Script, Value};
 
-/// How many directories are followed.
+/// How many directories are followed at most.
 const MOST: usize = 64;
 
-/// How many paths are followed: each word of the command, in each of the directories.
+/// How many there may be, each with every word of the command in it.
 const MOST_PATHS: usize = 30_000;
 
 /// The directories that a command may be in.
@@ -23,7 +23,7 @@ pub(super) struct Directories {
     pub(super) lost: bool,
     /// Whether there are more than were followed.
     pub(super) uncounted: bool,
-    /// How many are followed.
+    /// How many of either sort are followed for this command.
     most: usize,
 }
 

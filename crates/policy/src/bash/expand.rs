@@ -1,6 +1,6 @@
 //! Looking at the disk: what a glob would become, and what lies below a directory.
 
-use std::cell::LazyCell;
+use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -88,31 +88,33 @@ pub(super) fn unescape(component: &str) -> String {
 
 /// The names that a component of a glob stands for.
 struct Names<'a> {
+    component: &'a str,
     /// What they begin with.
     plain: &'a str,
-    hidden_too: bool,
     /// None if the glob cannot be read: then it may be anything.
-    matcher: LazyCell<Option<GlobMatcher>, Box<dyn FnOnce() -> Option<GlobMatcher> + 'a>>,
+    matcher: OnceCell<Option<GlobMatcher>>,
 }
 
 impl<'a> Names<'a> {
     fn of(component: &'a str) -> Self {
-        let build = move || {
-            let glob = GlobBuilder::new(&without_braces(component)).backslash_escape(true).build();
-            glob.ok().map(|glob| glob.compile_matcher())
-        };
-        Self {
-            plain: component.split(['*', '?', '[', '\\']).next().unwrap_or_default(),
-            hidden_too: component.starts_with(['.', '\\', '[']),
-            matcher: LazyCell::new(Box::new(build)),
-        }
+        let plain = component.split(['*', '?', '[', '\\']).next().unwrap_or_default();
+        Self { component, plain, matcher: OnceCell::new() }
     }
 
     fn hold(&self, name: &OsStr) -> bool {
         let bytes = name.as_encoded_bytes();
+        let hidden_too = self.component.starts_with(['.', '\\', '[']);
         bytes.starts_with(self.plain.as_bytes())
-            && (self.hidden_too || !bytes.starts_with(b"."))
-            && self.matcher.as_ref().is_none_or(|matcher| matcher.is_match(name))
+            && (hidden_too || !bytes.starts_with(b"."))
+            && self.matcher().is_none_or(|matcher| matcher.is_match(name))
+    }
+
+    fn matcher(&self) -> Option<&GlobMatcher> {
+        let build = || {
+            let glob = GlobBuilder::new(&without_braces(self.component)).backslash_escape(true).build();
+            glob.ok().map(|glob| glob.compile_matcher())
+        };
+        self.matcher.get_or_init(build).as_ref()
     }
 }
 

@@ -51,7 +51,7 @@ impl Inspector<'_> {
         }
         let name = plain_name(name);
         if let Some(behind) = wrappers::behind(&name, words) {
-            self.note_given(words.get(1..behind.start.unwrap_or(words.len())).unwrap_or_default());
+            self.note_given(at, &behind.given);
             for text in &behind.texts {
                 self.carried(at, text);
             }

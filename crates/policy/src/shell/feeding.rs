@@ -57,21 +57,12 @@ impl Inspector<'_> {
         }
     }
 
-    /// Searches what programs of other languages are given to read.
+    /// Searches what programs of other languages are given to read by their own redirects.
     fn input_of_scripts(&mut self, harvest: &Harvest, parts: &[Range<usize>]) {
-        for (command, parts) in
-            harvest.commands.iter().zip(parts).filter(|(command, _)| !command.input.is_empty())
-        {
-            let Some(name) = self.name_at(parts.start).map(plain_name) else { continue };
-            for text in &command.input {
-                let text = match text {
-                    Fed::Document(number) => {
-                        harvest.documents.get(*number).map(|document| document.body.clone())
-                    }
-                    Fed::Word(word) => Some(word::text_of(&word::single(word, &self.scope, &mut Vec::new()))),
-                };
-                self.codes(parts.start, scripts::read(&name, &text.unwrap_or_default()));
-            }
+        let commands = harvest.commands.iter().zip(parts);
+        for (command, parts) in commands.filter(|(command, _)| !command.input.is_empty()) {
+            let texts = self.texts_fed(harvest, command);
+            self.scripts_read(parts, &texts);
         }
     }
 
@@ -82,18 +73,37 @@ impl Inspector<'_> {
                 continue;
             };
             let mut texts: Vec<String> = Vec::new();
-            for parts in parts.get(*start..*end).unwrap_or_default() {
-                let names = parts.clone().filter_map(|at| Some((at, plain_name(self.name_at(at)?))));
-                if let Some((at, name)) = names.into_iter().find(|(_, name)| scripts::reads(name)) {
+            for (command, parts) in harvest.commands.iter().zip(parts).take(*end).skip(*start) {
+                if self.scripts_read(parts, &texts) {
                     // What comes out of it is something else.
-                    for text in texts.drain(..) {
-                        self.codes(at, scripts::read(&name, &text));
-                    }
-                } else if let Printed::Text(readings) = printed(&self.words_at(parts.start)) {
+                    texts.clear();
+                    continue;
+                }
+                texts.extend(self.texts_fed(harvest, command));
+                if let Printed::Text(readings) = printed(&self.words_at(parts.start)) {
                     texts.extend(readings);
                 }
             }
         }
+    }
+
+    /// The texts that a command is given to read by its own redirects.
+    fn texts_fed(&self, harvest: &Harvest, command: &Simple) -> Vec<String> {
+        let text = |fed: &Fed| match fed {
+            Fed::Document(number) => harvest.documents.get(*number).map(|document| document.body.clone()),
+            Fed::Word(word) => Some(word::text_of(&word::single(word, &self.scope, &mut Vec::new()))),
+        };
+        command.input.iter().filter_map(text).collect()
+    }
+
+    /// Searches the texts if a program of another language is among these parts; answers whether there is one.
+    fn scripts_read(&mut self, parts: &Range<usize>, texts: &[String]) -> bool {
+        let names = parts.clone().filter_map(|at| Some((at, plain_name(self.name_at(at)?))));
+        let Some((at, name)) = names.into_iter().find(|(_, name)| scripts::reads(name)) else { return false };
+        for text in texts {
+            self.codes(at, scripts::read(&name, text));
+        }
+        true
     }
 
     /// Whether some of these parts is a shell that reads commands from its input.

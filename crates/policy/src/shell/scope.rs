@@ -63,6 +63,13 @@ impl<'a> Scope<'a> {
         true
     }
 
+    /// Notes a value that one command alone sees: after it, the variable is what it was.
+    pub(super) fn lend(&mut self, name: &str, value: Option<String>) {
+        let standing = self.value(name, 0).map(str::to_owned);
+        self.give(name, value);
+        self.give(name, standing);
+    }
+
     /// Notes that text was added to a variable's value.
     pub(super) fn append(&mut self, name: &str, added: Option<&str>) {
         let values = self.values.get(name).cloned().unwrap_or_default();

@@ -21,7 +21,7 @@ pub(super) struct Code {
 
 /// The scripts among the arguments of a program that can run commands.
 pub(super) fn found(name: &str, arguments: &[Word]) -> Vec<Code> {
-    let code: fn(&str, bool) -> Option<Code> = match name {
+    let code: fn(&str, bool) -> Option<Code> = match unnumbered(name) {
         "awk" | "gawk" | "mawk" | "nawk" => awk,
         "sed" | "gsed" => sed,
         name if reads(name) => other,
@@ -31,10 +31,15 @@ pub(super) fn found(name: &str, arguments: &[Word]) -> Vec<Code> {
     words.filter_map(|(text, unknown)| code(&text, unknown)).collect()
 }
 
+/// The name of a program without its version.
+fn unnumbered(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
+}
+
 /// Whether a program reads a script from its input that can run commands.
 pub(super) fn reads(name: &str) -> bool {
     matches!(
-        name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'),
+        unnumbered(name),
         "perl"
             | "python"
             | "pypy"

@@ -11,6 +11,9 @@ const COMMAND_TABLES: &[&str] = &["BASH_ALIASES", "BASH_CMDS"];
 /// How many words are looked at for a builtin behind `command` and its like.
 const MOST_PREFIXES: usize = 4;
 
+/// Variables whose value bash runs, or a file that it runs.
+const RUN_BY_BASH: &[&str] = &["BASH_ENV", "PROMPT_COMMAND"];
+
 /// Variables whose value is a command to bash or to programs in wide use.
 const RUN: &[&str] = &[
     "PROMPT_COMMAND",
@@ -93,9 +96,10 @@ impl Inspector<'_> {
         let name = given.name.as_str();
         let literal = value.literal();
         match &given.form {
+            Form::Plain if !command.words.is_empty() => self.scope.lend(name, literal.map(str::to_owned)),
             Form::Plain => {
                 self.scope.give(name, literal.map(str::to_owned));
-                if name == "IFS" && command.words.is_empty() {
+                if name == "IFS" {
                     self.scope.split_at(literal);
                 }
             }
@@ -129,21 +133,18 @@ impl Inspector<'_> {
     }
 
     /// Variables that a wrapper such as `env` gives to what it runs.
-    pub(super) fn note_given(&mut self, words: &[Word]) {
+    pub(super) fn note_given(&mut self, at: usize, words: &[Word]) {
         for word in words {
             let text = word::text_of(&word.value);
             let name = leading_name(&text);
-            let Some(value) = text.get(name.len()..).and_then(|rest| rest.strip_prefix('=')) else {
-                continue;
-            };
-            if name.is_empty() {
-                continue;
-            }
+            let value = text.get(name.len()..).and_then(|rest| rest.strip_prefix('=')).unwrap_or_default();
             let known = word.value.literal().is_some();
-            self.scope.give(name, known.then(|| value.to_owned()));
+            self.scope.lend(name, known.then(|| value.to_owned()));
             if known {
                 self.search_value(value);
                 self.search_command(name, value);
+            } else if RUN_BY_BASH.contains(&name) {
+                self.mark_opaque(at);
             }
         }
     }
@@ -241,7 +242,7 @@ impl Inspector<'_> {
 
 /// Whether something that is not known is given to bash to run.
 pub(super) fn hides_commands(part: &Part) -> bool {
-    let run = |name: &str| matches!(name, "BASH_ENV" | "PROMPT_COMMAND");
+    let run = |name: &str| RUN_BY_BASH.contains(&name);
     part.assignments.iter().any(|given| run(&given.name) && given.value.literal().is_none())
 }
 

@@ -17,6 +17,8 @@ pub(in crate::shell) struct Behind {
     pub(in crate::shell) texts: Vec<Value>,
     /// Whether every later word may be the command.
     pub(in crate::shell) anywhere: bool,
+    /// Words that give the command variables.
+    pub(in crate::shell) given: Vec<Word>,
     /// The same command with a text of arguments taken apart.
     pub(in crate::shell) respelled: Option<Vec<Word>>,
 }
@@ -46,6 +48,7 @@ pub(in crate::shell) fn behind(name: &str, words: &[Word]) -> Option<Behind> {
             break;
         }
         if assigns && !text.starts_with('-') {
+            behind.given.push(word.clone());
             at += 1;
             continue;
         }
@@ -59,7 +62,8 @@ pub(in crate::shell) fn behind(name: &str, words: &[Word]) -> Option<Behind> {
         }
     }
     if wrapper.assigns {
-        while words.get(at).is_some_and(|word| is_assignment(&word.value)) {
+        while let Some(word) = words.get(at).filter(|word| is_assignment(&word.value)) {
+            behind.given.push(word.clone());
             at += 1;
         }
     }

@@ -1,7 +1,7 @@
-//! The disk as it is for one decision: each path is looked at once, and only so many directories are read.
+//! The disk as one decision sees it: what was looked at is remembered while there is room, and only so many directories
+//! are read.
 //!
-//! That is faster where a command names thousands of files, and a disk that changes while a call is judged cannot make
-//! two steps see different things.
+//! That saves time where a command names thousands of files. It promises little about a disk that changes meanwhile.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -20,23 +20,28 @@ const MOST_NAMES: usize = 120_000;
 const OPENING: usize = 8;
 
 /// How many names that are read again count as one.
-const AGAIN: usize = 4;
+const AGAIN: usize = 16;
 
-/// What a directory holds, of which so many names were asked for.
-type Directories = HashMap<(OsString, usize), Option<Vec<OsString>>>;
-
-/// A view of the disk that remembers what it saw.
+/// A view of the disk that remembers. Paths are kept as text, which is told apart faster than components are.
 #[derive(Debug)]
-pub(crate) struct Once<'a> {
+pub(crate) struct Seen<'a> {
     fs: &'a dyn FsView,
     entries: RefCell<HashMap<OsString, Option<EntryKind>>>,
-    directories: RefCell<Directories>,
+    links: RefCell<HashMap<OsString, Option<PathBuf>>>,
+    /// What directories hold, of which so many names were asked for.
+    directories: RefCell<HashMap<(OsString, usize), Option<Vec<OsString>>>>,
     names: Cell<usize>,
 }
 
-impl<'a> Once<'a> {
+impl<'a> Seen<'a> {
     pub(crate) fn new(fs: &'a dyn FsView) -> Self {
-        Self { fs, entries: RefCell::default(), directories: RefCell::default(), names: Cell::new(0) }
+        Self {
+            fs,
+            entries: RefCell::default(),
+            links: RefCell::default(),
+            directories: RefCell::default(),
+            names: Cell::new(0),
+        }
     }
 
     fn count(&self, names: usize) {
@@ -44,7 +49,7 @@ impl<'a> Once<'a> {
     }
 }
 
-impl FsView for Once<'_> {
+impl FsView for Seen<'_> {
     fn lstat(&self, path: &Path) -> Option<EntryKind> {
         if let Some(known) = self.entries.borrow().get(path.as_os_str()) {
             return *known;
@@ -58,7 +63,15 @@ impl FsView for Once<'_> {
     }
 
     fn readlink(&self, path: &Path) -> Option<PathBuf> {
-        self.fs.readlink(path)
+        if let Some(known) = self.links.borrow().get(path.as_os_str()) {
+            return known.clone();
+        }
+        let found = self.fs.readlink(path);
+        let mut links = self.links.borrow_mut();
+        if links.len() < MOST_REMEMBERED {
+            links.insert(path.as_os_str().to_owned(), found.clone());
+        }
+        found
     }
 
     fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>> {
@@ -86,13 +99,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_entry_is_does_not_change_while_a_call_is_judged() {
+    fn an_entry_is_looked_at_once_for_a_decision() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
-        let once = Once::new(&crate::fs::RealFs);
-        assert_eq!(once.lstat(&path), None);
+        let seen = Seen::new(&crate::fs::RealFs);
+        assert_eq!(seen.lstat(&path), None);
         std::fs::write(&path, "").unwrap();
-        assert_eq!(once.lstat(&path), None);
-        assert_eq!(Once::new(&crate::fs::RealFs).lstat(&path), Some(EntryKind::File));
+        assert_eq!(seen.lstat(&path), None);
+        assert_eq!(Seen::new(&crate::fs::RealFs).lstat(&path), Some(EntryKind::File));
     }
 }
