@@ -22,14 +22,16 @@ const OPENING: usize = 8;
 /// How many names that are read again count as one.
 const AGAIN: usize = 16;
 
+/// What directories hold, of which so many names were asked for.
+type Directories = HashMap<(OsString, usize), Option<Vec<OsString>>>;
+
 /// A view of the disk that remembers. Paths are kept as text, which is told apart faster than components are.
 #[derive(Debug)]
 pub(crate) struct Seen<'a> {
     fs: &'a dyn FsView,
     entries: RefCell<HashMap<OsString, Option<EntryKind>>>,
     links: RefCell<HashMap<OsString, Option<PathBuf>>>,
-    /// What directories hold, of which so many names were asked for.
-    directories: RefCell<HashMap<(OsString, usize), Option<Vec<OsString>>>>,
+    directories: RefCell<Directories>,
     names: Cell<usize>,
 }
 

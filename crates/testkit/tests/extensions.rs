@@ -133,8 +133,7 @@ async fn a_skill_that_allows_something_is_asked_about() {
             .await
             .unwrap();
         host.run("Do it.").await.unwrap();
-        let asked = host.heard().iter().filter(|heard| heard.json["request"]["subtype"] == "can_use_tool");
-        let tools: Vec<&Value> = asked.map(|heard| &heard.json["request"]["tool_name"]).collect();
+        let tools: Vec<&Value> = host.questions().into_iter().map(|asked| &asked["tool_name"]).collect();
         assert_eq!(tools, vec![&json!("Skill"); questions]);
     }
 }

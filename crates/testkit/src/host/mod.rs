@@ -161,6 +161,12 @@ impl Host {
         &self.heard
     }
 
+    /// The questions about tool calls that the host was asked so far, as they came.
+    pub fn questions(&self) -> Vec<&Value> {
+        let requests = self.heard.iter().map(|heard| &heard.json["request"]);
+        requests.filter(|request| request["subtype"] == "can_use_tool").collect()
+    }
+
     /// What the model has been asked so far. A script in another process cannot tell.
     pub fn asked(&self) -> Vec<Asked> {
         self.parts.voice.asked()

@@ -4,12 +4,3 @@
 
 mod modes;
 mod questions;
-
-use serde_json::Value;
-use whimbrel_testkit::Host;
-
-/// What the host has been asked about calls, as it came.
-fn questions_to(host: &Host) -> Vec<&Value> {
-    let requests = host.heard().iter().map(|heard| &heard.json["request"]);
-    requests.filter(|request| request["subtype"] == "can_use_tool").collect()
-}

@@ -4,8 +4,6 @@ use serde_json::{Value, json};
 use whimbrel_testkit::{Host, HostBuilder, Reply};
 use whimbrel_wire::permission::{PermissionMode, PermissionResult};
 
-use super::questions_to;
-
 const SWITCHED_OFF: &str =
     "Permissions cannot be bypassed here: the settings say disableBypassPermissionsMode.";
 
@@ -48,7 +46,7 @@ async fn the_mode_auto_is_warned_of_and_is_the_usual_one() {
         let warning = "There is no mode auto yet: the session asks as in the mode default.";
         assert_eq!(notice(&host, "level", "warning")["content"], warning, "{name}");
         assert_eq!(notice(&host, "subtype", "init")["permissionMode"], "default", "{name}");
-        assert_eq!(questions_to(&host).len(), 1, "{name}: it asks");
+        assert_eq!(host.questions().len(), 1, "{name}: it asks");
     }
 }
 
@@ -89,7 +87,7 @@ async fn permissions_are_bypassed_only_where_the_start_allowed_it_and_no_setting
         assert_eq!(answer, expected, "{name}");
         host.run("Go.").await.unwrap();
         assert_eq!(notice(&host, "subtype", "init")["permissionMode"], mode, "{name}");
-        assert_eq!(questions_to(&host).len(), usize::from(refusal.is_some()), "{name}");
+        assert_eq!(host.questions().len(), usize::from(refusal.is_some()), "{name}");
         let told = host.heard().iter().filter(|heard| heard.json["subtype"] == "status").count();
         assert_eq!(told, usize::from(refusal.is_none()), "{name}: only what has changed is told");
     }

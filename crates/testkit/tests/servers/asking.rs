@@ -169,12 +169,6 @@ async fn a_server_may_have_a_mode_of_its_own() {
     assert!(host.ask(stranger).await.unwrap_err().to_string().contains("Server not found: who"));
 }
 
-/// What the host has been asked about calls, as it came.
-fn questions_to(host: &Host) -> Vec<&Value> {
-    let requests = host.heard().iter().map(|heard| &heard.json["request"]);
-    requests.filter(|request| request["subtype"] == "can_use_tool").collect()
-}
-
 #[tokio::test]
 async fn a_question_about_a_tool_names_its_server() {
     let tool = "mcp__sh__echo";
@@ -196,7 +190,7 @@ async fn a_question_about_a_tool_names_its_server() {
         let mut expected = json!({"subtype": "can_use_tool", "tool_name": tool, "display_name": tool,
             "input": {"word": "a"}, "tool_use_id": "toolu_1_1", "mcp_server": {"name": "sh", "source": "dynamic"}});
         expected.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
-        assert_eq!(questions_to(&host), [&expected], "{mode}");
+        assert_eq!(host.questions(), [&expected], "{mode}");
     }
 }
 
@@ -227,7 +221,7 @@ async fn a_tool_that_a_person_answers_for_is_asked_about_whatever_else_allows_it
         let question = json!({"subtype": "can_use_tool", "tool_name": "mcp__sh__sign", "display_name": "mcp__sh__sign",
             "input": {"word": "b"}, "tool_use_id": "toolu_2_1", "mcp_server": {"name": "sh", "source": "dynamic"},
             "suppress_always_allow_rule": true, "requires_user_interaction": true});
-        assert_eq!(questions_to(&host), [&question], "{name}");
+        assert_eq!(host.questions(), [&question], "{name}");
         let asked = host.asked();
         assert!(asked[1].says("said: a") && asked[2].says("not in my name"), "{name}");
         assert!(!asked[2].says("said: b"), "{name}");
