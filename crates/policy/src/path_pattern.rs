@@ -32,6 +32,8 @@ pub struct PathPattern {
     comparable_bases: Vec<PathBuf>,
     /// What the path below the base is compared with; one matching glob is enough.
     globs: Vec<GlobMatcher>,
+    /// What every path has in it that matches; looked for first, because that is fast.
+    telling: Option<String>,
     /// Whether only what lies below a match is meant, not the match itself.
     below_only: bool,
     /// Whether the pattern is everything below its base.
@@ -75,6 +77,7 @@ impl PathPattern {
             bases,
             comparable_bases,
             globs,
+            telling: telling(body, folded),
             below_only: shape.below_only,
             everything,
             folded,
@@ -85,9 +88,27 @@ impl PathPattern {
     /// Whether this path, or a directory that it lies in, is matched. What is refused in a project is refused in its work
     /// trees as well.
     pub fn matches(&self, path: &Path) -> bool {
+        if !self.is_likely(path) {
+            return false;
+        }
         let path = self.comparable(path);
         self.matches_comparable(&path)
             || self.folded && in_project(&path).is_some_and(|path| self.matches_comparable(&path))
+    }
+
+    /// Whether a path has in it what every path has that matches. For what is not ASCII, nobody knows.
+    fn is_likely(&self, path: &Path) -> bool {
+        let (Some(telling), bytes) = (&self.telling, path.as_os_str().as_encoded_bytes()) else {
+            return true;
+        };
+        if !bytes.is_ascii() {
+            return true;
+        }
+        let same = |window: &[u8]| match self.folded {
+            true => window.eq_ignore_ascii_case(telling.as_bytes()),
+            false => window == telling.as_bytes(),
+        };
+        bytes.windows(telling.len()).any(same)
     }
 
     fn matches_comparable(&self, path: &Path) -> bool {
@@ -280,6 +301,16 @@ pub(crate) fn without_braces(body: &str) -> String {
         escaped = character == '\\' && !escaped;
     }
     out
+}
+
+/// The longest stretch of a body that stands for itself, if it has nothing but plain text and stars.
+fn telling(body: &str, folded: bool) -> Option<String> {
+    if !body.is_ascii() || body.contains(['[', ']', '{', '}', '\\']) {
+        return None;
+    }
+    let longest = body.split(['*', '?', '/']).max_by_key(|stretch| stretch.len()).unwrap_or_default();
+    let longest = if folded { longest.to_ascii_lowercase() } else { longest.to_owned() };
+    (!longest.is_empty()).then_some(longest)
 }
 
 fn fixed_prefix(body: &str) -> PathBuf {

@@ -13,8 +13,8 @@ use crate::fs::{EntryKind, FsView};
 /// How many paths are remembered; further ones are looked at each time.
 const MOST_REMEMBERED: usize = 50_000;
 
-/// How many names in directories are read.
-const MOST_NAMES: usize = 120_000;
+/// How many names are looked at, one by one or in directories, until no more directories are read.
+const MOST_NAMES: usize = 80_000;
 
 /// As how many names it counts to open a directory.
 const OPENING: usize = 8;
@@ -57,6 +57,7 @@ impl FsView for Seen<'_> {
             return *known;
         }
         let found = self.fs.lstat(path);
+        self.count(1);
         let mut entries = self.entries.borrow_mut();
         if entries.len() < MOST_REMEMBERED {
             entries.insert(path.as_os_str().to_owned(), found);

@@ -4,13 +4,16 @@ use std::path::{Path, PathBuf};
 
 use super::expand::expand;
 use crate::paths::{Surroundings, lexical, physical};
-use crate::shell::{Script, Value};
+use crate::shell::{Part, Script, Value};
 
 /// How many directories are followed at most.
 const MOST: usize = 64;
 
-/// How many there may be, each with every word of the command in it.
-const MOST_PATHS: usize = 30_000;
+/// How many there may be, each with every word of the command in it; long words count as several.
+const MOST_PATHS: usize = 12_000;
+
+/// How long a word is that counts as two.
+const LONG: usize = 16;
 
 /// The directories that a command may be in.
 #[derive(Debug)]
@@ -29,7 +32,7 @@ pub(super) struct Directories {
 
 impl Directories {
     pub(super) fn of(script: &Script, around: &Surroundings<'_>) -> Self {
-        let words: usize = script.parts.iter().map(|part| part.words.len() + part.redirects.len()).sum();
+        let words: usize = script.parts.iter().map(weight).sum();
         let mut found = Self {
             known: vec![around.cwd.to_owned()],
             elsewhere: Vec::new(),
@@ -111,4 +114,10 @@ impl Directories {
         }
         found
     }
+}
+
+/// How many words a part has.
+fn weight(part: &Part) -> usize {
+    let words = part.words.iter().map(|word| 1 + word.raw.len() / LONG).sum::<usize>();
+    words + part.redirects.len()
 }

@@ -32,6 +32,9 @@ pub(super) fn expand(pattern: &str, from: &Path, fs: &dyn FsView) -> Expansion {
         let mut next = Vec::new();
         let names = Names::of(component);
         for path in &paths {
+            if fs.gives_up() {
+                break;
+            }
             if !is_wild(component) {
                 let entry = path.join(unescape(component));
                 let there = matches!(component, "." | "..") || fs.lstat(&entry).is_some();

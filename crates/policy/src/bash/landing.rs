@@ -10,21 +10,31 @@ use crate::shell::{Class, Landing, Part, Value};
 /// More than this is not told apart; then every name in the directory may be written.
 const MOST: usize = 256;
 
+/// How many files are told apart for the whole command, in each place where it may be; after that, any may be written.
+const MOST_AT_ALL: usize = 10_000;
+
 impl Command<'_> {
     /// Adds the files that the parts put into directories to what they write.
     pub(super) fn note_landings(&mut self) {
+        let mut all = 0;
+        let places = self.directories.all().count();
         for at in 0..self.script.parts.len() {
             let Some(part) = self.script.parts.get(at).filter(|part| !part.lands.is_empty()) else {
                 continue;
             };
             let mut made = Vec::new();
             for landing in part.lands.iter().take(MOST) {
+                if all * places > MOST_AT_ALL {
+                    made.push(Value::Unknown { before: String::new(), after: String::new(), guarded: false });
+                    break;
+                }
                 if self.may_be_directory(&landing.directory, at) {
                     made.extend(
                         self.names(landing).into_iter().filter_map(|name| below(&landing.directory, name)),
                     );
                 }
             }
+            all += made.len();
             if part.lands.len() > MOST {
                 made.extend(part.lands.get(MOST).and_then(|landing| below(&landing.directory, None)));
             }

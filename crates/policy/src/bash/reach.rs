@@ -122,7 +122,7 @@ impl Command<'_> {
         }
         let everywhere = if glob.starts_with('/') { 1 } else { usize::MAX };
         for directory in self.directories.all().take(everywhere) {
-            if !budget.take(Look::Glob, 1) {
+            if budget.paths == 0 || !budget.take(Look::Glob, 1) {
                 unsearched = unsearched.max(Missing::Below);
                 break;
             }

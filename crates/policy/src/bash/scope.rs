@@ -44,17 +44,25 @@ impl Command<'_> {
     }
 
     fn operand_obstacles<'p>(&'p self, part: &'p Part, case: &'p Case<'_>) -> impl Iterator<Item = Obstacle> {
-        let reads = super::reads(part).filter_map(|value| self.read_obstacle(value, part, case));
+        let through_links = follows(part);
+        let reads =
+            super::reads(part).filter_map(move |value| self.read_obstacle(value, part, through_links, case));
         reads.chain(part.writes.iter().filter_map(|value| self.write_obstacle(value, part, case)))
     }
 
-    fn read_obstacle(&self, value: &Value, part: &Part, case: &Case<'_>) -> Option<Obstacle> {
+    fn read_obstacle(
+        &self,
+        value: &Value,
+        part: &Part,
+        through_links: bool,
+        case: &Case<'_>,
+    ) -> Option<Obstacle> {
         let readable = |path: &Spellings| case.dirs.hold(path) || read_grant(case, path).is_some();
         let blocked = |text: &str| {
             self.spell_plainly(text).into_iter().find_map(|path| match () {
                 () if self.is_shifted(&path, part) => Some(Obstacle::Unknown),
                 () if !readable(&path) => Some(Obstacle::Path(path.physical)),
-                () if follows(part) => self.leads_away(&path.physical, &readable),
+                () if through_links => self.leads_away(&path.physical, &readable),
                 () => None,
             })
         };
@@ -99,7 +107,7 @@ impl Command<'_> {
         }
         let Value::Literal(text) = &redirect.target else { return Some(Obstacle::Unknown) };
         if redirect.way == Way::Read {
-            return self.read_obstacle(&redirect.target, part, case);
+            return self.read_obstacle(&redirect.target, part, false, case);
         }
         let accepted = |path: &Spellings| {
             edit_grant(case, path).is_some()

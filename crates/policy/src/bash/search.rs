@@ -79,7 +79,7 @@ impl Command<'_> {
     /// would look.
     fn cannot_be_searched(&self, case: &Case<'_>) -> bool {
         case.mode == PermissionMode::BypassPermissions
-            && self.script.unanalysable.contains(&Kind::TooDeep)
+            && (self.script.cut_short || self.script.unanalysable.contains(&Kind::TooDeep))
             && case.rules.has_scoped_limits()
     }
 
@@ -115,8 +115,9 @@ impl Command<'_> {
         let mut budget = Budget::default();
         let (mut seen, mut last) = (HashSet::new(), None);
         for part in &self.script.parts {
+            let through_links = follows(part);
             for (value, usage) in touched(part) {
-                let depth = match (part.recursive || usage == Use::WriteBelow, follows(part)) {
+                let depth = match (part.recursive || usage == Use::WriteBelow, through_links) {
                     (false, _) => Depth::Itself,
                     (true, false) => Depth::Below,
                     (true, true) => Depth::ThroughLinks,

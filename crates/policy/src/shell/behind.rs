@@ -18,7 +18,7 @@ const DEEPEST: usize = 8;
 const MOST_STARTS: usize = 8;
 
 /// How many words are filled into commands until that counts as too much.
-const MOST_FILLED: usize = 20_000;
+const MOST_FILLED: usize = 12_000;
 
 /// Words that mean something only where a command of the shell begins.
 const RESERVED: &[&str] = &[
@@ -190,12 +190,9 @@ impl Inspector<'_> {
     /// What commands do with the words of a text.
     pub(super) fn filled_by(&mut self, commands: &[(Vec<Word>, usize)], text: &str) {
         for (words, start) in commands {
-            self.filled += words.len() + text.len() / 8;
+            self.filled += words.len() + unknown::growth(words, *start, text) / 8;
             if self.filled > MOST_FILLED {
-                // Not searched for lack of time is not the same as not found.
-                if !self.script.unanalysable.contains(&Kind::TooDeep) {
-                    self.script.unanalysable.push(Kind::TooDeep);
-                }
+                self.cut_short();
                 return;
             }
             self.searched(&unknown::filled(words, *start, Some(text)), 1);

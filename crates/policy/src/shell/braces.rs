@@ -49,7 +49,7 @@ fn all(atoms: &[Atom], depth: usize) -> Option<Vec<Vec<Atom>>> {
             }
         }
         let longest: usize = done.iter().chain(&choices).map(Vec::len).max().unwrap_or(0);
-        if longest * done.len() * choices.len() > 1_000_000 {
+        if longest * done.len() * choices.len() > 100_000 {
             return None;
         }
         done = done

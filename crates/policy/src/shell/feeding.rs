@@ -187,30 +187,35 @@ impl Inspector<'_> {
 
     /// Marks the shells that read what is not literal.
     fn mark_fed(&mut self, field: &Field<'_>) {
-        let mut opaque: Vec<usize> = Vec::new();
-        let mut readers = |commands: Range<usize>| {
-            let among = |at: &usize| field.reads.get(*at) == Some(&true);
-            opaque.extend(commands.filter(among));
-        };
+        let mut opaque: Vec<Range<usize>> = Vec::new();
         for pipeline in &field.harvest.pipelines {
-            if let Some(readable) = self.fed_by_pipe(field, pipeline) {
-                readers(readable);
-            }
+            opaque.extend(self.fed_by_pipe(field, pipeline));
         }
         for feed in &field.harvest.feeds {
             if field.any_reads(feed.commands.clone()) && !self.is_literal(field, feed.holder) {
-                readers(feed.commands.clone());
+                opaque.push(feed.commands.clone());
             }
         }
         for at in 0..field.reads.len() {
-            let lasts =
-                || self.name_at(field.parts.get(at).map_or(usize::MAX, |parts| parts.start)) == Some("exec");
-            if !self.is_literal(field, at) {
-                readers(if lasts() { 0..field.reads.len() } else { at..at + 1 });
+            if self.is_literal(field, at) {
+                continue;
             }
+            if self.name_at(field.parts.get(at).map_or(usize::MAX, |parts| parts.start)) == Some("exec") {
+                // It lasts; and how long the others last no longer matters.
+                opaque = vec![0..field.reads.len()];
+                break;
+            }
+            opaque.push(at..at + 1);
         }
-        for part in opaque.into_iter().filter_map(|at| field.parts.get(at)).map(|parts| parts.start) {
-            self.mark_opaque(part);
+        let mut marked = vec![false; field.reads.len()];
+        for commands in opaque {
+            let commands = marked.get_mut(commands).unwrap_or_default();
+            commands.fill(true);
+        }
+        for ((marked, reads), parts) in marked.into_iter().zip(&field.reads).zip(field.parts) {
+            if marked && *reads {
+                self.mark_opaque(parts.start);
+            }
         }
     }
 

@@ -8,6 +8,12 @@ use super::{Value, Word};
 /// How many letters of a bundle are told apart. Longer ones are no bundles.
 const LONGEST_BUNDLE: usize = 64;
 
+/// No name is longer: what is, has a path in it.
+const LONGEST_NAME: usize = 255;
+
+/// How many letters are told apart before a long path.
+const FEW: usize = 4;
+
 /// No path is longer.
 const LONGEST_PATH: usize = 4_096;
 
@@ -166,7 +172,8 @@ impl<'a> Given<'a> {
         rest: &mut impl Iterator<Item = &'a Word>,
     ) {
         let mut guessed = false;
-        for (at, letter) in text.char_indices().skip(1).take(LONGEST_BUNDLE) {
+        let letters = if text.len() > LONGEST_NAME { FEW } else { LONGEST_BUNDLE };
+        for (at, letter) in text.char_indices().skip(1).take(letters) {
             let option = format!("-{letter}");
             let role = known.of_letter(letter, &option);
             self.seen.push(option);

@@ -9,7 +9,7 @@ use super::syntax::{Form, Harvest, RawWord, Simple};
 use super::{
     Assignment, Kind, LONGEST, Part, Place, Reach, Redirect, Script, Surroundings, Value, Way, Word,
 };
-use super::{assignment, facts, fallback, hidden, places, redirects, values, word};
+use super::{assignment, facts, fallback, hidden, overlong, places, redirects, values, word};
 
 /// How deep texts of commands inside texts are followed.
 pub(super) const DEEPEST_TEXT: usize = 10;
@@ -17,12 +17,20 @@ pub(super) const DEEPEST_TEXT: usize = 10;
 /// How many readings of commands by other values of their variables are followed.
 const MOST_READINGS: usize = 500;
 
+/// How many words make one more reading of a command.
+const MANY_WORDS: usize = 32;
+
+/// As how many bytes more a text counts that is taken apart.
+const TAKING_APART: usize = 64;
+
 /// Looks at a whole command.
 pub(super) struct Inspector<'a> {
     pub(super) scope: Scope<'a>,
     pub(super) script: Script,
     /// How many bytes of text inside text may still be taken apart.
     budget: usize,
+    /// How many bytes of text may still be searched as they are.
+    unfollowed: usize,
     readings: usize,
     /// How many words were filled into commands by what they read.
     pub(super) filled: usize,
@@ -39,7 +47,8 @@ impl<'a> Inspector<'a> {
         let mut inspector = Self {
             scope: Scope::new(surroundings.home, text),
             script: Script { text: text.trim().to_owned(), ..Script::default() },
-            budget: text.len() * 4 + 65_536,
+            budget: text.len() * 2 + 65_536,
+            unfollowed: text.len() + 65_536,
             readings: 0,
             filled: 0,
             level: 0,
@@ -60,6 +69,10 @@ impl<'a> Inspector<'a> {
         if inspector.script.parts.is_empty() {
             inspector.note(Kind::Syntax);
         }
+        if inspector.scope.is_full() {
+            inspector.cut_short();
+        }
+        overlong::shorten(&mut inspector.script);
         inspector.script
     }
 
@@ -72,13 +85,14 @@ impl<'a> Inspector<'a> {
 
     /// Takes a text apart that a command would run.
     pub(super) fn nested(&mut self, text: &str) {
-        if self.level >= DEEPEST_TEXT || text.len() > self.budget {
+        let length = text.len() + TAKING_APART;
+        if self.level >= DEEPEST_TEXT || length > self.budget {
             if !self.guessing {
                 self.unfollowed(text);
             }
             return;
         }
-        self.budget -= text.len();
+        self.budget -= length;
         self.level += 1;
         let covered = std::mem::take(&mut self.covered);
         self.text(text);
@@ -99,8 +113,20 @@ impl<'a> Inspector<'a> {
         }
     }
 
+    /// Notes that more came of the text than is followed. Not searched for lack of time is not the same as not found.
+    pub(super) fn cut_short(&mut self) {
+        if !std::mem::replace(&mut self.script.cut_short, true) {
+            self.script.unanalysable.push(Kind::TooDeep);
+        }
+    }
+
     /// Leaves a text to be searched as it is.
     pub(super) fn unfollowed(&mut self, text: &str) {
+        let Some(left) = self.unfollowed.checked_sub(text.len() + TAKING_APART) else {
+            self.cut_short();
+            return;
+        };
+        self.unfollowed = left;
         let home = self.scope.home;
         self.script.parts.push(if self.guessing {
             fallback::doubtful(text)
@@ -162,7 +188,7 @@ impl<'a> Inspector<'a> {
         }
         let mut readings =
             command.words.iter().map(|word| word::choices(word, &self.scope)).max().unwrap_or(1);
-        self.readings += readings - 1;
+        self.readings += (readings - 1) * (1 + command.words.len() / MANY_WORDS);
         let unfollowed = self.readings > MOST_READINGS;
         let doubtful = command.words.iter().any(|word| self.scope.doubts(word));
         if unfollowed {

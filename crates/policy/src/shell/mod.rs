@@ -36,6 +36,7 @@ mod lexer;
 mod matched;
 mod operands;
 mod options;
+mod overlong;
 mod parser;
 mod part;
 mod places;

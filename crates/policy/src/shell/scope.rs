@@ -3,12 +3,16 @@
 //! A variable is known by all the values that the text gives it. As soon as something may have changed it that the text
 //! does not show, "not known" is one of them.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use super::syntax::{Piece, RawWord};
 
 /// How many values of one variable are followed.
 const MOST_VALUES: usize = 32;
+
+/// How many bytes of separators are followed.
+const MOST_SEPARATORS: usize = 256;
 
 /// How long a value may grow by what is added to it.
 const LONGEST_JOINED: usize = 256;
@@ -27,6 +31,8 @@ pub(super) struct Scope<'a> {
     pub(super) unsure: bool,
     /// The values that each variable was given, the last one last; `None` where it is not literal.
     values: HashMap<String, Vec<Option<String>>>,
+    /// How many characters variables and braces may still bring into words.
+    room: Cell<usize>,
     /// Where values are split besides at blanks, if the command says so.
     separators: Option<String>,
     /// Command names that were given another meaning, with the texts that they stand for.
@@ -40,6 +46,7 @@ impl<'a> Scope<'a> {
             home_certain: !names_home(text),
             unsure: false,
             values: HashMap::new(),
+            room: Cell::new(text.len() + 65_536),
             separators: None,
             renamed: HashMap::new(),
         }
@@ -92,7 +99,8 @@ impl<'a> Scope<'a> {
 
     /// Notes where values are split from now on; nothing if that is not known.
     pub(super) fn split_at(&mut self, separators: Option<&str>) {
-        match separators {
+        let known = self.separators.as_ref().map_or(0, String::len);
+        match separators.filter(|text| known + text.len() <= MOST_SEPARATORS) {
             Some(text) => self.separators.get_or_insert_default().push_str(text),
             None => self.unsure = true,
         }
@@ -137,6 +145,17 @@ impl<'a> Scope<'a> {
             None if name == "IFS" => Some(" \t\n"),
             None => None,
         }
+    }
+
+    /// Whether so many more characters may come into words. Once there is no room, there is none for anything.
+    pub(super) fn has_room(&self, length: usize) -> bool {
+        self.room.set(self.room.get().checked_sub(length).unwrap_or_default());
+        !self.is_full()
+    }
+
+    /// Whether no more may come into words.
+    pub(super) fn is_full(&self) -> bool {
+        self.room.get() == 0
     }
 
     /// Notes that a command name stands for a text from now on.

@@ -11,6 +11,8 @@ pub struct Script {
     pub parts: Vec<Part>,
     /// What stands in the way of allowing; empty if everything was understood. Each kind once.
     pub unanalysable: Vec<Kind>,
+    /// Whether more came of the text than was followed. What was not followed may be anything.
+    pub cut_short: bool,
     /// Whether `&` starts something in the background.
     pub background: bool,
     /// Where `cd` goes, in order, at every depth. `None` for `cd` without an operand, `cd -`, or options.

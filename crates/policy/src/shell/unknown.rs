@@ -46,6 +46,15 @@ pub(super) fn filled(words: &[Word], start: usize, text: Option<&str>) -> Vec<Wo
     command.iter().map(fill).collect()
 }
 
+/// How many bytes a text brings into the command that is filled with it.
+pub(super) fn growth(words: &[Word], start: usize, text: &str) -> usize {
+    let places = mark(words, start).map_or(1, |mark| {
+        let literal = words.get(start..).unwrap_or_default().iter().filter_map(|word| word.value.literal());
+        literal.map(|word| word.matches(mark).count()).sum()
+    });
+    places.saturating_mul(text.len())
+}
+
 /// What stands in the command for what is read, if the options name it.
 fn mark(words: &[Word], start: usize) -> Option<&str> {
     let options: Vec<&str> =

@@ -8,6 +8,9 @@ use super::{Kind, Value, Word};
 /// How much text several variables may bring into one word: with `x=$x$x` a value doubles each time.
 const LONGEST_JOINED: usize = 4_096;
 
+/// As how much text braces count that stand for too many words.
+const TOO_MANY: usize = 4_096;
+
 /// One character of a word, or a stretch that is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Atom {
@@ -40,7 +43,10 @@ pub(super) fn expand(word: &RawWord, scope: &Scope<'_>, choice: usize, kinds: &m
         return words;
     }
     kinds.push(Kind::Braces);
-    match braces::expand(&mut atoms) {
+    let expanded = if scope.is_full() { None } else { braces::expand(&mut atoms) };
+    let length = expanded.as_ref().map_or(TOO_MANY, |all| all.iter().map(Vec::len).sum());
+    let enough = scope.has_room(length);
+    match expanded.filter(|_| enough) {
         Some(all) => all
             .into_iter()
             .flat_map(|atoms| split(&tilde(atoms, scope, kinds), "", scope))
@@ -94,7 +100,7 @@ fn atoms(word: &RawWord, scope: &Scope<'_>, choice: usize, kinds: &mut Vec<Kind>
                 if name == "HOME" && !scope.home_certain {
                     kinds.push(Kind::Variable);
                 }
-                match scope.value(name, choice) {
+                match scope.value(name, choice).filter(|text| scope.has_room(text.len())) {
                     Some(text) if *quoted => atoms.extend(text.chars().map(Atom::Quoted)),
                     Some(text) => atoms.extend(text.chars().map(Atom::Expanded)),
                     None => atoms.push(Atom::Unknown { guarded: *guarded }),
