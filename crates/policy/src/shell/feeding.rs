@@ -201,8 +201,8 @@ impl Inspector<'_> {
                 continue;
             }
             if self.name_at(field.parts.get(at).map_or(usize::MAX, |parts| parts.start)) == Some("exec") {
-                // It lasts; and how long the others last no longer matters.
-                opaque = vec![0..field.reads.len()];
+                // It lasts, so every shell may read it.
+                opaque.push(0..field.reads.len());
                 break;
             }
             opaque.push(at..at + 1);

@@ -149,7 +149,7 @@ impl<'a> Scope<'a> {
 
     /// Whether so many more characters may come into words. Once there is no room, there is none for anything.
     pub(super) fn has_room(&self, length: usize) -> bool {
-        self.room.set(self.room.get().checked_sub(length).unwrap_or_default());
+        self.room.set(self.room.get().saturating_sub(length));
         !self.is_full()
     }
 
