@@ -19,8 +19,9 @@ const MOST_NAMES: usize = 80_000;
 /// As how many names it counts to open a directory.
 const OPENING: usize = 8;
 
-/// How many names that are read again count as one.
-const AGAIN: usize = 16;
+/// How many names that are read again count as one, and how many of these it is to open a directory again.
+const AGAIN: usize = 64;
+const OPENING_AGAIN: usize = 16;
 
 /// What directories hold, of which so many names were asked for.
 type Directories = HashMap<(OsString, usize), Option<Vec<OsString>>>;
@@ -32,7 +33,8 @@ pub(crate) struct Seen<'a> {
     entries: RefCell<HashMap<OsString, Option<EntryKind>>>,
     links: RefCell<HashMap<OsString, Option<PathBuf>>>,
     directories: RefCell<Directories>,
-    names: Cell<usize>,
+    /// What was looked at, in parts of a name.
+    looked: Cell<usize>,
 }
 
 impl<'a> Seen<'a> {
@@ -42,12 +44,16 @@ impl<'a> Seen<'a> {
             entries: RefCell::default(),
             links: RefCell::default(),
             directories: RefCell::default(),
-            names: Cell::new(0),
+            looked: Cell::new(0),
         }
     }
 
     fn count(&self, names: usize) {
-        self.names.set(self.names.get() + names);
+        self.looked.set(self.looked.get() + names * AGAIN);
+    }
+
+    fn count_again(&self, names: usize) {
+        self.looked.set(self.looked.get() + names + OPENING_AGAIN);
     }
 }
 
@@ -83,7 +89,7 @@ impl FsView for Seen<'_> {
         }
         let key = (path.as_os_str().to_owned(), limit);
         if let Some(known) = self.directories.borrow().get(&key) {
-            self.count(1 + known.as_ref().map_or(0, Vec::len) / AGAIN);
+            self.count_again(known.as_ref().map_or(0, Vec::len));
             return known.clone();
         }
         let found = self.fs.readdir(path, limit);
@@ -93,7 +99,7 @@ impl FsView for Seen<'_> {
     }
 
     fn gives_up(&self) -> bool {
-        self.names.get() >= MOST_NAMES
+        self.looked.get() >= MOST_NAMES * AGAIN
     }
 }
 

@@ -164,6 +164,33 @@ fn many_rules_do_not_wear_the_look_at_a_tree_out() {
 }
 
 #[test]
+fn what_was_not_followed_grants_nothing() {
+    let folders: Vec<String> = (0..300).map(|number| format!("/w/d{number}/")).collect();
+    let fs = FakeFs::with_files(folders.iter().map(String::as_str).chain(["/etc/passwd"]))
+        .link("/w/d1/l", "/etc")
+        .link("/w/zl", "/etc");
+    let none = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
+    // So many words that `cd` is not followed: what it leads to is not known.
+    let words = "x ".repeat(4_800);
+    let elsewhere = format!("cd d1 && command command command cat l/passwd {words}");
+    let asked = judge(&none, &elsewhere, &fs);
+    assert!(matches!(asked, Decision::Ask(_)), "{asked:?}");
+    // So many globs that the last one is not looked up.
+    let mut etc = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
+    let deny = vec!["Read(//etc/**)".to_owned()];
+    etc.add_layer(&Layer { deny, ..Layer::new(Source::ProjectSettings, Path::new("/w")) }, &fs);
+    let globs: String = (0..1_200).map(|number| format!(" */x{number}*")).collect();
+    let through_link = format!("cat{globs}; cat z*/passwd");
+    let refused = judge_in(PermissionMode::BypassPermissions, &etc, &through_link, &fs);
+    assert!(matches!(refused, Decision::Deny(_)), "{refused:?}");
+    // So much that `xargs` reads that the last is not filled in.
+    let many: String = (0..150).map(|number| format!("echo f{number} | xargs rm; ")).collect();
+    let removal = format!("{many}echo / | xargs rm -rf");
+    let asked = judge_in(PermissionMode::BypassPermissions, &none, &removal, &fs);
+    assert!(matches!(asked, Decision::Ask(_)), "{asked:?}");
+}
+
+#[test]
 fn what_is_read_does_not_multiply_with_what_reads_it() {
     let command: String = (0..4_000).map(|number| format!("echo f{number} | xargs rm; ")).collect();
     let script = analyse(&command, &Surroundings { home: "/home/me" });

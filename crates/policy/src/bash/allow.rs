@@ -26,6 +26,9 @@ pub(crate) enum Verdict<'a> {
     Open,
 }
 
+/// How many parts are told one by one, and looked at for what to tell.
+const MOST_TOLD: usize = 100;
+
 impl Command<'_> {
     /// Whether the command is read-only without the help of any rule about commands.
     pub(crate) fn only_reads(&self, case: &Case<'_>) -> bool {
@@ -69,7 +72,9 @@ impl Command<'_> {
             return (Reason::GitProgram(program), shown);
         }
         let reason = match (parts.as_slice(), blocked) {
-            ([_, _, ..], _) => Reason::Subcommands(parts.iter().map(|part| self.told(part, case)).collect()),
+            ([_, _, ..], _) => {
+                Reason::Subcommands(parts.iter().take(MOST_TOLD).map(|part| self.told(part, case)).collect())
+            }
             (_, Some(path)) if !is_inside(&path, case) => Reason::WorkingDir { path },
             (_, Some(_) | None) => Reason::NeedsApproval,
         };
@@ -96,7 +101,7 @@ impl Command<'_> {
 
     /// The first path that a part may not touch.
     pub(crate) fn blocked_path(&self, case: &Case<'_>) -> Option<PathBuf> {
-        let of_parts = self.script.judged().filter_map(|part| self.path_obstacle(part, case));
+        let of_parts = self.script.judged().take(MOST_TOLD).filter_map(|part| self.path_obstacle(part, case));
         self.directory_obstacle(case).into_iter().chain(of_parts).find_map(|obstacle| match obstacle {
             Obstacle::Path(path) => Some(path),
             Obstacle::Unknown => None,

@@ -123,12 +123,14 @@ impl Command<'_> {
         let everywhere = if glob.starts_with('/') { 1 } else { usize::MAX };
         for directory in self.directories.all().take(everywhere) {
             if budget.paths == 0 || !budget.take(Look::Glob, 1) {
-                unsearched = unsearched.max(Missing::Below);
+                unsearched = Missing::Anything;
                 break;
             }
             let expansion = self.expand(glob, directory);
             if !expansion.complete {
-                unsearched = unsearched.max(Missing::Below);
+                // A link among what was not seen may lead anywhere.
+                let anywhere = is_wild_in_directory(glob) || self.around.fs.gives_up();
+                unsearched = unsearched.max(if anywhere { Missing::Anything } else { Missing::Below });
             }
             for path in &expansion.paths {
                 self.reach_path(&path.to_string_lossy(), budget, reached);

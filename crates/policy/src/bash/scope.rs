@@ -1,6 +1,7 @@
 //! Paths that stand in the way of allowing: those outside the working directories that no rule opens.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use whimbrel_wire::permission::PermissionMode;
@@ -26,16 +27,20 @@ pub(crate) enum Obstacle {
 impl Command<'_> {
     /// The first path of a part, redirects included, that stands in the way.
     pub(crate) fn path_obstacle(&self, part: &Part, case: &Case<'_>) -> Option<Obstacle> {
-        self.path_obstacles(part, case).into_iter().next()
+        self.path_obstacles(part, case).next()
     }
 
     /// The paths of a part, redirects included, that stand in the way.
-    pub(crate) fn path_obstacles(&self, part: &Part, case: &Case<'_>) -> Vec<Obstacle> {
+    pub(crate) fn path_obstacles<'p>(
+        &'p self,
+        part: &'p Part,
+        case: &'p Case<'_>,
+    ) -> impl Iterator<Item = Obstacle> {
         let scoped = part.scoped || matches!(part.class, Class::ReadOnly | Class::AcceptEdits);
         let operands = scoped.then(|| self.operand_obstacles(part, case)).into_iter().flatten();
         let redirects =
-            part.redirects.iter().filter_map(|redirect| self.redirect_obstacle(redirect, part, case));
-        operands.chain(redirects).collect()
+            part.redirects.iter().filter_map(move |redirect| self.redirect_obstacle(redirect, part, case));
+        operands.chain(redirects)
     }
 
     /// The first operand that may not be touched.
@@ -45,8 +50,10 @@ impl Command<'_> {
 
     fn operand_obstacles<'p>(&'p self, part: &'p Part, case: &'p Case<'_>) -> impl Iterator<Item = Obstacle> {
         let through_links = follows(part);
-        let reads =
-            super::reads(part).filter_map(move |value| self.read_obstacle(value, part, through_links, case));
+        let mut seen = HashSet::new();
+        let reads = super::reads(part)
+            .filter(move |value| seen.insert(*value))
+            .filter_map(move |value| self.read_obstacle(value, part, through_links, case));
         reads.chain(part.writes.iter().filter_map(|value| self.write_obstacle(value, part, case)))
     }
 
@@ -159,6 +166,9 @@ impl Command<'_> {
 
     /// What is wrong with going elsewhere: where to, twice, or together with writing or git.
     pub(crate) fn directory_obstacle(&self, case: &Case<'_>) -> Option<Obstacle> {
+        if self.directories.uncounted {
+            return Some(Obstacle::Unknown);
+        }
         let target = match self.script.changes_dir.as_slice() {
             [] => return None,
             [Some(Value::Literal(target))] => target,

@@ -125,14 +125,14 @@ impl Inspector<'_> {
         }
         for _ in 0..MOST_ROUNDS {
             let functions = field.harvest.functions.iter();
-            let reading: Vec<&str> = functions
+            let reading: HashSet<&str> = functions
                 .filter(|(_, body)| field.any_reads(body.clone()))
                 .map(|(name, _)| name.as_str())
                 .collect();
             if reading.is_empty() {
                 return;
             }
-            let calls = |name: &Option<&str>| name.is_some_and(|name| reading.contains(&name));
+            let calls = |name: &Option<&str>| name.is_some_and(|name| reading.contains(name));
             for (reads, name) in field.reads.iter_mut().zip(&names) {
                 *reads |= calls(name);
             }

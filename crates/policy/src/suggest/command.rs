@@ -14,10 +14,16 @@ use crate::shell::{Class, Part, Way};
 /// More rules than this are no longer looked at one by one.
 const MAX_RULES: usize = 5;
 
+/// Nobody sees what a rule would mean for more parts than this.
+const MAX_PARTS: usize = 100;
+
 /// Longer texts make no rule that anybody reads.
 const LONGEST_RULE: usize = 2_000;
 
 pub(super) fn suggestions(command: &Command<'_>, case: &Case<'_>) -> Vec<PermissionUpdate> {
+    if command.script.judged().count() > MAX_PARTS {
+        return Vec::new();
+    }
     let open: Vec<&Part> =
         command.script.judged().filter(|part| command.verdict(part, case) == Verdict::Open).collect();
     if open.is_empty() || command.directory_obstacle(case).is_some() {
@@ -57,8 +63,11 @@ fn rule_values(open: &[&Part]) -> Option<Vec<RuleValue>> {
         if !values.contains(&value) {
             values.push(value);
         }
+        if values.len() > MAX_RULES {
+            return None;
+        }
     }
-    (values.len() <= MAX_RULES).then_some(values)
+    Some(values)
 }
 
 /// Whether a part only reads and is asked about for its paths alone: then the rule is exact.
@@ -99,8 +108,7 @@ fn containing(path: &Path, part: &Part, case: &Case<'_>) -> PathBuf {
 impl Command<'_> {
     /// The paths outside the working directories that a part touches.
     fn outside_paths(&self, part: &Part, case: &Case<'_>) -> Vec<PathBuf> {
-        let obstacles = self.path_obstacles(part, case);
-        let paths = obstacles.into_iter().filter_map(|obstacle| match obstacle {
+        let paths = self.path_obstacles(part, case).filter_map(|obstacle| match obstacle {
             Obstacle::Path(path) => Some(path),
             Obstacle::Unknown => None,
         });
