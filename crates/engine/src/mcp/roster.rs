@@ -90,14 +90,22 @@ impl Roster {
 
     /// Waits until every server has been tried to connect to, but not longer than `limit`.
     pub async fn ready(&self, limit: Duration) {
-        settle(self.servers(), limit).await;
+        self.settle(self.servers(), limit).await;
     }
 
     /// The same, without servers in the host's own process: they wait for the host, which may wait for us.
     pub async fn ready_outside(&self, limit: Duration) {
         let hosted = |server: &Arc<Server>| matches!(server.config, McpServerConfig::Sdk(_));
         let outside = self.servers().into_iter().filter(|server| !hosted(server));
-        settle(outside.collect(), limit).await;
+        self.settle(outside.collect(), limit).await;
+    }
+
+    /// Waits until servers have been tried to connect to, but not longer than `limit`.
+    async fn settle(&self, servers: Vec<Arc<Server>>, limit: Duration) {
+        let settled = join_all(servers.iter().map(|server| server.settled()));
+        let _ = timeout(limit, settled).await;
+        // Whoever counts the changes of a server may come after us. What we waited for must be seen now.
+        self.changed();
     }
 
     /// Counts the changes of servers, tools and prompts.
@@ -126,13 +134,17 @@ impl Roster {
             }
             Life::Bad(problem) => return Err(format!("MCP server {name}: {problem}")),
         };
-        server.reconnect().await.map_err(|fault| format!("MCP server {name}: {fault}"))
+        let connected = server.reconnect().await;
+        self.changed();
+        connected.map_err(|fault| format!("MCP server {name}: {fault}"))
     }
 
     /// Waits until a server has been tried to connect to, and says how that went.
     async fn arrived(&self, name: &str) -> Result<(), String> {
         let Life::On(server, _) = self.slot(name)?.life else { return Ok(()) };
-        match server.settled().await.phase {
+        let phase = server.settled().await.phase;
+        self.changed();
+        match phase {
             Phase::Failed(fault) => Err(format!("MCP server {name}: {fault}")),
             Phase::Starting | Phase::Connected(_) | Phase::Lost(_) => Ok(()),
         }
@@ -254,12 +266,6 @@ impl Roster {
     fn slots(&self) -> MutexGuard<'_, BTreeMap<String, Slot>> {
         self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Waits until servers have been tried to connect to, but not longer than `limit`.
-async fn settle(servers: Vec<Arc<Server>>, limit: Duration) {
-    let settled = join_all(servers.iter().map(|server| server.settled()));
-    let _ = timeout(limit, settled).await;
 }
 
 fn not_found(name: &str) -> String {

@@ -1,5 +1,7 @@
 //! All servers of a session together.
 
+use std::time::Duration;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -46,6 +48,17 @@ async fn the_host_is_told_how_servers_are() {
     assert!(stage.roster.reconnect("bad").await.unwrap_err().contains("`command` is empty"));
     stage.roster.close().await;
     assert!(stage.roster.is_empty() && stage.names().is_empty());
+}
+
+#[tokio::test]
+async fn whoever_has_waited_for_servers_looks_anew() {
+    let stage = Stage::of(json!({"s": noted("pid")})).await;
+    stage.becomes("s", "connected").await;
+    // Nobody else has a turn in between, so nothing else counts.
+    let before = stage.roster.version();
+    stage.roster.ready(Duration::from_secs(60)).await;
+    assert_ne!(stage.roster.version(), before);
+    stage.roster.close().await;
 }
 
 #[tokio::test]
