@@ -53,6 +53,8 @@ pub(crate) struct Command<'a> {
     expansions: RefCell<HashMap<(PathBuf, String), Rc<Expansion>>>,
     /// Where paths lead, each looked up once while there is room.
     spelled: RefCell<HashMap<String, Rc<[Spellings]>>>,
+    /// Which paths have links at or below them, each looked at once.
+    linked: RefCell<HashMap<PathBuf, bool>>,
     around: Surroundings<'a>,
 }
 
@@ -70,6 +72,7 @@ impl<'a> Command<'a> {
             shifts: Shifts::default(),
             expansions: RefCell::default(),
             spelled: RefCell::default(),
+            linked: RefCell::default(),
             around,
         };
         command.note_landings();

@@ -64,10 +64,11 @@ impl Command<'_> {
         let fs = self.around.fs;
         let is_link = |path: &Path| fs.lstat(path) == Some(EntryKind::Link);
         match from.literal() {
-            Some(text) => self
-                .directories
-                .all()
-                .any(|at| look_below(&at.join(text), fs, |_| true, is_link) != Below::Nothing),
+            Some(text) => self.directories.all().map(|at| at.join(text)).any(|path| {
+                let looked = |path: &PathBuf| look_below(path, fs, |_| true, is_link) != Below::Nothing;
+                let mut linked = self.linked.borrow_mut();
+                *linked.entry(path).or_insert_with_key(looked)
+            }),
             None => true,
         }
     }

@@ -32,6 +32,8 @@ pub(super) struct Inspector<'a> {
     /// How many bytes of text may still be searched as they are.
     unfollowed: usize,
     readings: usize,
+    /// How many words may still be searched behind other commands.
+    behind: usize,
     /// How many words were filled into commands by what they read.
     pub(super) filled: usize,
     level: usize,
@@ -50,6 +52,7 @@ impl<'a> Inspector<'a> {
             budget: text.len() * 2 + 65_536,
             unfollowed: text.len() + 65_536,
             readings: 0,
+            behind: text.len() + 65_536,
             filled: 0,
             level: 0,
             guessing: false,
@@ -272,6 +275,11 @@ impl<'a> Inspector<'a> {
         if words.is_empty() {
             return;
         }
+        let Some(left) = self.behind.checked_sub(words.len()) else {
+            self.cut_short();
+            return;
+        };
+        self.behind = left;
         let at = self.script.parts.len();
         self.script.parts.push(part::searched(words));
         self.note_places(words);

@@ -8,6 +8,10 @@ use super::{Part, Value, Word, builtins, word};
 /// Variables that bash itself looks into for what a command name means.
 const COMMAND_TABLES: &[&str] = &["BASH_ALIASES", "BASH_CMDS"];
 
+/// How many other meanings of commands are searched, and how long one may be that counts as one.
+const MOST_MEANINGS: usize = 1_000;
+const A_MEANING: usize = 256;
+
 /// How many words are looked at for a builtin behind `command` and its like.
 const MOST_PREFIXES: usize = 4;
 
@@ -229,10 +233,16 @@ impl Inspector<'_> {
         if !self.scope.renames() {
             return;
         }
+        let mut searched = 0;
         for command in &harvest.commands {
             let words = self.words(&command.words, 0, &mut Vec::new());
             let Some((first, rest)) = words.split_first() else { continue };
             for text in self.scope.meanings(first.value.literal().unwrap_or_default()) {
+                searched += 1 + text.len() / A_MEANING;
+                if searched > MOST_MEANINGS {
+                    self.cut_short();
+                    return;
+                }
                 let rest: Vec<String> = rest.iter().map(|word| word::text_of(&word.value)).collect();
                 self.nested(&format!("{text} {}", rest.join(" ")));
             }
