@@ -49,7 +49,7 @@ impl Script {
 pub enum Kind {
     /// More than [`super::LONGEST`] characters.
     TooLong,
-    /// Nested too deep, or too much text inside text.
+    /// Nested too deep, or more comes of it than is followed.
     TooDeep,
     /// Blanks or marks that are not seen, or control characters.
     HiddenCharacter,
@@ -85,7 +85,7 @@ impl Kind {
     pub fn text(self) -> &'static str {
         match self {
             Self::TooLong => "more than 10,000 characters",
-            Self::TooDeep => "too many levels of nesting",
+            Self::TooDeep => "more nested or repeated in it than is followed",
             Self::HiddenCharacter => "hidden or control characters",
             Self::ForeignCommandWord => "a command name with unusual characters",
             Self::Syntax => "a syntax that is not understood",
