@@ -15,6 +15,7 @@ use crate::place::Judged;
 use crate::protected;
 use crate::ruleset::{Matcher, RuleRef, RuleSet, ToolName};
 use crate::seen::Seen;
+use crate::shell::Kind;
 use crate::subject::Subject;
 use crate::tools::ToolKind;
 
@@ -149,8 +150,13 @@ fn a_hook_asks(case: &Case<'_>, _: &Subject<'_>) -> Option<Decision> {
     }
 }
 
-fn everything_is_allowed(case: &Case<'_>, _: &Subject<'_>) -> Option<Decision> {
-    (case.mode == PermissionMode::BypassPermissions).then_some(Decision::Allow(Reason::Mode(case.mode)))
+fn everything_is_allowed(case: &Case<'_>, subject: &Subject<'_>) -> Option<Decision> {
+    let allowed = match subject.is_cut_short() {
+        // What was not followed may remove anything.
+        true => Decision::ask(Reason::Unanalysable(Kind::TooDeep)),
+        false => Decision::Allow(Reason::Mode(case.mode)),
+    };
+    (case.mode == PermissionMode::BypassPermissions).then_some(allowed)
 }
 
 fn writes_what_is_protected(case: &Case<'_>, subject: &Subject<'_>) -> Option<Decision> {

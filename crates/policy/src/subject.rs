@@ -91,6 +91,11 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// Whether more comes of a command than was followed.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        matches!(self, Self::Command(command) if command.script.cut_short)
+    }
+
     pub(crate) fn runs_in_background(&self) -> bool {
         matches!(self, Self::Command(command) if command.script.background)
     }

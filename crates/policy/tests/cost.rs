@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use whimbrel_policy::fs::{EntryKind, FakeFs, FsView};
 use whimbrel_policy::shell::{Kind, Surroundings, analyse};
-use whimbrel_policy::{Call, Decision, Facts, Layer, RuleSet, Source, ToolFacts, WorkDirs, decide};
+use whimbrel_policy::{Call, Decision, Facts, Layer, Reason, RuleSet, Source, ToolFacts, WorkDirs, decide};
 use whimbrel_wire::permission::PermissionMode;
 
 /// A disk that nobody may look at.
@@ -186,8 +186,12 @@ fn what_was_not_followed_grants_nothing() {
     // So much that `xargs` reads that the last is not filled in.
     let many: String = (0..150).map(|number| format!("echo f{number} | xargs rm; ")).collect();
     let removal = format!("{many}echo / | xargs rm -rf");
-    let asked = judge_in(PermissionMode::BypassPermissions, &none, &removal, &fs);
-    assert!(matches!(asked, Decision::Ask(_)), "{asked:?}");
+    for mode in [PermissionMode::BypassPermissions, PermissionMode::Default] {
+        let Decision::Ask(question) = judge_in(mode, &none, &removal, &fs) else {
+            panic!("{mode:?}: not asked")
+        };
+        assert_eq!(question.reason, Reason::Unanalysable(Kind::TooDeep), "{mode:?}");
+    }
 }
 
 #[test]

@@ -14,10 +14,6 @@ const MAX_REMOVALS: usize = 256;
 impl Command<'_> {
     /// What the command removes that is critical, if anything.
     pub(crate) fn critical_removal(&self, case: &Case<'_>) -> Option<String> {
-        if self.script.cut_short {
-            // What was not followed may remove anything.
-            return Some(self.around.cwd.display().to_string());
-        }
         let removed = self.script.parts.iter().flat_map(|part| &part.critical);
         let mut different: Vec<&Value> = Vec::new();
         for value in removed {
