@@ -65,7 +65,7 @@ impl Dialogue {
         let (output, output_writer) = Pipe::open()?;
         let (complaints, complaints_writer) = Pipe::open()?;
         let script = Script::with_input(&order.command)?;
-        let mut body = Body::start(&order, script, &roster, output_writer, complaints_writer)?;
+        let mut body = Body::start(&order, &script, &roster, output_writer, complaints_writer)?;
         let kept = Arc::default();
         let listener = AbortOnDropHandle::new(tokio::spawn(listen(complaints, Arc::clone(&kept))));
         Ok(Self { input: body.input(), output, complaints: kept, listener, body, ended: None, roster })

@@ -77,7 +77,7 @@ impl Exchange {
         let (stdout, stdout_writer) = Pipe::open()?;
         let (stderr, stderr_writer) = Pipe::open()?;
         let script = Script::with_input(&order.command)?;
-        let mut body = Body::start(order, script, roster, stdout_writer, stderr_writer)?;
+        let mut body = Body::start(order, &script, roster, stdout_writer, stderr_writer)?;
         let input = body.input().map(|pipe| Input { pipe, rest: input });
         Ok(Self { input, stdout, stderr, body, heard: Heard::new(), closed: roster.closed.clone() })
     }

@@ -1,7 +1,7 @@
 //! Commands of a session: those that a call waits for, and those that run in the background.
 //!
-//! - `process`: one command, from its start to its end; `script`: how the shell gets it; `exchange`: one that is told
-//!   something and answers; `dialogue`: one that we talk with as long as it lives;
+//! - `process`: one command, from its start to its end; `script`: how the shell gets it; `plain`: one that needs no
+//!   shell; `exchange`: one that is told something and answers; `dialogue`: one that we talk with as long as it lives;
 //! - `pipe`: where its output comes in; `output`: what it prints, in bounded memory; `readable`: the same for the eyes
 //!   of a model;
 //! - `foreground`: a command that a call waits for; `outlive`: those that may go on after the session;
@@ -20,6 +20,7 @@ mod mark;
 mod outlive;
 mod output;
 mod pipe;
+mod plain;
 mod process;
 mod procfs;
 mod readable;

@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::mark::VARIABLE;
 use super::output::Capture;
 use super::pipe::{Drain, Pipe};
+use super::plain::Plain;
 use super::roster::{GRACE, Group, Roster, Tie};
 use super::script::Script;
 use crate::clock;
@@ -97,7 +99,7 @@ impl Process {
     pub(super) fn spawn(order: &Order, roster: &Arc<Roster>) -> Result<Self, StartFault> {
         let script = Script::of(&order.command).map_err(|error| start_fault(error, &order.cwd))?;
         let (output, writer) = Pipe::open()?;
-        let body = Body::start(order, script, roster, writer.try_clone()?, writer)?;
+        let body = Body::start(order, &script, roster, writer.try_clone()?, writer)?;
         Ok(Self { output, body })
     }
 
@@ -107,7 +109,7 @@ impl Process {
         // Nothing comes by way of us: nobody holds the other end.
         let (output, _) = Pipe::open()?;
         let streams = [file.try_clone()?.into(), file.try_clone()?.into()];
-        let body = Body::spawn(order, script, roster, streams, Tie::Loose)?;
+        let body = Body::spawn(order, &script, roster, streams, Tie::Loose)?;
         Ok(Self { output, body })
     }
 
@@ -162,37 +164,40 @@ impl Body {
     /// Starts a command with these streams.
     pub(super) fn start(
         order: &Order,
-        script: Script<'_>,
+        script: &Script<'_>,
         roster: &Arc<Roster>,
-        stdout: impl Into<Stdio>,
-        stderr: impl Into<Stdio>,
+        stdout: impl Into<OwnedFd>,
+        stderr: impl Into<OwnedFd>,
     ) -> Result<Self, StartFault> {
         Self::spawn(order, script, roster, [stdout.into(), stderr.into()], Tie::Marked)
     }
 
     fn spawn(
         order: &Order,
-        script: Script<'_>,
+        script: &Script<'_>,
         roster: &Arc<Roster>,
-        [stdout, stderr]: [Stdio; 2],
+        [stdout, stderr]: [OwnedFd; 2],
         tie: Tie,
     ) -> Result<Self, StartFault> {
         if roster.closed.is_cancelled() {
             return Err(StartFault::SessionEnded);
         }
         let watched = roster.watched()?;
-        let mut shell = shell(order, script.argument);
-        shell
-            .env_clear()
-            .envs(&order.environment)
-            .envs(watched.mark_of(tie).map(|mark| (VARIABLE, mark)))
-            .current_dir(&order.cwd)
-            .stdin(script.input)
-            .stdout(stdout)
-            .stderr(stderr);
-        let child = watched.start(tie, || shell.spawn()).map_err(|error| start_fault(error, &order.cwd))?;
-        // With it go our own writing ends of the pipes.
-        drop(shell);
+        let start = |mut command: Command| {
+            command
+                .envs(watched.mark_of(tie).map(|mark| (VARIABLE, mark)))
+                .current_dir(&order.cwd)
+                .stdin(script.input.stdio()?)
+                .stdout(stdout.try_clone()?)
+                .stderr(stderr.try_clone()?);
+            watched.start(tie, || command.spawn())
+        };
+        // What the system does not start, the shell may: it also knows best what to say about it.
+        let child = match plainly(order, script.argument).map(&start) {
+            Some(Ok(child)) => Ok(child),
+            Some(Err(_)) | None => start(shell(order, script.argument)),
+        };
+        let child = child.map_err(|error| start_fault(error, &order.cwd))?;
         let leader = child.id().and_then(|id| i32::try_from(id).ok());
         let leader = leader.ok_or_else(|| io::Error::other("it has no process id"))?;
         let group = roster.enter(watched, Pid::from_raw(leader));
@@ -268,6 +273,18 @@ impl Ending {
     }
 }
 
+/// The command without a shell, if it needs none. Where there is a terminal to leave, a program does that that would not
+/// tell us whether the command could be started.
+fn plainly(order: &Order, script: &str) -> Option<Command> {
+    let plain = Plain::of(script, &order.environment)?;
+    if leave_terminal().is_some() {
+        return None;
+    }
+    let mut command = plain.command(order);
+    command.process_group(0);
+    Some(command)
+}
+
 /// The shell with the command, in a process group of its own and without a terminal.
 fn shell(order: &Order, script: &str) -> Command {
     let shell = find_shell(&order.environment);
@@ -283,7 +300,7 @@ fn shell(order: &Order, script: &str) -> Command {
             command
         }
     };
-    command.args(["-c", "--", script]);
+    command.args(["-c", "--", script]).env_clear().envs(&order.environment);
     command
 }
 

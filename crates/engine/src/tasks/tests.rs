@@ -571,3 +571,31 @@ async fn a_command_with_hundreds_of_children_ends_with_all_of_them() {
         assert!(gone(pid.parse().unwrap()).await, "{pid} is left");
     }
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_the_system_does_not_start_is_left_to_the_shell() {
+    use std::os::unix::fs::PermissionsExt;
+    let session = session();
+    let folder = session.folder.path();
+    for (name, text) in [("untitled", "echo by the shell $1"), ("orphan", "#!/no/such/interpreter\n")] {
+        let file = folder.join(name);
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let mut order = session.order("");
+    order.environment.insert("PATH".into(), format!("{}:/usr/bin:/bin", folder.display()));
+    for (command, endings, text) in [
+        ("untitled twice", &[Ending::Exited(0)][..], "by the shell twice"),
+        // By its version.
+        ("orphan", &[Ending::Exited(126), Ending::Exited(127)], "orphan: "),
+        ("no-such-program", &[Ending::Exited(127)], "no-such-program: command not found"),
+        ("sh -c 'kill -9 $$'", &[Ending::Killed(9)], ""),
+    ] {
+        let order = Order { command: command.into(), ..order.clone() };
+        let finished = session.tasks.run_command(&order, &session.spill(), LONG).await.unwrap();
+        let said = finished.output.for_model();
+        assert!(endings.contains(&finished.ending), "{command}: {said}");
+        assert!(said.contains(text), "{command}: {said}");
+    }
+}
