@@ -36,6 +36,13 @@ impl CommandPattern {
         self.literals.len() == 1
     }
 
+    /// What a text must begin with to be matched, in lower case; nothing if that can be anything.
+    pub(crate) fn first_byte(&self) -> Option<u8> {
+        let first = self.literals.first()?.bytes().next()?;
+        // `P *` also matches `P`, and letters beyond ASCII may have other forms in lower case.
+        (first.is_ascii() && first != b' ').then(|| first.to_ascii_lowercase())
+    }
+
     /// Whether this word stands whole at the start, before the first star.
     pub fn begins_with_word(&self, word: &str) -> bool {
         let rest = self.literals.first().and_then(|literal| literal.strip_prefix(word));
@@ -82,38 +89,35 @@ impl CommandPattern {
     }
 }
 
-fn matches(literals: &[String], optional_tail: bool, text: &str) -> bool {
-    if stars(literals, text) {
-        return true;
-    }
-    // `P *` also matches `P`: the same pattern without its last star and the blank before it.
-    let [head @ .., before, _] = literals else { return false };
-    if !optional_tail {
-        return false;
-    }
-    let before = before.strip_suffix(' ').unwrap_or(before);
-    match head {
-        [] => text == before,
-        _ => {
-            let shorter: Vec<&str> = head.iter().map(String::as_str).chain([before]).collect();
-            stars(&shorter, text)
-        }
-    }
-}
-
 /// Each literal in order, the first at the start and the last at the end, anything between them.
-fn stars<S: AsRef<str>>(literals: &[S], text: &str) -> bool {
+fn matches(literals: &[String], optional_tail: bool, text: &str) -> bool {
     let [first, rest @ ..] = literals else { return false };
-    let Some(mut text) = text.strip_prefix(first.as_ref()) else { return false };
-    let [between @ .., last] = rest else { return text.is_empty() };
+    let (between, last) = match rest {
+        [] => return text == first,
+        // `P *` also matches `P`: the blank and what follows may be missing.
+        [_] if optional_tail => {
+            let rest = text.strip_prefix(first.strip_suffix(' ').unwrap_or(first));
+            return rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+        }
+        [between @ .., last] => (between, last),
+    };
+    let Some(mut text) = text.strip_prefix(first.as_str()) else { return false };
+    let (between, before) = match between {
+        [between @ .., before] if optional_tail => (between, Some(before)),
+        between => (between, None),
+    };
     for literal in between {
-        let literal = literal.as_ref();
-        match text.find(literal) {
+        match text.find(literal.as_str()) {
             Some(at) => text = text.get(at + literal.len()..).unwrap_or_default(),
             None => return false,
         }
     }
-    text.ends_with(last.as_ref())
+    match before {
+        Some(before) => {
+            text.contains(before.as_str()) || text.ends_with(before.strip_suffix(' ').unwrap_or(before))
+        }
+        None => text.ends_with(last.as_str()),
+    }
 }
 
 fn split_at_stars(content: &str) -> Vec<String> {

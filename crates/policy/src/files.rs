@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use whimbrel_wire::permission::PermissionBehavior;
 
-use crate::bash::{Below, look_below};
+use crate::below::{Links, meant_below};
 use crate::decide::Case;
 use crate::decision::{Danger, Reason};
 use crate::fs::FsView;
@@ -73,13 +73,19 @@ impl FileAccess {
         behavior: PermissionBehavior,
     ) -> Option<&'a RuleRef> {
         let edits = case.rules.edits(behavior).filter(|_| self.is_edit());
+        let (references, rules): (Vec<_>, Vec<_>) = case.rules.reads(behavior).chain(edits).unzip();
         // What is refused is left out of what a search finds; what is asked about has to be asked about before.
-        let searches = self.access == Access::Search && behavior == PermissionBehavior::Ask;
-        let means = |rule: &PathPattern| {
-            some_spelling(rule, &self.path)
-                || searches && lies_below(rule, &self.path.physical, case.facts.fs)
+        let below = match (self.access, behavior) {
+            (Access::Search, PermissionBehavior::Ask) => {
+                meant_below(&rules, &self.path.physical, Links::Passed, &case.facts.surroundings())
+            }
+            _ => Vec::new(),
         };
-        case.rules.reads(behavior).chain(edits).find(|(_, rule)| means(rule)).map(first)
+        let means = |at: usize, rule: &PathPattern| {
+            some_spelling(rule, &self.path) || below.get(at).is_some_and(|meant| *meant)
+        };
+        let found = rules.iter().enumerate().position(|(at, rule)| means(at, rule))?;
+        references.get(found).copied()
     }
 
     /// The rule that allows the call by its path.
@@ -154,20 +160,6 @@ fn granted_by_name(case: &Case<'_>, path: &Spellings) -> bool {
 /// Whether a pattern matches some spelling.
 pub(crate) fn some_spelling(rule: &PathPattern, path: &Spellings) -> bool {
     path.all().any(|spelling| rule.matches(spelling))
-}
-
-/// Whether something that a rule means is there below a directory, or there is too much below it to tell.
-pub(crate) fn lies_below(rule: &PathPattern, root: &Path, fs: &dyn FsView) -> bool {
-    if !rule.may_match_below(root) {
-        return false;
-    }
-    let known = rule.known_paths();
-    let starts = match known.as_slice() {
-        [] => vec![root],
-        known => known.iter().map(|known| if known.starts_with(root) { known } else { root }).collect(),
-    };
-    let look = |start| look_below(start, fs, |path| rule.may_match_below(path), |path| rule.matches(path));
-    starts.into_iter().any(|start| look(start) != Below::Nothing)
 }
 
 fn first<'a>((reference, _): (&'a RuleRef, &'a PathPattern)) -> &'a RuleRef {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// What an entry is, the last link not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,15 @@ pub enum EntryKind {
     Special,
 }
 
+/// One of the entries of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name.
+    pub name: OsString,
+    /// What it is, if that could be told without a look at the entry itself.
+    pub kind: Option<EntryKind>,
+}
+
 /// A view of the disk. It is asked only when a call names a path.
 pub trait FsView: fmt::Debug {
     /// What is there, if anything is.
@@ -26,6 +36,11 @@ pub trait FsView: fmt::Debug {
     fn readlink(&self, path: &Path) -> Option<PathBuf>;
     /// The names in a directory, at most `limit` of them; none if it cannot be read.
     fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>>;
+    /// The same with what the entries are, where the directory says it.
+    fn list(&self, path: &Path, limit: usize) -> Option<Rc<[Listed]>> {
+        let names = self.readdir(path, limit)?;
+        Some(names.into_iter().map(|name| Listed { name, kind: None }).collect())
+    }
     /// Whether so much was looked at that no more directories are read. Whoever has not found something then does not know
     /// whether it is there.
     fn gives_up(&self) -> bool {
@@ -39,13 +54,7 @@ pub struct RealFs;
 
 impl FsView for RealFs {
     fn lstat(&self, path: &Path) -> Option<EntryKind> {
-        let kind = std::fs::symlink_metadata(path).ok()?.file_type();
-        Some(match () {
-            () if kind.is_symlink() => EntryKind::Link,
-            () if kind.is_dir() => EntryKind::Directory,
-            () if kind.is_file() => EntryKind::File,
-            () => EntryKind::Special,
-        })
+        Some(std::fs::symlink_metadata(path).ok()?.file_type().into())
     }
 
     fn readlink(&self, path: &Path) -> Option<PathBuf> {
@@ -55,6 +64,26 @@ impl FsView for RealFs {
     fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>> {
         let entries = std::fs::read_dir(path).ok()?;
         Some(entries.filter_map(Result::ok).take(limit).map(|entry| entry.file_name()).collect())
+    }
+
+    fn list(&self, path: &Path, limit: usize) -> Option<Rc<[Listed]>> {
+        let entries = std::fs::read_dir(path).ok()?.filter_map(Result::ok).take(limit);
+        let listed = entries.map(|entry| Listed {
+            name: entry.file_name(),
+            kind: entry.file_type().ok().map(EntryKind::from),
+        });
+        Some(listed.collect())
+    }
+}
+
+impl From<std::fs::FileType> for EntryKind {
+    fn from(kind: std::fs::FileType) -> Self {
+        match () {
+            () if kind.is_symlink() => Self::Link,
+            () if kind.is_dir() => Self::Directory,
+            () if kind.is_file() => Self::File,
+            () => Self::Special,
+        }
     }
 }
 
@@ -141,5 +170,9 @@ mod tests {
         names.sort();
         assert_eq!(Some(names), fake.readdir(root, 10));
         assert_eq!(RealFs.readdir(&root.join("file"), 10), None);
+        for entry in RealFs.list(root, 10).unwrap().iter() {
+            assert_eq!(entry.kind, fake.lstat(&root.join(&entry.name)), "{entry:?}");
+        }
+        assert_eq!(RealFs.list(&root.join("file"), 10), None);
     }
 }

@@ -5,14 +5,15 @@
 //! | room | what it holds |
 //! |---|---|
 //! | `rule`, `ruleset` | reading rules, and all that are in force, compiled |
-//! | `command_pattern`, `path_pattern`, `domain`, `params` | what rules are compared with |
-//! | `paths`, `dirs`, `protected`, `fs`, `seen`, `unseen` | where paths lead, what the disk says, how much of it is looked at, what nobody sees |
+//! | `command_pattern`, `path_pattern`, `folded`, `domain`, `params` | what rules are compared with |
+//! | `paths`, `dirs`, `protected`, `fs`, `below`, `seen`, `unseen` | where paths lead, what the disk says, what lies below a directory, how much of it is looked at, what nobody sees |
 //! | `shell` | the facts about a bash command, from its text alone |
 //! | `call`, `decision`, `place` | what is judged, the answer with its reason, and the file it is about |
 //! | `decide`, `subject`, `bash`, `files` | the steps, and what they ask of commands and files |
 //! | `mode`, `update`, `suggest` | changing the rules: what is allowed, what is offered |
 
 mod bash;
+mod below;
 pub mod call;
 pub mod command_pattern;
 pub mod decide;
@@ -20,6 +21,7 @@ pub mod decision;
 pub mod dirs;
 pub mod domain;
 pub mod files;
+mod folded;
 pub mod fs;
 pub mod mode;
 pub mod params;

@@ -3,13 +3,13 @@
 //! The base comes from how the pattern begins (`//`, `~/`, `/` or none of these); the depth at which it may match comes
 //! from its shape and from what the rule says. Paths are compared as text, after resolution (see `paths`).
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 use unicode_normalization::UnicodeNormalization;
 use whimbrel_wire::permission::PermissionBehavior;
 
+use crate::folded::{Folded, below, folded_text};
 use crate::rule::RuleError;
 
 /// The directories that a pattern can be anchored at.
@@ -28,8 +28,8 @@ pub struct Anchors {
 pub struct PathPattern {
     /// Only paths below these match: the base as it is written, and where it really lies if that is elsewhere.
     bases: Vec<PathBuf>,
-    /// The bases in the form in which paths are compared.
-    comparable_bases: Vec<PathBuf>,
+    /// The same folded.
+    folded_bases: Vec<String>,
     /// What the path below the base is compared with; one matching glob is enough.
     globs: Vec<GlobMatcher>,
     /// What every path has in it that matches; looked for first, because that is fast.
@@ -42,6 +42,8 @@ pub struct PathPattern {
     folded: bool,
     /// The leading components of the body without a wildcard, if the body is anchored; else none.
     fixed_prefix: Option<PathBuf>,
+    /// The same folded.
+    folded_prefix: Option<String>,
 }
 
 impl PathPattern {
@@ -71,16 +73,15 @@ impl PathPattern {
         bases.extend(Some(real(&base)).filter(|real| *real != base));
         let fixed_prefix = (!shape.any_depth).then(|| fixed_prefix(body));
         let everything = matches!(body.trim_end_matches('/'), "" | "**" | "**/*");
-        let comparable_bases =
-            bases.iter().map(|base| if folded { fold(base) } else { base.clone() }).collect();
         Ok(Self {
+            folded_bases: bases.iter().map(|base| folded_text(base)).collect(),
             bases,
-            comparable_bases,
             globs,
             telling: telling(body, folded),
             below_only: shape.below_only,
             everything,
             folded,
+            folded_prefix: fixed_prefix.as_deref().map(folded_text),
             fixed_prefix,
         })
     }
@@ -88,56 +89,47 @@ impl PathPattern {
     /// Whether this path, or a directory that it lies in, is matched. What is refused in a project is refused in its work
     /// trees as well.
     pub fn matches(&self, path: &Path) -> bool {
-        if !self.is_likely(path) {
-            return false;
+        if self.folded {
+            return self.matches_folded(&Folded::of(path));
         }
-        let path = self.comparable(path);
-        self.matches_comparable(&path)
-            || self.folded && in_project(&path).is_some_and(|path| self.matches_comparable(&path))
+        self.is_likely(path.as_os_str().as_encoded_bytes())
+            && self
+                .bases
+                .iter()
+                .any(|base| path.strip_prefix(base).is_ok_and(|below| self.matches_below(below)))
     }
 
-    /// Whether a path has in it what every path has that matches. For what is not ASCII, nobody knows.
-    fn is_likely(&self, path: &Path) -> bool {
-        let (Some(telling), bytes) = (&self.telling, path.as_os_str().as_encoded_bytes()) else {
-            return true;
+    /// The same for a path that is folded already, by a pattern that refuses or asks.
+    pub(crate) fn matches_folded(&self, path: &Folded) -> bool {
+        let matches = |text: &str| {
+            let mut below = self.folded_bases.iter().filter_map(|base| below(text, base));
+            self.is_likely(text.as_bytes()) && below.any(|below| self.matches_below(Path::new(below)))
         };
-        if !bytes.is_ascii() {
-            return true;
-        }
-        let same = |window: &[u8]| match self.folded {
-            true => window.eq_ignore_ascii_case(telling.as_bytes()),
-            false => window == telling.as_bytes(),
-        };
-        bytes.windows(telling.len()).any(same)
+        path.texts().any(matches)
     }
 
-    fn matches_comparable(&self, path: &Path) -> bool {
-        let mut below = self.comparable_bases.iter().filter_map(|base| path.strip_prefix(base).ok());
-        below.any(|below| self.matches_below(below))
+    /// Whether a path has in it what every path has that matches.
+    fn is_likely(&self, path: &[u8]) -> bool {
+        self.telling.as_ref().is_none_or(|telling| holds(path, telling.as_bytes()))
     }
 
     /// Whether something below this directory could be matched, as far as can be said without looking at the disk.
     pub fn may_match_below(&self, directory: &Path) -> bool {
-        let directory = self.comparable(directory);
-        self.may_match_below_comparable(&directory)
-            || self.folded
-                && in_project(&directory).is_some_and(|path| self.may_match_below_comparable(&path))
+        self.may_match_below_folded(&Folded::of(directory))
     }
 
-    fn may_match_below_comparable(&self, directory: &Path) -> bool {
-        self.comparable_bases.iter().any(|base| {
-            if base.starts_with(directory) {
-                return true;
-            }
-            let Ok(below) = directory.strip_prefix(base) else { return false };
-            let Some(prefix) = &self.fixed_prefix else { return true };
-            let prefix = self.comparable(prefix);
-            prefix.starts_with(below) || below.starts_with(&*prefix)
-        })
-    }
-
-    fn comparable<'a>(&self, path: &'a Path) -> Cow<'a, Path> {
-        if self.folded { Cow::Owned(fold(path)) } else { Cow::Borrowed(path) }
+    /// The same for a directory that is folded already.
+    pub(crate) fn may_match_below_folded(&self, directory: &Folded) -> bool {
+        let may_hold = |directory: &str| {
+            self.folded_bases.iter().any(|base| {
+                let leads_to = |path: &str| {
+                    let prefix = self.folded_prefix.as_deref();
+                    prefix.is_none_or(|prefix| below(prefix, path).or(below(path, prefix)).is_some())
+                };
+                below(base, directory).is_some() || below(directory, base).is_some_and(leads_to)
+            })
+        };
+        directory.texts().any(may_hold)
     }
 
     /// The path that an anchored pattern begins with, up to its first wildcard; none if it may match at any depth.
@@ -158,27 +150,18 @@ impl PathPattern {
     }
 }
 
-/// The place in the project that a path in one of its work trees stands for, also in a work tree of a work tree.
-fn in_project(path: &Path) -> Option<PathBuf> {
-    const FOLDER: &str = "/.claude/worktrees/";
-    let mut text = path.to_str()?.to_owned();
-    let mut found = false;
-    while let Some(at) = text.find(FOLDER) {
-        let rest = text.get(at + FOLDER.len()..)?;
-        let below = rest.find('/').and_then(|end| rest.get(end..)).unwrap_or_default();
-        text = format!("{}{below}", text.get(..at)?);
-        found = true;
+/// Whether a text stands somewhere in another one.
+fn holds(text: &[u8], sought: &[u8]) -> bool {
+    let Some((first, rest)) = sought.split_first() else { return true };
+    let mut text = text;
+    while let Some(at) = text.iter().position(|byte| byte == first) {
+        let (_, after) = text.split_at(at + 1);
+        if after.starts_with(rest) {
+            return true;
+        }
+        text = after;
     }
-    found.then(|| PathBuf::from(text))
-}
-
-/// The same for texts that differ only in case or in how letters are composed.
-pub(crate) fn fold(path: &Path) -> PathBuf {
-    let text = path.to_string_lossy();
-    if text.is_ascii() {
-        return PathBuf::from(text.to_ascii_lowercase());
-    }
-    PathBuf::from(text.nfc().collect::<String>().to_lowercase().nfc().collect::<String>())
+    false
 }
 
 /// The base, the rest, and whether the rest is held to the base's top.
@@ -268,7 +251,7 @@ fn compile(body: &str, content: &str, behavior: PermissionBehavior) -> Result<Gl
     }
 }
 
-/// Letters beyond ASCII in the form that `fold` gives them; the glob itself looks after ASCII.
+/// Letters beyond ASCII in the form that a folded path has them in; the glob itself looks after ASCII.
 fn fold_letters(body: &str) -> String {
     if body.is_ascii() {
         return body.to_owned();
@@ -303,14 +286,19 @@ pub(crate) fn without_braces(body: &str) -> String {
     out
 }
 
-/// The longest stretch of a body that stands for itself, if it has nothing but plain text and stars.
+/// The longest stretch of a body that stands for itself.
 fn telling(body: &str, folded: bool) -> Option<String> {
-    if !body.is_ascii() || body.contains(['[', ']', '{', '}', '\\']) {
-        return None;
-    }
-    let longest = body.split(['*', '?', '/']).max_by_key(|stretch| stretch.len()).unwrap_or_default();
-    let longest = if folded { longest.to_ascii_lowercase() } else { longest.to_owned() };
-    (!longest.is_empty()).then_some(longest)
+    let body = if folded { fold_letters(body).to_ascii_lowercase() } else { body.to_owned() };
+    // What stands between the first and the last bracket may be a class.
+    let before = body.split('[').next().unwrap_or_default();
+    let after = body.rsplit(']').next().filter(|after| after.len() < body.len()).unwrap_or_default();
+    let plain = if before.len() == body.len() { [before, ""] } else { [before, after] };
+    let stretches = plain.into_iter().flat_map(|text| {
+        text.split(|c: char| {
+            !c.is_ascii() || matches!(c, '*' | '?' | '/' | '\\' | '{' | '}' | ',' | '[' | ']')
+        })
+    });
+    stretches.max_by_key(|stretch| stretch.len()).filter(|stretch| !stretch.is_empty()).map(str::to_owned)
 }
 
 fn fixed_prefix(body: &str) -> PathBuf {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
-use crate::path_pattern::fold;
+use crate::folded::fold;
 use crate::unseen::is_unseen;
 
 /// Directories whose content is protected.
@@ -69,9 +69,14 @@ const FILES: [&str; 38] = [
 
 /// Whether writing this path needs a question.
 pub fn is_protected(path: &Path) -> bool {
-    let names: Vec<String> = path.components().filter_map(name).collect();
+    let names: Vec<Cow<'_, str>> = path.components().filter_map(name).collect();
     let names = names.as_slice();
-    names.last().is_some_and(|last| FILES.contains(&last.as_str())) || holds_directory(names)
+    names.last().is_some_and(|last| FILES.iter().any(|file| is_called(last, file))) || holds_directory(names)
+}
+
+/// Whether a name is this one, whatever case its ASCII letters have.
+fn is_called(name: &str, wanted: &str) -> bool {
+    name.len() == wanted.len() && name.eq_ignore_ascii_case(wanted)
 }
 
 /// Whether a path is one of these or lies below one, whatever case it is written in.
@@ -90,31 +95,35 @@ pub(crate) fn holds_one_of(directory: &Path, places: &[PathBuf]) -> bool {
     }
 }
 
-fn holds_directory(names: &[String]) -> bool {
+fn holds_directory(names: &[Cow<'_, str>]) -> bool {
     let Some((at, name)) = names.iter().enumerate().find(|(at, name)| {
-        let pair = names.get(at + 1).is_some_and(|next| *name == ".config" && next == "git");
-        pair || *name == CONFIGURATION || DIRECTORIES.contains(&name.as_str())
+        let next = || names.get(at + 1).is_some_and(|next| is_called(next, "git"));
+        name.starts_with('.')
+            && (is_called(name, CONFIGURATION)
+                || DIRECTORIES.iter().any(|directory| is_called(name, directory))
+                || is_called(name, ".config") && next())
     }) else {
         return false;
     };
-    let rest = names.get(at + 1..).unwrap_or_default();
-    match rest {
-        [worktrees, below @ ..] if name == CONFIGURATION && worktrees == "worktrees" && !below.is_empty() => {
+    match names.get(at + 1..).unwrap_or_default() {
+        [worktrees, below @ ..]
+            if is_called(name, CONFIGURATION) && is_called(worktrees, "worktrees") && !below.is_empty() =>
+        {
             holds_directory(below)
         }
         _ => true,
     }
 }
 
-/// A component as it is compared: lower case, without characters that are not seen.
-fn name(component: Component<'_>) -> Option<String> {
+/// A component as it is compared: without characters that are not seen, letters beyond ASCII in lower case.
+fn name(component: Component<'_>) -> Option<Cow<'_, str>> {
     let Component::Normal(name) = component else { return None };
-    let name: Cow<'_, str> = name.to_string_lossy();
+    let name = name.to_string_lossy();
     if name.is_ascii() {
-        return Some(name.to_ascii_lowercase());
+        return Some(name);
     }
     let seen = |character: &char| !is_unseen(*character) && !matches!(character, '\u{fe00}'..='\u{fe0f}');
-    Some(name.chars().filter(seen).flat_map(char::to_lowercase).collect())
+    Some(name.chars().filter(seen).flat_map(char::to_lowercase).collect::<String>().into())
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use crate::fs::{EntryKind, FsView};
+use crate::fs::{EntryKind, FsView, Listed};
 
 /// How many paths are remembered; further ones are looked at each time.
 const MOST_REMEMBERED: usize = 50_000;
@@ -16,15 +17,16 @@ const MOST_REMEMBERED: usize = 50_000;
 /// How many names are looked at, one by one or in directories, until no more directories are read.
 const MOST_NAMES: usize = 80_000;
 
-/// As how many names it counts to open a directory.
+/// As how many names it counts to look at an entry by itself, and to open a directory.
+const LOOKING: usize = 2;
 const OPENING: usize = 8;
 
 /// How many names that are read again count as one, and how many of these it is to open a directory again.
-const AGAIN: usize = 64;
-const OPENING_AGAIN: usize = 16;
+const AGAIN: usize = 8;
+const OPENING_AGAIN: usize = 8;
 
 /// What directories hold, of which so many names were asked for.
-type Directories = HashMap<(OsString, usize), Option<Vec<OsString>>>;
+type Directories = HashMap<(OsString, usize), Option<Rc<[Listed]>>>;
 
 /// A view of the disk that remembers. Paths are kept as text, which is told apart faster than components are.
 #[derive(Debug)]
@@ -63,7 +65,7 @@ impl FsView for Seen<'_> {
             return *known;
         }
         let found = self.fs.lstat(path);
-        self.count(1);
+        self.count(LOOKING);
         let mut entries = self.entries.borrow_mut();
         if entries.len() < MOST_REMEMBERED {
             entries.insert(path.as_os_str().to_owned(), found);
@@ -84,16 +86,20 @@ impl FsView for Seen<'_> {
     }
 
     fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>> {
+        Some(self.list(path, limit)?.iter().map(|entry| entry.name.clone()).collect())
+    }
+
+    fn list(&self, path: &Path, limit: usize) -> Option<Rc<[Listed]>> {
         if self.gives_up() {
             return None;
         }
         let key = (path.as_os_str().to_owned(), limit);
         if let Some(known) = self.directories.borrow().get(&key) {
-            self.count_again(known.as_ref().map_or(0, Vec::len));
+            self.count_again(known.as_ref().map_or(0, |known| known.len()));
             return known.clone();
         }
-        let found = self.fs.readdir(path, limit);
-        self.count(OPENING + found.as_ref().map_or(0, Vec::len));
+        let found = self.fs.list(path, limit);
+        self.count(OPENING + found.as_ref().map_or(0, |found| found.len()));
         self.directories.borrow_mut().insert(key, found.clone());
         found
     }

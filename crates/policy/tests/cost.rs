@@ -164,6 +164,128 @@ fn many_rules_do_not_wear_the_look_at_a_tree_out() {
 }
 
 #[test]
+fn one_walk_serves_all_rules() {
+    let files: Vec<String> = (0..4_000).map(|number| format!("/w/d{}/{number}", number % 60)).collect();
+    let fs = FakeFs::with_files(files.iter().map(String::as_str)).link("/w/d1/l", "/w/d2");
+    let mut rules = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
+    let deny = (0..40).map(|number| format!("Read(**/secret{number})")).collect();
+    rules.add_layer(&Layer { deny, ..Layer::new(Source::ProjectSettings, Path::new("/w")) }, &fs);
+    for command in ["grep -r x .", "grep -R x ."] {
+        let looks = Looks::at(fs.clone());
+        // That one goes through links is for a person to say; no rule stands in the way of either.
+        match judge(&rules, command, &looks) {
+            Decision::Allow(_) => {}
+            Decision::Ask(question) => assert_eq!(question.reason, Reason::NeedsApproval, "{command}"),
+            Decision::Deny(reason) => panic!("{command}: {reason:?}"),
+        }
+        // Each directory is opened once, each entry looked at once or not at all.
+        assert!(looks.1.get() < 4_500, "{command}: {}", looks.1.get());
+    }
+    let hidden = FakeFs::with_files(["/w/d9/e/SECRET7"]);
+    let asked = judge(&rules, "grep -r x .", &hidden);
+    assert!(matches!(asked, Decision::Ask(_)), "{asked:?}");
+}
+
+/// A disk that counts every look.
+#[derive(Debug)]
+struct Looks(FakeFs, Cell<usize>);
+
+impl Looks {
+    fn at(fs: FakeFs) -> Self {
+        Self(fs, Cell::new(0))
+    }
+
+    fn count(&self) {
+        self.1.set(self.1.get() + 1);
+    }
+}
+
+impl FsView for Looks {
+    fn lstat(&self, path: &Path) -> Option<EntryKind> {
+        self.count();
+        self.0.lstat(path)
+    }
+    fn readlink(&self, path: &Path) -> Option<PathBuf> {
+        self.count();
+        self.0.readlink(path)
+    }
+    fn readdir(&self, path: &Path, limit: usize) -> Option<Vec<OsString>> {
+        self.count();
+        self.0.readdir(path, limit)
+    }
+}
+
+#[test]
+fn globs_in_the_same_directories_share_the_looks_and_there_is_an_end_to_them() {
+    let folders: Vec<String> = (0..300).map(|number| format!("/w/d{number}/")).collect();
+    let fs =
+        FakeFs::with_files(folders.iter().map(String::as_str).chain(["/etc/passwd"])).link("/w/zl", "/etc");
+    let globs: String = (0..3_000).map(|number| format!(" */x{number}")).collect();
+    let mut etc = RuleSet::new(Path::new("/home/me"), Path::new("/w"));
+    let deny = vec!["Read(//etc/**)".to_owned()];
+    etc.add_layer(&Layer { deny, ..Layer::new(Source::ProjectSettings, Path::new("/w")) }, &fs);
+    let looks = Looks::at(fs);
+    let refused = judge_in(PermissionMode::BypassPermissions, &etc, &format!("cat{globs} */passwd"), &looks);
+    assert!(matches!(refused, Decision::Deny(_)), "{refused:?}");
+    assert!(looks.1.get() < 45_000, "{}", looks.1.get());
+    // What is named plainly is looked at all the same.
+    let plainly = judge(&etc, &format!("cat{globs}; cat zl/passwd"), &looks.0);
+    assert!(matches!(plainly, Decision::Deny(_)), "{plainly:?}");
+}
+
+#[test]
+fn thousands_of_paths_do_not_hide_one() {
+    let fs = FakeFs::with_files(["/w/secrets/key", "/w/src/a.txt"]).link("/w/open", "/w/secrets");
+    let rules = rules();
+    let many: String = (0..14_000).map(|number| format!(" f{number}")).collect();
+    for command in [
+        format!("cat{many} secrets/key"),
+        format!("cat secrets/key{many}"),
+        format!("cat{many}; cat SECRETS/key"),
+        format!("cat{many}; cat src/../secrets/key"),
+    ] {
+        for mode in [PermissionMode::Default, PermissionMode::BypassPermissions] {
+            let refused = judge_in(mode, &rules, &command, &fs);
+            assert!(matches!(refused, Decision::Deny(_)), "{mode:?}: {refused:?}");
+        }
+    }
+    let linked = judge_in(PermissionMode::BypassPermissions, &rules, &format!("cat{many} open/key"), &fs);
+    assert!(matches!(linked, Decision::Deny(_)), "{linked:?}");
+}
+
+#[test]
+fn what_repeats_itself_is_looked_at_once() {
+    let body: String = (0..2_000).map(|number| format!("rm f{number}; ")).collect();
+    let rows = [
+        ("commands", "a; ".repeat(30_000), 500),
+        ("texts", "sh -c 'rm f; rm g'; ".repeat(5_000), 1_000),
+        ("meanings", format!("alias a='{body}'; {}", "a; ".repeat(10_000)), 12_000),
+        ("values", format!("A='{body}'; {}", "eval $A; ".repeat(5_000)), 12_000),
+    ];
+    for (name, command, most) in rows {
+        let script = analyse(&command, &Surroundings { home: "/home/me" });
+        assert!(script.parts.len() < most, "{name}: {}", script.parts.len());
+    }
+}
+
+#[test]
+fn what_comes_of_a_command_has_an_end_and_says_so() {
+    let numbered = |count: usize, piece: fn(usize) -> String| (0..count).map(piece).collect::<String>();
+    let rows = [
+        ("texts", numbered(15_000, |number| format!("eval 'a{number}; b{number}; c{number}'; "))),
+        ("wrappers", numbered(12_000, |number| format!("nice nice nice nice a{number}; "))),
+        ("braces", numbered(500, |number| format!("a {{1..999}}{number}; "))),
+    ];
+    for (name, command) in rows {
+        let script = analyse(&command, &Surroundings { home: "/home/me" });
+        assert!(script.cut_short, "{name}");
+        assert!(script.parts.len() < 60_000, "{name}: {}", script.parts.len());
+        let words: usize = script.parts.iter().map(|part| part.words.len()).sum();
+        assert!(words < 200_000, "{name}: {words}");
+    }
+}
+
+#[test]
 fn what_was_not_followed_grants_nothing() {
     let folders: Vec<String> = (0..300).map(|number| format!("/w/d{number}/")).collect();
     let fs = FakeFs::with_files(folders.iter().map(String::as_str).chain(["/etc/passwd"]))

@@ -369,3 +369,65 @@ fn what_is_removed_and_written_is_found_as_what_is_run() {
         assert!(matches!(judge(command, PermissionMode::Default, &[]), Decision::Ask(_)), "{command}");
     }
 }
+
+/// Names that mean something else after they were used so often that nobody looks again.
+const CHANGED: &[&str] = &[
+    "F=zip; {go $F x; }F=zap; $F x",
+    "{go tidy x; }alias tidy=zap; tidy x",
+    "{go tidy x; }tidy() { zap x; }; tidy x",
+    "{go tidy x; }hash -p /bin/zap tidy; tidy x",
+    "C='zip x'; {go eval \"$C\"; }C='zap x'; eval \"$C\"",
+    "C='zip x'; {go sh -c \"$C\"; }export C='zap x'; sh -c \"$C\"",
+    "{go echo 'zap x'; }echo 'zap x' | sh",
+    "{go sed -n '1e zip x' a.txt; }sed -n '1e zap x' a.txt",
+    "IFS=' '; F=zipXx; {go $F; }F=zapXx; IFS=X; $F",
+];
+
+#[test]
+fn repeating_something_hides_nothing() {
+    for mode in [PermissionMode::Default, PermissionMode::BypassPermissions] {
+        for row in SAID {
+            // First much of the same, then the row with a name that nobody minds, then the row.
+            let twin = row.replace("zap", "zip");
+            let padded = format!("{}\n{twin}\n{twin}\n{row}", "ls a.txt; ".repeat(250));
+            let decision = judge(&padded, mode, FILES_TOO);
+            assert!(matches!(decision, Decision::Deny(_)), "{mode:?}: {row}: {decision:?}");
+        }
+        for row in CHANGED {
+            let (before, rest) = row.split_once("{go ").unwrap();
+            let (often, after) = rest.split_once('}').unwrap();
+            let decision = judge(&format!("{before}{}{after}", often.repeat(300)), mode, FILES_TOO);
+            assert!(matches!(decision, Decision::Deny(_)), "{mode:?}: {row}: {decision:?}");
+        }
+    }
+}
+
+#[test]
+fn making_more_of_a_command_than_is_followed_hides_nothing() {
+    let numbered = |count: usize, piece: fn(usize) -> String| (0..count).map(piece).collect::<String>();
+    let paddings = [
+        ("texts", numbered(9_000, |n| format!("eval p{n}; "))),
+        ("texts in texts", numbered(4_000, |n| format!("sh -c \"sh -c 'p{n} {n}'\"; "))),
+        ("wrappers", numbered(4_000, |n| format!("nice nice nice nice p{n}; "))),
+        ("odd wrappers", format!("sudo -x {}; ", numbered(9_000, |n| format!("p{n} ")))),
+        ("braces", numbered(60, |n| format!("p {{1..999}}{n}; "))),
+        (
+            "readings",
+            format!("for i in 1 2 3 4 5 6 7 8; do {} done; ", numbered(900, |n| format!("p$i {n}; "))),
+        ),
+        ("meanings", format!("alias p='q r s'; {}", numbered(3_000, |n| format!("p {n}; ")))),
+        ("filled in", numbered(3_000, |n| format!("echo {n} | xargs p; "))),
+        ("values", numbered(9_000, |n| format!("V=p{n}; $V; "))),
+    ];
+    for (name, padding) in &paddings {
+        for row in ["eval 'zap x'", "F=zap; nice $F x"] {
+            let command = format!("{padding}{row}");
+            let refused = judge(&command, PermissionMode::BypassPermissions, FILES_TOO);
+            assert!(matches!(refused, Decision::Deny(_)), "{name}: {row}: {refused:?}");
+            let open = judge(&command, PermissionMode::Default, FILES_TOO);
+            assert!(!matches!(open, Decision::Allow(_)), "{name}: {row}: {open:?}");
+        }
+        let plainly = judge(&format!("{padding}zap x"), PermissionMode::Default, FILES_TOO);
+        assert!(matches!(plainly, Decision::Deny(_)), "{name}: {plainly:?}");
+    }
+}

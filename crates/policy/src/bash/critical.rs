@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::Command;
 use super::expand::{is_wild, static_prefix, unescape};
 use crate::decide::Case;
-use crate::path_pattern::fold;
+use crate::folded::fold;
 use crate::shell::Value;
 
 /// Who removes more than this at once is asked without a closer look.

@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 
-use super::expand::{Below, look_below, static_prefix};
+use super::expand::static_prefix;
 use super::{Command, static_directory};
+use crate::below::Below;
 use crate::decide::Case;
 use crate::decision::Danger;
 use crate::files::write_danger;
 use crate::paths::Spellings;
-use crate::protected::{holds_one_of, is_protected};
+use crate::protected::holds_one_of;
 use crate::shell::{Part, Place, Value, Way};
 
 impl Command<'_> {
@@ -30,12 +31,10 @@ impl Command<'_> {
     fn copied_danger(&self, value: &Value) -> Option<(Danger, String)> {
         let Value::Literal(text) = value else { return None };
         let spelled = self.spell(text);
-        let found = spelled.iter().find(|path| {
-            match look_below(&path.physical, self.around.fs, |_| true, is_protected) {
-                Below::Found => true,
-                Below::TooMuch => self.around.fs.gives_up(),
-                Below::Nothing => false,
-            }
+        let found = spelled.iter().find(|path| match self.walked.protected(&path.physical, self.around.fs) {
+            Below::Found => true,
+            Below::TooMuch => self.around.fs.gives_up(),
+            Below::Nothing => false,
         });
         found.map(|path| (Danger::ProtectedPath, path.physical.display().to_string()))
     }
@@ -84,7 +83,7 @@ impl Command<'_> {
     /// Whether something protected lies below a directory that is taken away.
     fn holds_protected(&self, directory: &Spellings, case: &Case<'_>) -> bool {
         directory.all().any(|directory| holds_one_of(directory, case.facts.protected))
-            || look_below(&directory.lexical, self.around.fs, |_| true, is_protected) != Below::Nothing
+            || self.walked.protected(&directory.lexical, self.around.fs) != Below::Nothing
     }
 }
 

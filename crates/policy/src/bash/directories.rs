@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::expand::expand;
-use crate::paths::{Surroundings, lexical, physical};
+use super::expand::Expansions;
+use crate::paths::{Surroundings, lexical, physical, resolve_absolute};
 use crate::shell::{Part, Script, Value};
 
 /// How many directories are followed at most.
@@ -31,7 +31,7 @@ pub(super) struct Directories {
 }
 
 impl Directories {
-    pub(super) fn of(script: &Script, around: &Surroundings<'_>) -> Self {
+    pub(super) fn of(script: &Script, globs: &Expansions, around: &Surroundings<'_>) -> Self {
         let words: usize = script.parts.iter().map(weight).sum();
         let mut found = Self {
             known: vec![around.cwd.to_owned()],
@@ -50,13 +50,13 @@ impl Directories {
                 found.lost = true;
                 found.add(around.home.to_owned());
             }
-            for next in found.next(target, &search, around) {
+            for next in found.next(target, &search, globs, around) {
                 found.add(next);
             }
         }
         for target in &script.elsewhere {
             found.lost |= target.is_unknown();
-            for next in found.next(target, &[], around) {
+            for next in found.next(target, &[], globs, around) {
                 if found.elsewhere.len() >= found.most {
                     found.uncounted = true;
                 } else if !found.elsewhere.contains(&next) {
@@ -89,25 +89,39 @@ impl Directories {
     }
 
     /// Where a target leads from each directory, one after the other.
-    fn next(&mut self, target: &Value, search: &[&str], around: &Surroundings<'_>) -> Vec<PathBuf> {
+    fn next(
+        &mut self,
+        target: &Value,
+        search: &[&str],
+        globs: &Expansions,
+        around: &Surroundings<'_>,
+    ) -> Vec<PathBuf> {
         let mut starts = self.known.clone();
         for prefix in search.iter().filter(|prefix| !prefix.is_empty()) {
             starts.extend(self.known.iter().map(|at| at.join(prefix)));
         }
         let mut found = Vec::new();
         for start in &starts {
+            let around = Surroundings { cwd: start, ..*around };
+            // By a name that stands for the shell's own directory, it would lead back to itself once it is there.
+            let own = |path: &Path| {
+                Some(resolve_absolute(path, &around))
+                    .filter(|there| there.through_process)
+                    .map(|own| own.physical)
+            };
             match target {
                 Value::Literal(text) => {
                     let path = start.join(text);
                     // Whether `..` goes back along a link is a matter of options.
                     let back = text.split('/').any(|part| part == "..").then(|| physical(&path, around.fs));
                     found.push(lexical(&path));
-                    found.extend(back);
+                    found.extend(back.into_iter().chain(own(&path)));
                 }
                 Value::Glob(pattern) => {
-                    let expansion = expand(pattern, start, around.fs);
+                    let expansion = globs.expand(pattern, start, around.fs);
                     self.uncounted |= !expansion.complete;
-                    found.extend(expansion.paths);
+                    found.extend(expansion.paths.iter().cloned());
+                    found.extend(expansion.paths.iter().filter_map(|path| own(path)));
                 }
                 Value::Unknown { .. } => {}
             }

@@ -1,19 +1,17 @@
-//! Looking at the disk: what a glob would become, and what lies below a directory.
+//! Looking at the disk: what a glob would become.
 
-use std::cell::OnceCell;
-use std::ffi::{OsStr, OsString};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use globset::{GlobBuilder, GlobMatcher};
-
-use crate::fs::{EntryKind, FsView};
-use crate::path_pattern::without_braces;
+use super::names::{Names, Reading};
+use crate::below::{Below, look_below};
+use crate::fs::FsView;
 
 /// How many names a glob may become before its matches are only guessed at.
 pub(super) const MAX_MATCHES: usize = 1_000;
-
-/// How many entries are looked at below a directory before we stop.
-const MAX_ENTRIES: usize = 10_000;
 
 /// What a glob becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,34 +22,89 @@ pub(super) struct Expansion {
     pub(super) complete: bool,
 }
 
-/// What the shell would put in a glob's place, from this directory. Quoted characters are escaped by a backslash.
-pub(super) fn expand(pattern: &str, from: &Path, fs: &dyn FsView) -> Expansion {
-    let mut paths = vec![if pattern.starts_with('/') { PathBuf::from("/") } else { from.to_owned() }];
-    let mut complete = true;
-    for component in pattern.split('/').filter(|component| !component.is_empty()) {
-        let mut next = Vec::new();
-        let names = Names::of(component);
-        for path in &paths {
-            if fs.gives_up() {
-                break;
-            }
-            if !is_wild(component) {
-                let entry = path.join(unescape(component));
-                let there = matches!(component, "." | "..") || fs.lstat(&entry).is_some();
-                next.extend(there.then_some(entry));
-                continue;
-            }
-            let Some(found) = fs.readdir(path, MAX_MATCHES + 1) else { continue };
-            complete = complete && found.len() <= MAX_MATCHES;
-            // Older shells take the folder above for a hidden file.
-            let above = OsString::from("..");
-            let matching = found.iter().chain([&above]).filter(|name| names.hold(name));
-            next.extend(matching.map(|name| path.join(name)));
-        }
-        complete = complete && next.len() <= MAX_MATCHES && !fs.gives_up();
-        next.truncate(MAX_MATCHES);
-        paths = next;
+/// How many components at a glob's end are looked up one by one, so that other globs find the rest looked up.
+const DEEPEST_SHARED: usize = 8;
+
+/// What globs became, each looked up once.
+#[derive(Debug, Default)]
+pub(super) struct Expansions {
+    reading: Reading,
+    /// By the directory that they begin at, then by their text.
+    known: RefCell<HashMap<OsString, HashMap<String, Rc<Expansion>>>>,
+}
+
+impl Expansions {
+    pub(super) fn read_by(reading: Reading) -> Self {
+        Self { reading, known: RefCell::default() }
     }
+
+    /// What the shell would put in a glob's place, from this directory.
+    pub(super) fn expand(&self, pattern: &str, from: &Path, fs: &dyn FsView) -> Rc<Expansion> {
+        self.expand_shared(pattern, start(pattern, from), fs, DEEPEST_SHARED)
+    }
+
+    fn expand_shared(&self, pattern: &str, from: &Path, fs: &dyn FsView, depth: usize) -> Rc<Expansion> {
+        if let Some(known) = self.known.borrow().get(from.as_os_str()).and_then(|known| known.get(pattern)) {
+            return Rc::clone(known);
+        }
+        let expansion = match pattern.trim_end_matches('/').rsplit_once('/') {
+            Some((above, component)) if depth > 0 && is_wild(above) => {
+                next(&self.expand_shared(above, from, fs, depth - 1), component, self.reading, fs)
+            }
+            _ => expand(pattern, from, self.reading, fs),
+        };
+        let expansion = Rc::new(expansion);
+        let mut known = self.known.borrow_mut();
+        let known = known.entry(from.as_os_str().to_owned()).or_default();
+        known.insert(pattern.to_owned(), Rc::clone(&expansion));
+        expansion
+    }
+}
+
+/// What the shell would put in a glob's place, from this directory. Quoted characters are escaped by a backslash.
+fn expand(pattern: &str, from: &Path, reading: Reading, fs: &dyn FsView) -> Expansion {
+    let begun = Expansion { paths: vec![start(pattern, from).to_owned()], complete: true };
+    let components = pattern.split('/').filter(|component| !component.is_empty());
+    components.fold(begun, |above, component| next(&above, component, reading, fs))
+}
+
+fn start<'a>(pattern: &str, from: &'a Path) -> &'a Path {
+    if pattern.starts_with('/') { Path::new("/") } else { from }
+}
+
+/// One component further.
+fn next(above: &Expansion, component: &str, reading: Reading, fs: &dyn FsView) -> Expansion {
+    let mut paths = Vec::new();
+    let mut complete = above.complete;
+    let names = Names::of(component, reading);
+    let plain = (!is_wild(component)).then(|| unescape(component));
+    for path in &above.paths {
+        if fs.gives_up() {
+            break;
+        }
+        if let Some(name) = &plain {
+            let entry = path.join(name);
+            let there = matches!(component, "." | "..") || fs.lstat(&entry).is_some();
+            paths.extend(there.then_some(entry));
+            continue;
+        }
+        if reading.goes_deep(component) {
+            let all = look_below(path, fs, |entry, _| {
+                paths.push(entry.to_owned());
+                paths.len() > MAX_MATCHES
+            });
+            complete = complete && all == Below::Nothing;
+            continue;
+        }
+        let Some(found) = fs.list(path, MAX_MATCHES + 1) else { continue };
+        complete = complete && found.len() <= MAX_MATCHES;
+        // Older shells take the folder above for a hidden file.
+        let above = OsString::from("..");
+        let matching = found.iter().map(|entry| &entry.name).chain([&above]).filter(|name| names.hold(name));
+        paths.extend(matching.map(|name| path.join(name)));
+    }
+    complete = complete && paths.len() <= MAX_MATCHES && !fs.gives_up();
+    paths.truncate(MAX_MATCHES);
     Expansion { paths, complete }
 }
 
@@ -89,76 +142,6 @@ pub(super) fn unescape(component: &str) -> String {
     out
 }
 
-/// The names that a component of a glob stands for.
-struct Names<'a> {
-    component: &'a str,
-    /// What they begin with.
-    plain: &'a str,
-    /// None if the glob cannot be read: then it may be anything.
-    matcher: OnceCell<Option<GlobMatcher>>,
-}
-
-impl<'a> Names<'a> {
-    fn of(component: &'a str) -> Self {
-        let plain = component.split(['*', '?', '[', '\\']).next().unwrap_or_default();
-        Self { component, plain, matcher: OnceCell::new() }
-    }
-
-    fn hold(&self, name: &OsStr) -> bool {
-        let bytes = name.as_encoded_bytes();
-        let hidden_too = self.component.starts_with(['.', '\\', '[']);
-        bytes.starts_with(self.plain.as_bytes())
-            && (hidden_too || !bytes.starts_with(b"."))
-            && self.matcher().is_none_or(|matcher| matcher.is_match(name))
-    }
-
-    fn matcher(&self) -> Option<&GlobMatcher> {
-        let build = || {
-            let glob = GlobBuilder::new(&without_braces(self.component)).backslash_escape(true).build();
-            glob.ok().map(|glob| glob.compile_matcher())
-        };
-        self.matcher.get_or_init(build).as_ref()
-    }
-}
-
-/// What was found below a directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Below {
-    /// Something that was looked for.
-    Found,
-    /// Nothing.
-    Nothing,
-    /// There was too much to look at.
-    TooMuch,
-}
-
-/// Looks for an entry below a directory, the directory itself included. Links are not followed.
-pub(crate) fn look_below(
-    directory: &Path,
-    fs: &dyn FsView,
-    enter: impl Fn(&Path) -> bool,
-    wanted: impl Fn(&Path) -> bool,
-) -> Below {
-    let mut todo = vec![directory.to_owned()];
-    let mut seen = 0_usize;
-    while let Some(path) = todo.pop() {
-        let Some(kind) = fs.lstat(&path) else { continue };
-        if wanted(&path) {
-            return Below::Found;
-        }
-        if kind != EntryKind::Directory || !enter(&path) {
-            continue;
-        }
-        let names = fs.readdir(&path, MAX_ENTRIES).unwrap_or_default();
-        seen += names.len();
-        if seen >= MAX_ENTRIES || fs.gives_up() {
-            return Below::TooMuch;
-        }
-        todo.extend(names.into_iter().map(|name| path.join(name)));
-    }
-    Below::Nothing
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,21 +151,29 @@ mod tests {
     fn what_globs_become() {
         let fs =
             FakeFs::with_files(["/w/a.ts", "/w/b.ts", "/w/.env", "/w/sub/c.ts", "/w/[x].txt", "/w/{a,b}"]);
-        let rows: [(&str, &[&str]); 11] = [
+        let shared = Expansions::default();
+        let rows: [(&str, &[&str]); 17] = [
             ("*.ts", &["/w/a.ts", "/w/b.ts"]),
             ("/w/*.ts", &["/w/a.ts", "/w/b.ts"]),
             ("*/c.ts", &["/w/sub/c.ts"]),
             ("s*/*.ts", &["/w/sub/c.ts"]),
+            ("s*//c.ts/", &["/w/sub/c.ts"]),
+            ("/*/sub/c.ts", &["/w/sub/c.ts"]),
             (".e*", &["/w/.env"]),
             (".*", &["/w/.env", "/w/.."]),
             ("?.ts", &["/w/a.ts", "/w/b.ts"]),
             ("[a].ts", &["/w/a.ts"]),
             ("\\[x\\]*", &["/w/[x].txt"]),
+            (".[[:lower:]]nv", &["/w/.env"]),
+            (".[[=e=]]nv", &["/w/.env"]),
+            (".[a\\]e]nv", &["/w/.env"]),
+            ("[[:digit:]].ts", &["/w/a.ts", "/w/b.ts"]),
             ("none*", &[]),
             ("{a*", &["/w/{a,b}"]),
         ];
         for (pattern, expected) in rows {
-            let got = expand(pattern, Path::new("/w"), &fs);
+            let got = expand(pattern, Path::new("/w"), Reading::default(), &fs);
+            assert_eq!(*shared.expand(pattern, Path::new("/w"), &fs), got, "{pattern}");
             let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
             assert_eq!(got, Expansion { paths: expected, complete: true }, "{pattern}");
         }
@@ -192,7 +183,7 @@ mod tests {
     fn too_many_matches_are_said_to_be_too_many() {
         let files: Vec<String> = (0..1_100).map(|number| format!("/w/{number}")).collect();
         let fs = FakeFs::with_files(files.iter().map(String::as_str));
-        assert!(!expand("*", Path::new("/w"), &fs).complete);
+        assert!(!expand("*", Path::new("/w"), Reading::default(), &fs).complete);
     }
 
     #[test]
@@ -200,17 +191,5 @@ mod tests {
         for (pattern, expected) in [("a/b*/c", "a"), ("/a\\*/x*", "/a*"), ("*", ""), ("/*", "/")] {
             assert_eq!(static_prefix(pattern), Path::new(expected), "{pattern}");
         }
-    }
-
-    #[test]
-    fn looking_below() {
-        let fs = FakeFs::with_files(["/w/a/b/secret", "/w/c/d"]).link("/w/c/link", "/w/a");
-        let named = |name: &'static str| move |path: &Path| path.ends_with(name);
-        assert_eq!(look_below(Path::new("/w"), &fs, |_| true, named("secret")), Below::Found);
-        assert_eq!(look_below(Path::new("/w/c"), &fs, |_| true, named("secret")), Below::Nothing);
-        assert_eq!(
-            look_below(Path::new("/w"), &fs, |path| !path.ends_with("a"), named("secret")),
-            Below::Nothing
-        );
     }
 }

@@ -1,7 +1,6 @@
 //! Commands whose name is a glob: the shell runs the file that it finds, so the search looks what that is.
 
 use super::Command;
-use super::expand::expand;
 use crate::shell::{self, Kind, Part, Reach, Value, Word};
 
 /// How many files are followed, and how many bytes of commands that makes; with more the command counts as one that
@@ -33,7 +32,7 @@ impl Command<'_> {
             };
             let arguments: String = arguments.iter().map(|word| format!(" {}", written(word))).collect();
             for directory in self.directories.all() {
-                let found = expand(glob, directory, self.around.fs);
+                let found = self.expand(glob, directory);
                 let files = lines.len() + found.paths.len();
                 if !found.complete || files > MAX_FILES || files * arguments.len() > MAX_BYTES {
                     return None;

@@ -11,7 +11,7 @@ use crate::shell::{Class, Landing, Part, Value};
 const MOST: usize = 256;
 
 /// How many files are told apart for the whole command, in each place where it may be; after that, any may be written.
-const MOST_AT_ALL: usize = 10_000;
+const MOST_AT_ALL: usize = 4_000;
 
 impl Command<'_> {
     /// Adds the files that the parts put into directories to what they write.
@@ -91,7 +91,9 @@ fn below(directory: &Value, name: Option<String>) -> Option<Value> {
     let unknown = |before: String, after: String| Value::Unknown { before, after, guarded: false };
     Some(match (directory, name) {
         (Value::Literal(text), Some(name)) if text.is_empty() => Value::Literal(name),
-        (Value::Literal(text), Some(name)) => Value::Literal(format!("{text}/{name}")),
+        (Value::Literal(text), Some(name)) => {
+            Value::Literal(format!("{}/{name}", text.trim_end_matches('/')))
+        }
         (Value::Literal(text), None) => unknown(format!("{text}/"), String::new()),
         (Value::Glob(glob), Some(name)) => Value::Glob(format!("{glob}/{}", escaped(&name))),
         (Value::Glob(_), None) => return None,

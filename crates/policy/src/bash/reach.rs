@@ -1,5 +1,7 @@
 //! What a word of a command may mean on disk, and how much of the disk is looked at to know it.
 
+use std::rc::Rc;
+
 use super::expand::{is_wild_in_directory, static_prefix};
 use super::{Command, static_directory};
 use crate::paths::{Spellings, lexical};
@@ -26,7 +28,7 @@ pub(super) enum Look {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { paths: 10_000, globs: 1_000, walks: 100 }
+        Self { paths: 10_000, globs: 1_000, walks: 1_000 }
     }
 }
 
@@ -57,16 +59,21 @@ pub(super) enum Missing {
 /// What a word may mean.
 #[derive(Debug)]
 pub(super) struct Reached {
-    /// These paths.
-    pub(super) paths: Vec<Spellings>,
+    /// These paths, each from every directory that the command may be in.
+    paths: Vec<Rc<[Spellings]>>,
     /// Something in these directories.
-    pub(super) inside: Vec<Spellings>,
+    pub(super) inside: Rc<[Spellings]>,
     /// What it may mean besides, because that is not known before the command runs.
     pub(super) possible: Missing,
     /// What it may mean besides, because there was too much to look at.
     pub(super) unsearched: Missing,
-    /// Whether the paths may lead elsewhere by then.
-    pub(super) shifted: bool,
+}
+
+impl Reached {
+    /// The paths that it may mean.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Spellings> {
+        self.paths.iter().flat_map(|paths| paths.iter())
+    }
 }
 
 impl Command<'_> {
@@ -74,10 +81,9 @@ impl Command<'_> {
     pub(super) fn reach(&self, value: &Value, budget: &mut Budget) -> Reached {
         let mut reached = Reached {
             paths: Vec::new(),
-            inside: Vec::new(),
+            inside: Rc::new([]),
             possible: Missing::Nothing,
             unsearched: Missing::Nothing,
-            shifted: false,
         };
         match value {
             Value::Literal(text) => {
@@ -109,7 +115,7 @@ impl Command<'_> {
 
     fn reach_path(&self, text: &str, budget: &mut Budget, reached: &mut Reached) {
         let mut unsearched = Missing::Nothing;
-        reached.paths.extend(self.spell_within(text, budget, &mut unsearched));
+        reached.paths.push(self.spell_within(text, budget, &mut unsearched));
         reached.unsearched = reached.unsearched.max(unsearched);
     }
 
@@ -140,10 +146,10 @@ impl Command<'_> {
     }
 
     /// The spellings of a path; by name alone once there was enough looking.
-    fn spell_within(&self, text: &str, budget: &mut Budget, unsearched: &mut Missing) -> Vec<Spellings> {
+    fn spell_within(&self, text: &str, budget: &mut Budget, unsearched: &mut Missing) -> Rc<[Spellings]> {
         let count = if text.starts_with('/') { 1 } else { self.directories.all().count() };
         if budget.take(Look::Path, count) {
-            return self.spell(text).to_vec();
+            return self.spell(text);
         }
         *unsearched = Missing::Anything;
         let by_name = |at: &std::path::Path| {

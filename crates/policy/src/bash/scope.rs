@@ -1,14 +1,14 @@
 //! Paths that stand in the way of allowing: those outside the working directories that no rule opens.
 
-use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use whimbrel_wire::permission::PermissionMode;
 
 use super::Command;
-use super::expand::{Below, look_below, static_prefix};
+use super::expand::static_prefix;
 use super::links::follows;
+use crate::below::{Below, look_below};
 use crate::decide::Case;
 use crate::files::{edit_grant, read_grant};
 use crate::fs::EntryKind;
@@ -66,10 +66,12 @@ impl Command<'_> {
     ) -> Option<Obstacle> {
         let readable = |path: &Spellings| case.dirs.hold(path) || read_grant(case, path).is_some();
         let blocked = |text: &str| {
-            self.spell_plainly(text).into_iter().find_map(|path| match () {
-                () if self.is_shifted(&path, part) => Some(Obstacle::Unknown),
-                () if !readable(&path) => Some(Obstacle::Path(path.physical)),
-                () if through_links => self.leads_away(&path.physical, &readable),
+            self.spell_plainly(text).iter().find_map(|path| match () {
+                () if self.is_shifted(path, part) => Some(Obstacle::Unknown),
+                () if !readable(path) => Some(Obstacle::Path(path.physical.clone())),
+                () if through_links => {
+                    self.walked.away(&path.physical, || self.leads_away(&path.physical, &readable))
+                }
                 () => None,
             })
         };
@@ -129,38 +131,26 @@ impl Command<'_> {
         part: &Part,
         accepted: impl Fn(&Spellings) -> bool,
     ) -> Option<Obstacle> {
-        self.spell_plainly(text).into_iter().find_map(|path| match () {
-            () if self.is_shifted(&path, part) => Some(Obstacle::Unknown),
-            () if !accepted(&path) => Some(Obstacle::Path(path.physical)),
+        self.spell_plainly(text).iter().find_map(|path| match () {
+            () if self.is_shifted(path, part) => Some(Obstacle::Unknown),
+            () if !accepted(path) => Some(Obstacle::Path(path.physical.clone())),
             () => None,
         })
     }
 
     /// Where a link below a directory leads, if it leads out of what may be read.
     fn leads_away(&self, directory: &Path, readable: &impl Fn(&Spellings) -> bool) -> Option<Obstacle> {
-        let fs = self.around.fs;
-        let away = |path: &Path| {
-            let linked = fs.lstat(path) == Some(EntryKind::Link);
-            Some(resolve_absolute(path, &self.around)).filter(|path| linked && !readable(path))
-        };
-        let found = RefCell::new(None);
-        let below = look_below(
-            directory,
-            fs,
-            |_| true,
-            |path| {
-                let away = away(path);
-                let is_found = away.is_some();
-                found.replace(away);
-                is_found
-            },
-        );
+        let mut away = None;
+        let below = look_below(directory, self.around.fs, |path, kind| {
+            if kind == EntryKind::Link {
+                away = Some(resolve_absolute(path, &self.around)).filter(|path| !readable(path));
+            }
+            away.is_some()
+        });
         match below {
             Below::Nothing => None,
             Below::TooMuch => Some(Obstacle::Unknown),
-            Below::Found => {
-                Some(found.take().map_or(Obstacle::Unknown, |path| Obstacle::Path(path.physical)))
-            }
+            Below::Found => Some(away.map_or(Obstacle::Unknown, |path| Obstacle::Path(path.physical))),
         }
     }
 

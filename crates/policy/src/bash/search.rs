@@ -1,56 +1,16 @@
 //! The wide search: does a deny or ask rule mean some part of the command, under any spelling, at any depth?
 
-use std::collections::HashSet;
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
 
 use whimbrel_wire::permission::{PermissionBehavior, PermissionMode};
 
-use super::expand::{Below, look_below};
-use super::links::follows;
-use super::reach::{Budget, Look, Missing, Reached};
-use super::{Command, reads};
+use super::Command;
+use super::path_search::Certainty;
+use crate::command_pattern::CommandPattern;
 use crate::decide::Case;
 use crate::decision::{Decision, Reason};
-use crate::files::{lies_below, some_spelling};
-use crate::fs::EntryKind;
-use crate::path_pattern::PathPattern;
-use crate::paths::{Spellings, resolve_absolute};
 use crate::ruleset::RuleRef;
-use crate::shell::{Kind, Part, Place, Start, Value, Way};
-
-/// How sure it is that a rule is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Certainty {
-    /// It may be, if an unknown word turns out so.
-    Possible,
-    /// Something that the rule means lies below what is touched, or there is too much below to tell.
-    Below,
-    /// It may be, but there was more to look at than is looked at. Whoever makes it too much must not gain by it.
-    Unsearched,
-    /// It is.
-    Real,
-}
-
-/// What a part does with a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Use {
-    Read,
-    /// Read to be put elsewhere, which an edit rule refuses too.
-    Copy,
-    Write,
-    /// Changed, removed or moved with all that lies below.
-    WriteBelow,
-}
-
-/// How far a part goes from the path that it names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Depth {
-    Itself,
-    /// To everything below it.
-    Below,
-    /// To everything below it, and to where links lead.
-    ThroughLinks,
-}
+use crate::shell::{DenySpelling, Kind, Start};
 
 impl Command<'_> {
     /// What the rules with this behavior say about the command.
@@ -84,128 +44,70 @@ impl Command<'_> {
     }
 
     fn named_by_command<'a>(&self, case: &Case<'a>, behavior: PermissionBehavior) -> Option<&'a RuleRef> {
-        let spellings = self.script.parts.iter().flat_map(|part| &part.deny_spellings);
-        let spellings: Vec<_> = spellings
-            .filter(|spelling| !spelling.deny_only || behavior == PermissionBehavior::Deny)
-            .map(|spelling| (spelling, spelling.deny_only.then(|| spelling.text.to_lowercase())))
-            .collect();
-        let means = |(_, pattern): &(&RuleRef, &crate::command_pattern::CommandPattern)| {
-            spellings.iter().any(|(spelling, lowered)| match spelling.start {
-                Start::Front => {
-                    pattern.matches(&spelling.text)
-                        || lowered.as_ref().is_some_and(|text| pattern.matches_lowered(text))
-                }
-                Start::EveryWord => pattern.matches_from_some_word(&spelling.text),
-            })
-        };
-        case.rules.commands(behavior, case.call.tool).find(means).map(|(reference, _)| reference)
-    }
-
-    fn named_by_path<'a>(
-        &self,
-        case: &Case<'a>,
-        behavior: PermissionBehavior,
-    ) -> Option<(&'a RuleRef, Certainty)> {
-        let read_rules: Vec<_> = case.rules.reads(behavior).collect();
-        let edit_rules: Vec<_> = case.rules.edits(behavior).collect();
-        if read_rules.is_empty() && edit_rules.is_empty() {
+        let (references, patterns): (Vec<_>, Vec<_>) = case.rules.commands(behavior, case.call.tool).unzip();
+        if patterns.is_empty() {
             return None;
         }
-        let mut best: Option<(&RuleRef, Certainty)> = None;
-        let mut budget = Budget::default();
-        let (mut seen, mut last) = (HashSet::new(), None);
-        for part in &self.script.parts {
-            let through_links = follows(part);
-            for (value, usage) in touched(part) {
-                let depth = match (part.recursive || usage == Use::WriteBelow, through_links) {
-                    (false, _) => Depth::Itself,
-                    (true, false) => Depth::Below,
-                    (true, true) => Depth::ThroughLinks,
-                };
-                // The same twice says the same, unless something may have moved in between.
-                let touch = (value, usage, depth);
-                let is_known = if self.shifts.is_empty() { !seen.insert(touch) } else { last == Some(touch) };
-                last = Some(touch);
-                if is_known {
-                    continue;
-                }
-                let edits = match usage {
-                    Use::Read => false,
-                    Use::Copy => behavior == PermissionBehavior::Deny,
-                    Use::Write | Use::WriteBelow => true,
-                };
-                let mut reached = self.reach(value, &mut budget);
-                reached.shifted = reached.paths.iter().any(|path| self.is_shifted(path, part));
-                let rules = read_rules.iter().chain(edit_rules.iter().filter(|_| edits));
-                for (reference, pattern) in rules {
-                    let certainty = self.certainty(&reached, pattern, depth, &mut budget);
-                    if certainty > best.map(|(_, certainty)| certainty) {
-                        best = certainty.map(|certainty| (*reference, certainty));
-                    }
-                }
-                if matches!(best, Some((_, Certainty::Real))) {
-                    return best;
-                }
+        let patterns = Patterns::of(&patterns);
+        let mut first = None;
+        // Many parts may have the same text.
+        let mut seen = HashSet::new();
+        for spelling in self.script.parts.iter().flat_map(|part| &part.deny_spellings) {
+            let counts = !spelling.deny_only || behavior == PermissionBehavior::Deny;
+            if counts && seen.insert((&spelling.text, spelling.start, spelling.deny_only)) {
+                first = patterns.first_meaning(spelling, first);
             }
         }
-        best
+        first.and_then(|first| references.get(first).copied())
+    }
+}
+
+/// Patterns of commands, by the character that a text must begin with to be matched.
+struct Patterns<'a> {
+    all: &'a [&'a CommandPattern],
+    /// Those that begin with this character, in lower case; those that may begin with anything are in each.
+    beginning: HashMap<u8, Vec<usize>>,
+    /// Those that may begin with anything.
+    anyhow: Vec<usize>,
+}
+
+impl<'a> Patterns<'a> {
+    fn of(all: &'a [&'a CommandPattern]) -> Self {
+        let begins = |at: &usize| all.get(*at).and_then(|pattern| pattern.first_byte());
+        let anyhow: Vec<usize> = (0..all.len()).filter(|at| begins(at).is_none()).collect();
+        let mut beginning: HashMap<u8, Vec<usize>> = HashMap::new();
+        for byte in (0..all.len()).filter_map(|at| begins(&at)) {
+            let may = |at: &usize| begins(at).is_none_or(|begins| begins == byte);
+            beginning.entry(byte).or_insert_with(|| (0..all.len()).filter(may).collect());
+        }
+        Self { all, beginning, anyhow }
     }
 
-    fn certainty(
-        &self,
-        reached: &Reached,
-        pattern: &PathPattern,
-        depth: Depth,
-        budget: &mut Budget,
-    ) -> Option<Certainty> {
-        let hit = |path: &Spellings| some_spelling(pattern, path);
-        if reached.paths.iter().any(hit) || reached.inside.iter().any(hit) {
-            return Some(Certainty::Real);
-        }
-        let may_hold = |path: &Spellings| path.all().any(|path| pattern.may_match_below(path));
-        let unsearched = match reached.unsearched {
-            Missing::Nothing => false,
-            Missing::Below => reached.inside.iter().any(may_hold),
-            Missing::Anything => true,
-        };
-        let possible = match reached.possible {
-            Missing::Nothing => reached.shifted,
-            Missing::Below => reached.inside.iter().any(may_hold),
-            Missing::Anything => true,
-        };
-        let below = (depth != Depth::Itself && !unsearched)
-            .then(|| reached.paths.iter().filter_map(|path| self.below(path, pattern, depth, budget)).max());
-        let unsearched = unsearched.then_some(Certainty::Unsearched);
-        unsearched.max(below.flatten()).max(possible.then_some(Certainty::Possible))
+    /// Those that may match a text, in order.
+    fn likely(&self, text: &str) -> impl Iterator<Item = (usize, &CommandPattern)> {
+        let first = text.bytes().next().unwrap_or_default().to_ascii_lowercase();
+        let places = self.beginning.get(&first).unwrap_or(&self.anyhow);
+        places.iter().filter_map(|at| Some((*at, *self.all.get(*at)?)))
     }
 
-    /// Whether something that the rule means is there below this path.
-    fn below(
-        &self,
-        path: &Spellings,
-        pattern: &PathPattern,
-        depth: Depth,
-        budget: &mut Budget,
-    ) -> Option<Certainty> {
-        let root = path.physical.as_path();
-        if depth != Depth::ThroughLinks && !pattern.may_match_below(root) {
-            return None;
-        }
-        let fs = self.around.fs;
-        let leads_there = |path: &Path| {
-            fs.lstat(path) == Some(EntryKind::Link)
-                && some_spelling(pattern, &resolve_absolute(path, &self.around))
+    /// The first pattern that means a spelling, or the one that is known to be before it.
+    fn first_meaning(&self, spelling: &DenySpelling, known: Option<usize>) -> Option<usize> {
+        let first = |mut found: &mut dyn Iterator<Item = (usize, &CommandPattern)>,
+                     means: &dyn Fn(&CommandPattern) -> bool| {
+            let before = (&mut found).take_while(|(at, _)| known.is_none_or(|known| *at < known));
+            before.filter(|(_, pattern)| means(pattern)).map(|(at, _)| at).next()
         };
-        let through_links =
-            || look_below(root, fs, |_| true, |path| pattern.matches(path) || leads_there(path));
-        // What there was too much of may hold it: that is no less than having found it.
-        let found = !budget.take(Look::Walk, 1)
-            || match depth {
-                Depth::Itself => false,
-                Depth::Below => lies_below(pattern, root, fs),
-                Depth::ThroughLinks => through_links() != Below::Nothing,
-            };
-        found.then_some(Certainty::Below)
+        let text = &spelling.text;
+        let found = match spelling.start {
+            Start::EveryWord => first(&mut self.all.iter().copied().enumerate(), &|pattern| {
+                pattern.matches_from_some_word(text)
+            }),
+            Start::Front => first(&mut self.likely(text), &|pattern| pattern.matches(text)),
+        };
+        let lowered = (spelling.start == Start::Front && spelling.deny_only).then(|| text.to_lowercase());
+        let lowered = lowered
+            .and_then(|text| first(&mut self.likely(&text), &|pattern| pattern.matches_lowered(&text)));
+        [known, found, lowered].into_iter().flatten().min()
     }
 }
 
@@ -214,20 +116,4 @@ fn answer(behavior: PermissionBehavior, reason: Reason) -> Decision {
         PermissionBehavior::Deny => Decision::Deny(reason),
         PermissionBehavior::Ask | PermissionBehavior::Allow => Decision::ask(reason),
     }
-}
-
-/// Everything that a part touches, and how.
-fn touched(part: &Part) -> impl Iterator<Item = (&Value, Use)> {
-    let program = part.program.as_deref();
-    let read = if matches!(program, Some("cp" | "mv")) { Use::Copy } else { Use::Read };
-    let write = if part.changes_below { Use::WriteBelow } else { Use::Write };
-    let redirects = part.redirects.iter().filter(|redirect| redirect.place != Place::Null);
-    let redirects = redirects.map(|redirect| match redirect.way {
-        Way::Read => (&redirect.target, Use::Read),
-        Way::Write => (&redirect.target, Use::Write),
-    });
-    let operands = reads(part).map(move |value| (value, read));
-    let writes = part.writes.iter().map(move |value| (value, write));
-    let sweeps = part.sweeps.iter().map(|value| (value, Use::WriteBelow));
-    operands.chain(writes).chain(sweeps).chain(redirects)
 }

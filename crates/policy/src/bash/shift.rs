@@ -2,11 +2,11 @@
 //! `mv dir elsewhere`, a link that was in `dir` leads somewhere else.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::Command;
-use super::expand::{Below, look_below};
-use crate::fs::EntryKind;
+use crate::below::Below;
 use crate::paths::Spellings;
 use crate::shell::{Part, Value};
 
@@ -15,13 +15,27 @@ use crate::shell::{Part, Value};
 pub(super) struct Shifts {
     /// Which parts, in order.
     parts: Vec<usize>,
-    /// Where links may turn up, and by which part if it is only one.
-    targets: HashMap<PathBuf, Option<usize>>,
+    /// Where links may turn up, and by which parts. Paths are kept as text, which is told apart faster.
+    targets: HashMap<OsString, Shift>,
 }
 
-impl Shifts {
-    pub(super) fn is_empty(&self) -> bool {
-        self.parts.is_empty()
+/// Which parts may move something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shift {
+    Never,
+    /// This part alone.
+    By(usize),
+    /// Several.
+    Often,
+}
+
+impl Shift {
+    pub(super) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Never, shift) | (shift, Self::Never) => shift,
+            (Self::By(one), Self::By(two)) if one == two => self,
+            (Self::By(_) | Self::Often, Self::By(_) | Self::Often) => Self::Often,
+        }
     }
 }
 
@@ -38,8 +52,8 @@ impl Command<'_> {
             for text in part.writes.iter().filter_map(Value::literal) {
                 for path in self.spell(text).iter() {
                     for target in [&path.lexical, &path.physical] {
-                        let by = shifts.targets.entry(target.clone()).or_insert(Some(at));
-                        *by = by.filter(|by| *by == at);
+                        let by = shifts.targets.entry(target.clone().into()).or_insert(Shift::Never);
+                        *by = by.and(Shift::By(at));
                     }
                 }
             }
@@ -61,27 +75,47 @@ impl Command<'_> {
 
     /// Whether there is a link at or below this path, or may be.
     fn carries_links(&self, from: &Value) -> bool {
-        let fs = self.around.fs;
-        let is_link = |path: &Path| fs.lstat(path) == Some(EntryKind::Link);
+        let linked = |path: PathBuf| self.walked.links(&path, self.around.fs) != Below::Nothing;
         match from.literal() {
-            Some(text) => self.directories.all().map(|at| at.join(text)).any(|path| {
-                let looked = |path: &PathBuf| look_below(path, fs, |_| true, is_link) != Below::Nothing;
-                let mut linked = self.linked.borrow_mut();
-                *linked.entry(path).or_insert_with_key(looked)
-            }),
+            Some(text) => self.directories.all().map(|at| at.join(text)).any(linked),
             None => true,
+        }
+    }
+
+    /// Which parts may make a path lead elsewhere.
+    pub(super) fn shift_of(&self, path: &Spellings) -> Shift {
+        let all = match self.shifts.parts.as_slice() {
+            [] => return Shift::Never,
+            [one] => Shift::By(*one),
+            _ => Shift::Often,
+        };
+        if path.is_linked() {
+            return all;
+        }
+        let mut shift = Shift::Never;
+        for above in path.all().flat_map(Path::ancestors) {
+            if let Some(put) = self.shifts.targets.get(above.as_os_str()) {
+                shift = shift.and(*put);
+            }
+            if shift == all {
+                break;
+            }
+        }
+        shift
+    }
+
+    /// Whether a part other than this one makes such a shift.
+    pub(super) fn moves_before(&self, shift: Shift, part: &Part) -> bool {
+        match shift {
+            Shift::Never => false,
+            Shift::By(one) => !self.script.parts.get(one).is_some_and(|by| std::ptr::eq(by, part)),
+            Shift::Often => true,
         }
     }
 
     /// Whether a path of this part may lead elsewhere by the time that the part runs.
     pub(super) fn is_shifted(&self, path: &Spellings, part: &Part) -> bool {
-        let put = || path.all().flat_map(Path::ancestors).filter_map(|above| self.shifts.targets.get(above));
-        if self.shifts.is_empty() || !path.is_linked() && put().next().is_none() {
-            return false;
-        }
-        let at = self.script.parts.iter().position(|other| std::ptr::eq(other, part));
-        let by_another = self.shifts.parts.iter().any(|by| Some(*by) != at);
-        by_another && (path.is_linked() || put().any(|by| by.is_none() || *by != at))
+        self.moves_before(self.shift_of(path), part)
     }
 }
 

@@ -163,6 +163,10 @@ fn denied_files_are_found_behind_every_spelling() {
             ("cp secrets/key.txt k", 'D'),
             ("cd secrets && cat key.txt", 'D'),
             ("pushd secrets; cat key.txt", 'D'),
+            ("cd /proc/self/cwd/secrets && cat key.txt", 'D'),
+            ("cd src; cd /proc/self/cwd/../secrets; cat key.txt", 'D'),
+            ("cd //proc/./self/cwd/secrets; cat key.txt", 'D'),
+            ("env -C /proc/self/cwd/secrets cat key.txt", 'D'),
             ("env -C secrets cat key.txt", 'D'),
             ("sudo --chdir=secrets cat key.txt", 'D'),
             ("cat s*/key.txt", 'D'),
@@ -189,6 +193,11 @@ fn denied_files_are_found_behind_every_spelling() {
             ("cat secrets/key.txt", 'D'),
             ("cat */key.txt", 'D'),
             ("cat */none.txt", 'A'),
+            ("cat /fx/**/key.txt", 'A'),
+            ("shopt -s globstar; cat /fx/**/key.txt", 'D'),
+            ("shopt -s extglob\ncat s@(ecrets|x)/key.txt", 'D'),
+            ("shopt -s extglob\ncat !(src)/key.txt", 'D'),
+            ("shopt -s extglob\ncat x@(one|two)", 'A'),
         ],
     );
 }

@@ -63,6 +63,15 @@ fn what_a_pattern_matches() {
         ("secrets", Allow, "/w/cwd/SECRETS/x", false),
         ("caf\u{e9}", Deny, "/w/cwd/cafe\u{301}", true),
         ("CAF\u{c9}", Deny, "/w/cwd/caf\u{e9}", true),
+        ("key", Deny, "/w/cwd/\u{212a}ey", true),
+        ("caf\u{e9}s.Key", Deny, "/w/cwd/cafe\u{301}S.KEY", true),
+        ("cafe", Deny, "/w/cwd/cafe\u{301}", false),
+        ("*[.]Key", Deny, "/w/cwd/a.kEY", true),
+        ("a[x]y]z", Deny, "/w/cwd/axy]z", true),
+        ("a[]x]z", Deny, "/w/cwd/a]z", true),
+        ("a[!]x]z", Deny, "/w/cwd/abz", true),
+        ("ab\\[c]d", Deny, "/w/cwd/ab[c]d", true),
+        ("ab[c\\]d]e", Deny, "/w/cwd/abcd]e", true),
         // a refusal that cannot be read means its text
         ("[x", Deny, "/w/cwd/[x", true),
     ];

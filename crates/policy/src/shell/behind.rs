@@ -17,9 +17,6 @@ const DEEPEST: usize = 8;
 /// How many later words are tried as the command behind a wrapper with options that are not known.
 const MOST_STARTS: usize = 8;
 
-/// How many words are filled into commands until that counts as too much.
-const MOST_FILLED: usize = 12_000;
-
 /// Words that mean something only where a command of the shell begins.
 const RESERVED: &[&str] = &[
     "!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "for", "do", "done", "case", "esac",
@@ -190,8 +187,7 @@ impl Inspector<'_> {
     /// What commands do with the words of a text.
     pub(super) fn filled_by(&mut self, commands: &[(Vec<Word>, usize)], text: &str) {
         for (words, start) in commands {
-            self.filled += words.len() + unknown::growth(words, *start, text) / 8;
-            if self.filled > MOST_FILLED {
+            if !self.limits.take_filled(words.len() + unknown::growth(words, *start, text) / 8) {
                 self.cut_short();
                 return;
             }

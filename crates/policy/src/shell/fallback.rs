@@ -38,7 +38,10 @@ pub(super) fn part(text: &str, home: &str) -> Part {
     if named != bare {
         deny_spellings.push(DenySpelling { text: named, start: Start::EveryWord, deny_only: true });
     }
-    let files = operands(&bare, home);
+    let mut files = operands(&bare, home);
+    if let Some(starred) = starred(text) {
+        files.extend(operands(&spaced(&starred.replace(['\'', '"', '\\'], "")), home));
+    }
     let removes = bare.split(' ').any(|word| matches!(plain_name(word).as_str(), "rm" | "rmdir" | "find"));
     Part {
         reach: Reach::Searched,
@@ -84,6 +87,29 @@ pub(super) fn spellings_in(text: &str) -> Vec<DenySpelling> {
     texts.dedup();
     let spelling = |text| DenySpelling { text, start: Start::EveryWord, deny_only: false };
     texts.into_iter().map(spelling).collect()
+}
+
+/// The text with a star for each group like `@(a|b)`, by which a shell may match names. None if there is no such group.
+fn starred(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let (mut depth, mut mark) = (0_usize, None);
+    let mut found = false;
+    for character in text.chars() {
+        match (depth, character) {
+            (0, '(') if mark.is_some() => {
+                out.pop();
+                out.push('*');
+                found = true;
+                depth = 1;
+            }
+            (0, _) => out.push(character),
+            (_, '(') => depth += 1,
+            (_, ')') => depth -= 1,
+            _ => {}
+        }
+        mark = Some(character).filter(|mark| depth == 0 && "?*+@!".contains(*mark));
+    }
+    found.then_some(out)
 }
 
 fn operands(text: &str, home: &str) -> Vec<Value> {

@@ -179,7 +179,9 @@ impl Inspector<'_> {
     /// Text that is hardly a command: it is searched, but what it would hide counts for nothing.
     fn guessed(&mut self, text: &str) {
         let before = self.script.parts.len();
+        let paused = std::mem::replace(&mut self.repeats.paused, true);
         self.nested(text);
+        self.repeats.paused = paused;
         for part in self.script.parts.iter_mut().skip(before) {
             part.opaque = false;
         }

@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::cursor::Parser;
+use super::limits::Limits;
 use super::part::{self, Written};
+use super::repeats::Repeats;
 use super::scope::{Scope, UNKNOWN};
 use super::syntax::{Form, Harvest, RawWord, Simple};
 use super::{
@@ -14,33 +16,17 @@ use super::{assignment, facts, fallback, hidden, overlong, places, redirects, va
 /// How deep texts of commands inside texts are followed.
 pub(super) const DEEPEST_TEXT: usize = 10;
 
-/// How many readings of commands by other values of their variables are followed.
-const MOST_READINGS: usize = 500;
-
-/// How many words make one more reading of a command.
-const MANY_WORDS: usize = 32;
-
-/// As how many bytes more a text counts that is taken apart.
-const TAKING_APART: usize = 64;
-
 /// Looks at a whole command.
 pub(super) struct Inspector<'a> {
     pub(super) scope: Scope<'a>,
     pub(super) script: Script,
-    /// How many bytes of text inside text may still be taken apart.
-    budget: usize,
-    /// How many bytes of text may still be searched as they are.
-    unfollowed: usize,
-    readings: usize,
-    /// How many words may still be searched behind other commands.
-    behind: usize,
-    /// How many words were filled into commands by what they read.
-    pub(super) filled: usize,
-    level: usize,
+    pub(super) limits: Limits,
+    pub(super) level: usize,
     /// Whether the text at hand may be no command at all.
-    guessing: bool,
+    pub(super) guessing: bool,
     /// Whether the words at hand are already searched as text.
     pub(super) covered: bool,
+    pub(super) repeats: Repeats,
 }
 
 impl<'a> Inspector<'a> {
@@ -49,14 +35,11 @@ impl<'a> Inspector<'a> {
         let mut inspector = Self {
             scope: Scope::new(surroundings.home, text),
             script: Script { text: text.trim().to_owned(), ..Script::default() },
-            budget: text.len() * 2 + 65_536,
-            unfollowed: text.len() + 65_536,
-            readings: 0,
-            behind: text.len() + 65_536,
-            filled: 0,
+            limits: Limits::of(text),
             level: 0,
             guessing: false,
             covered: false,
+            repeats: Repeats::default(),
         };
         if text.len() > LONGEST && text.chars().count() > LONGEST {
             inspector.note(Kind::TooLong);
@@ -88,14 +71,22 @@ impl<'a> Inspector<'a> {
 
     /// Takes a text apart that a command would run.
     pub(super) fn nested(&mut self, text: &str) {
-        let length = text.len() + TAKING_APART;
-        if self.level >= DEEPEST_TEXT || length > self.budget {
+        let key = self.key_of_text(text);
+        if self.repeated(&key).is_some() {
+            return;
+        }
+        let (before, start) = (self.standing(), self.script.parts.len());
+        self.nested_anew(text);
+        self.remember(key, before, start);
+    }
+
+    fn nested_anew(&mut self, text: &str) {
+        if self.level >= DEEPEST_TEXT || !self.limits.take_text(text) {
             if !self.guessing {
                 self.unfollowed(text);
             }
             return;
         }
-        self.budget -= length;
         self.level += 1;
         let covered = std::mem::take(&mut self.covered);
         self.text(text);
@@ -116,20 +107,12 @@ impl<'a> Inspector<'a> {
         }
     }
 
-    /// Notes that more came of the text than is followed. Not searched for lack of time is not the same as not found.
-    pub(super) fn cut_short(&mut self) {
-        if !std::mem::replace(&mut self.script.cut_short, true) {
-            self.script.unanalysable.push(Kind::TooDeep);
-        }
-    }
-
     /// Leaves a text to be searched as it is.
     pub(super) fn unfollowed(&mut self, text: &str) {
-        let Some(left) = self.unfollowed.checked_sub(text.len() + TAKING_APART) else {
+        if !self.limits.take_unfollowed(text) {
             self.cut_short();
             return;
-        };
-        self.unfollowed = left;
+        }
         let home = self.scope.home;
         self.script.parts.push(if self.guessing {
             fallback::doubtful(text)
@@ -152,19 +135,31 @@ impl<'a> Inspector<'a> {
         if harvest.repeats {
             self.foresee(&harvest);
         }
-        let parts: Vec<Range<usize>> = harvest
-            .commands
-            .iter()
-            .map(|command| {
-                let at = self.command(command);
-                at..self.script.parts.len()
-            })
-            .collect();
+        let parts: Vec<Range<usize>> =
+            harvest.commands.iter().map(|command| self.command_once(command)).collect();
         self.other_meanings(&harvest);
         self.input_of_shells(&harvest, &parts);
         for leftover in &harvest.leftovers {
             self.unfollowed(leftover);
         }
+    }
+
+    /// Looks at one command, and answers where its part is, and where the parts end of what it would run in turn.
+    fn command_once(&mut self, command: &Simple) -> Range<usize> {
+        let key = self.key_of_command(command);
+        if let Some(known) = key.as_ref().and_then(|key| self.repeated(key)) {
+            return known;
+        }
+        if self.level > 0 && !self.limits.take_command() {
+            self.cut_short();
+            return self.script.parts.len()..self.script.parts.len();
+        }
+        let before = self.standing();
+        let at = self.command(command);
+        if let Some(key) = key {
+            self.remember(key, before, at);
+        }
+        at..self.script.parts.len()
     }
 
     /// Looks at one command, and answers where its part is; what it would run in turn comes after.
@@ -191,8 +186,7 @@ impl<'a> Inspector<'a> {
         }
         let mut readings =
             command.words.iter().map(|word| word::choices(word, &self.scope)).max().unwrap_or(1);
-        self.readings += (readings - 1) * (1 + command.words.len() / MANY_WORDS);
-        let unfollowed = self.readings > MOST_READINGS;
+        let unfollowed = !self.limits.take_readings(readings - 1, command.words.len());
         let doubtful = command.words.iter().any(|word| self.scope.doubts(word));
         if unfollowed {
             readings = 1;
@@ -275,11 +269,10 @@ impl<'a> Inspector<'a> {
         if words.is_empty() {
             return;
         }
-        let Some(left) = self.behind.checked_sub(words.len()) else {
+        if !self.limits.take_words(words.len()) {
             self.cut_short();
             return;
-        };
-        self.behind = left;
+        }
         let at = self.script.parts.len();
         self.script.parts.push(part::searched(words));
         self.note_places(words);

@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
+use super::limits::Limits;
 use super::syntax::{Piece, RawWord};
 
 /// How many values of one variable are followed.
@@ -37,6 +38,8 @@ pub(super) struct Scope<'a> {
     separators: Option<String>,
     /// Command names that were given another meaning, with the texts that they stand for.
     renamed: HashMap<String, Vec<String>>,
+    /// How often something changed.
+    changes: usize,
 }
 
 impl<'a> Scope<'a> {
@@ -46,14 +49,21 @@ impl<'a> Scope<'a> {
             home_certain: !names_home(text),
             unsure: false,
             values: HashMap::new(),
-            room: Cell::new(text.len() + 65_536),
+            room: Cell::new(Limits::room(text)),
             separators: None,
             renamed: HashMap::new(),
+            changes: 0,
         }
+    }
+
+    /// What is the same as long as every word means the same.
+    pub(super) fn state(&self) -> (usize, bool) {
+        (self.changes, self.unsure)
     }
 
     /// Notes that a variable was given a value; answers whether that value is new.
     pub(super) fn give(&mut self, name: &str, value: Option<String>) -> bool {
+        self.changes += 1;
         let values = self.values.entry(name.to_owned()).or_default();
         if let Some(at) = values.iter().position(|known| *known == value) {
             let known = values.remove(at);
@@ -61,9 +71,10 @@ impl<'a> Scope<'a> {
             return false;
         }
         if values.len() >= MOST_VALUES {
-            // Too many to follow: from now on it is not known.
-            values.insert(0, None);
-            values.truncate(MOST_VALUES);
+            // Too many to follow: from now on it is not known. What it was is still tried.
+            values.retain(Option::is_some);
+            values.truncate(MOST_VALUES - 1);
+            values.push(None);
         } else {
             values.push(value);
         }
@@ -79,15 +90,29 @@ impl<'a> Scope<'a> {
 
     /// Notes that text was added to a variable's value.
     pub(super) fn append(&mut self, name: &str, added: Option<&str>) {
+        if self.is_lost(name) {
+            self.give(name, None);
+            return;
+        }
         let values = self.values.get(name).cloned().unwrap_or_default();
         if values.is_empty() {
             self.give(name, None);
             self.give(name, added.map(str::to_owned));
         }
-        for value in values {
+        let joined = values.into_iter().map(|value| {
             let joined = value.zip(added).map(|(value, added)| value + added);
-            self.give(name, joined.filter(|joined| joined.len() <= LONGEST_JOINED));
+            joined.filter(|joined| joined.len() <= LONGEST_JOINED)
+        });
+        let mut joined: Vec<Option<String>> = joined.collect();
+        joined.dedup();
+        for value in joined {
+            self.give(name, value);
         }
+    }
+
+    /// Whether a variable has more values than are followed, so that one more changes nothing.
+    pub(super) fn is_lost(&self, name: &str) -> bool {
+        self.values.get(name).is_some_and(|values| values.len() >= MOST_VALUES && values.contains(&None))
     }
 
     /// Notes that a variable, if it is one that was given a value, has one now that is not known.
@@ -99,6 +124,7 @@ impl<'a> Scope<'a> {
 
     /// Notes where values are split from now on; nothing if that is not known.
     pub(super) fn split_at(&mut self, separators: Option<&str>) {
+        self.changes += 1;
         let known = self.separators.as_ref().map_or(0, String::len);
         match separators.filter(|text| known + text.len() <= MOST_SEPARATORS) {
             Some(text) => self.separators.get_or_insert_default().push_str(text),
@@ -162,6 +188,7 @@ impl<'a> Scope<'a> {
     pub(super) fn rename(&mut self, name: &str, text: &str) {
         let texts = self.renamed.entry(name.to_owned()).or_default();
         if texts.len() < MOST_VALUES && !texts.iter().any(|known| known == text) {
+            self.changes += 1;
             texts.push(text.to_owned());
         }
     }

@@ -254,7 +254,7 @@ pub struct DenySpelling {
 }
 
 /// Where in a spelling a rule may begin to match.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Start {
     /// At its start.
     Front,

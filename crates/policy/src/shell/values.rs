@@ -1,5 +1,7 @@
 //! Which values variables are given, by assignments, loops and builtins; and which names commands get.
 
+use std::collections::HashMap;
+
 use super::inspect::Inspector;
 use super::lexer::leading_name;
 use super::syntax::{Form, Harvest, Piece, RawAssignment, RawWord, Simple};
@@ -8,8 +10,7 @@ use super::{Part, Value, Word, builtins, word};
 /// Variables that bash itself looks into for what a command name means.
 const COMMAND_TABLES: &[&str] = &["BASH_ALIASES", "BASH_CMDS"];
 
-/// How many other meanings of commands are searched, and how long one may be that counts as one.
-const MOST_MEANINGS: usize = 1_000;
+/// How long a meaning of a command may be that counts as one.
 const A_MEANING: usize = 256;
 
 /// How many words are looked at for a builtin behind `command` and its like.
@@ -74,7 +75,8 @@ impl Inspector<'_> {
         self.give_loops(harvest);
         // Values made of other values: once more, by all of those. What still changes then is not known.
         for given in harvest.commands.iter().flat_map(|command| &command.assignments) {
-            if !given.value.pieces.iter().any(|piece| matches!(piece, Piece::Variable { .. })) {
+            let varies = given.value.pieces.iter().any(|piece| matches!(piece, Piece::Variable { .. }));
+            if !varies || self.scope.is_lost(&given.name) {
                 continue;
             }
             for choice in 0..word::choices(&given.value, &self.scope) {
@@ -233,13 +235,19 @@ impl Inspector<'_> {
         if !self.scope.renames() {
             return;
         }
-        let mut searched = 0;
+        let mut seen: HashMap<_, usize> = HashMap::new();
         for command in &harvest.commands {
+            let raw: Vec<&str> = command.words.iter().map(|word| word.raw.as_str()).collect();
+            let times = seen.entry((raw, self.scope.state())).or_default();
+            *times += 1;
+            // What runs again may find another disk than the first time; a third time changes nothing more.
+            if *times > 2 {
+                continue;
+            }
             let words = self.words(&command.words, 0, &mut Vec::new());
             let Some((first, rest)) = words.split_first() else { continue };
             for text in self.scope.meanings(first.value.literal().unwrap_or_default()) {
-                searched += 1 + text.len() / A_MEANING;
-                if searched > MOST_MEANINGS {
+                if !self.limits.take_meanings(1 + text.len() / A_MEANING) {
                     self.cut_short();
                     return;
                 }

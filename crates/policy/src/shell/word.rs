@@ -1,6 +1,7 @@
 //! From words as they are written to what they stand for.
 
 use super::braces;
+use super::limits::PER_WORD;
 use super::scope::Scope;
 use super::syntax::{Piece, RawWord};
 use super::{Kind, Value, Word};
@@ -44,7 +45,7 @@ pub(super) fn expand(word: &RawWord, scope: &Scope<'_>, choice: usize, kinds: &m
     }
     kinds.push(Kind::Braces);
     let expanded = if scope.is_full() { None } else { braces::expand(&mut atoms) };
-    let length = expanded.as_ref().map_or(TOO_MANY, |all| all.iter().map(Vec::len).sum());
+    let length = expanded.as_ref().map_or(TOO_MANY, |all| all.iter().map(|word| word.len() + PER_WORD).sum());
     let enough = scope.has_room(length);
     match expanded.filter(|_| enough) {
         Some(all) => all

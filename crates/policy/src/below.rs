@@ -1,0 +1,190 @@
+//! What lies below a directory: one walk, however many rules ask.
+
+use std::path::{Path, PathBuf};
+
+use crate::folded::Folded;
+use crate::fs::{EntryKind, FsView};
+use crate::path_pattern::PathPattern;
+use crate::paths::{Surroundings, physical, resolve_absolute};
+
+/// How many entries are looked at below a directory before we stop.
+const MAX_ENTRIES: usize = 10_000;
+
+/// What was found below a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Below {
+    /// Something that was looked for.
+    Found,
+    /// Nothing.
+    Nothing,
+    /// There was too much to look at.
+    TooMuch,
+}
+
+/// What a walk does at an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Goes on, also below the entry.
+    Enter,
+    /// Goes on, but not below it.
+    Pass,
+    /// Ends: everything was found.
+    End,
+}
+
+/// Whether a walk minds where links lead that it meets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Links {
+    Passed,
+    Followed,
+}
+
+/// Looks for an entry below a directory, the directory itself included. Links are not followed.
+pub(crate) fn look_below(
+    directory: &Path,
+    fs: &dyn FsView,
+    mut wanted: impl FnMut(&Path, EntryKind) -> bool,
+) -> Below {
+    walk(directory, fs, |path, kind| if wanted(path, kind) { Step::End } else { Step::Enter })
+}
+
+/// For each rule, whether something that it means lies below a directory, or there is too much below it to tell.
+pub(crate) fn meant_below(
+    rules: &[&PathPattern],
+    root: &Path,
+    links: Links,
+    around: &Surroundings<'_>,
+) -> Vec<bool> {
+    let mut meant = vec![false; rules.len()];
+    let folded = Folded::of(root);
+    let may_match = |rule: &PathPattern| links == Links::Followed || rule.may_match_below_folded(&folded);
+    let mut open: Vec<(usize, &PathPattern)> =
+        rules.iter().copied().enumerate().filter(|(_, rule)| may_match(rule)).collect();
+    if open.is_empty() {
+        return meant;
+    }
+    let walked = walk(root, around.fs, |path, kind| {
+        let mut spellings = vec![Folded::of(path)];
+        if links == Links::Followed && kind == EntryKind::Link {
+            spellings.extend(Folded::all(&resolve_absolute(path, around)));
+        }
+        open.retain(|(at, rule)| {
+            let hit = spellings.iter().any(|path| rule.matches_folded(path));
+            if let Some(meant) = meant.get_mut(*at) {
+                *meant |= hit;
+            }
+            !hit
+        });
+        let leads_on = || {
+            links == Links::Followed
+                || spellings.iter().any(|path| open.iter().any(|(_, rule)| rule.may_match_below_folded(path)))
+        };
+        match () {
+            () if open.is_empty() => Step::End,
+            () if kind == EntryKind::Directory && leads_on() => Step::Enter,
+            () => Step::Pass,
+        }
+    });
+    for (at, rule) in open {
+        if let Some(meant) = meant.get_mut(at) {
+            *meant = walked == Below::TooMuch || lies_behind_links(rule, root, around.fs);
+        }
+    }
+    meant
+}
+
+/// Whether something that a rule means lies below a directory by a way through links, where a walk does not come by.
+fn lies_behind_links(rule: &PathPattern, root: &Path, fs: &dyn FsView) -> bool {
+    let meant = |known: &PathBuf| {
+        let real = physical(known, fs);
+        let as_named =
+            |path: &Path| path.strip_prefix(&real).map_or_else(|_| known.clone(), |path| known.join(path));
+        real != *known && look_below(&real, fs, |path, _| rule.matches(&as_named(path))) != Below::Nothing
+    };
+    rule.known_paths().iter().filter(|known| known.starts_with(root)).any(meant)
+}
+
+/// Goes through what lies below a directory, the directory itself first.
+fn walk(directory: &Path, fs: &dyn FsView, mut visit: impl FnMut(&Path, EntryKind) -> Step) -> Below {
+    let Some(kind) = fs.lstat(directory) else { return Below::Nothing };
+    let mut todo = vec![(directory.to_owned(), Some(kind))];
+    let mut seen = 0_usize;
+    while let Some((path, kind)) = todo.pop() {
+        let Some(kind) = kind.or_else(|| fs.lstat(&path)) else { continue };
+        match visit(&path, kind) {
+            Step::End => return Below::Found,
+            Step::Enter if kind == EntryKind::Directory => {}
+            Step::Enter | Step::Pass => continue,
+        }
+        let entries = fs.list(&path, MAX_ENTRIES);
+        let entries = entries.as_deref().unwrap_or_default();
+        seen += entries.len();
+        if seen >= MAX_ENTRIES || fs.gives_up() {
+            return Below::TooMuch;
+        }
+        todo.extend(entries.iter().map(|entry| (path.join(&entry.name), entry.kind)));
+    }
+    Below::Nothing
+}
+
+#[cfg(test)]
+mod tests {
+    use whimbrel_wire::permission::PermissionBehavior;
+
+    use super::*;
+    use crate::fs::FakeFs;
+    use crate::path_pattern::Anchors;
+
+    fn disk() -> FakeFs {
+        FakeFs::with_files(["/w/a/b/secret", "/w/c/d", "/w/Keys/one/x", "/data/private/y"])
+            .link("/w/c/link", "/w/a")
+            .link("/w/docs", "/data")
+    }
+
+    #[test]
+    fn looking_below() {
+        let named = |name: &'static str| move |path: &Path, _| path.ends_with(name);
+        let below = |root: &str| look_below(Path::new(root), &disk(), named("secret"));
+        let rows = [
+            ("/w", Below::Found),
+            ("/w/a/b/secret", Below::Found),
+            ("/w/c", Below::Nothing),
+            ("/none", Below::Nothing),
+        ];
+        for (root, expected) in rows {
+            assert_eq!(below(root), expected, "{root}");
+        }
+    }
+
+    #[test]
+    fn which_rules_mean_something_below() {
+        let fs = disk();
+        let anchors = Anchors { home: "/h".into(), original_cwd: "/w".into(), source_root: "/w".into() };
+        let rules = ["secret", "none", "keys/ONE/**", "docs/private/**", "/a/x", "//data/**"];
+        let rules = rules.map(|rule| {
+            PathPattern::new(rule, PermissionBehavior::Deny, &anchors, &Path::to_path_buf).unwrap()
+        });
+        let around = Surroundings { cwd: Path::new("/w"), home: Path::new("/h"), fs: &fs };
+        let meant = |root: &str, links| {
+            let meant = meant_below(&rules.each_ref(), Path::new(root), links, &around);
+            meant.iter().map(|meant| if *meant { '+' } else { '-' }).collect::<String>()
+        };
+        let rows = [
+            ("/w", Links::Passed, "+-++--"),
+            ("/w", Links::Followed, "+-++-+"),
+            ("/w/c", Links::Passed, "------"),
+            ("/w/a", Links::Passed, "+-----"),
+            ("/data", Links::Passed, "-----+"),
+        ];
+        for (root, links, expected) in rows {
+            assert_eq!(meant(root, links), expected, "{root} {links:?}");
+        }
+    }
+
+    #[test]
+    fn below_too_much_may_lie_anything() {
+        let files: Vec<String> = (0..MAX_ENTRIES).map(|number| format!("/w/{number}")).collect();
+        let fs = FakeFs::with_files(files.iter().map(String::as_str));
+        assert_eq!(look_below(Path::new("/w"), &fs, |_, _| false), Below::TooMuch);
+    }
+}

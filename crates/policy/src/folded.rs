@@ -1,0 +1,132 @@
+//! A path in the form in which rules that refuse or ask compare it: case and composed letters are the same, and a work
+//! tree stands for its project. It is made once and handed to every rule.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use unicode_normalization::UnicodeNormalization;
+
+use crate::paths::Spellings;
+
+/// A folded path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Folded {
+    /// Without doubled slashes and single dots, so that it can be compared as text.
+    text: String,
+    /// The same place in the project, for a path in one of its work trees.
+    in_project: Option<String>,
+}
+
+impl Folded {
+    pub(crate) fn of(path: &Path) -> Self {
+        let text = fold_text(&tidy(path).to_string_lossy());
+        let in_project = in_project(&text);
+        Self { text, in_project }
+    }
+
+    /// Both texts, if there are two.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.text.as_str()).chain(self.in_project.as_deref())
+    }
+
+    /// All spellings of a path.
+    pub(crate) fn all(path: &Spellings) -> impl Iterator<Item = Self> {
+        path.all().map(Self::of)
+    }
+}
+
+/// What a path has below another one, both folded and tidy; nothing if it does not lie there.
+pub(crate) fn below<'a>(path: &'a str, base: &str) -> Option<&'a str> {
+    if base.is_empty() {
+        return Some(path);
+    }
+    let rest = path.strip_prefix(base)?;
+    if rest.is_empty() || base.ends_with('/') { Some(rest) } else { rest.strip_prefix('/') }
+}
+
+/// The same for texts that differ only in case or in how letters are composed.
+pub(crate) fn fold(path: &Path) -> PathBuf {
+    PathBuf::from(fold_text(&path.to_string_lossy()))
+}
+
+/// The same for a path, tidy, as text.
+pub(crate) fn folded_text(path: &Path) -> String {
+    fold_text(&tidy(path).to_string_lossy())
+}
+
+fn fold_text(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    text.nfc().collect::<String>().to_lowercase().nfc().collect()
+}
+
+/// The path without doubled slashes, single dots and a slash at its end.
+fn tidy(path: &Path) -> Cow<'_, Path> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let mut names = bytes.strip_prefix(b"/").unwrap_or(bytes).split(|byte| *byte == b'/');
+    let untidy = bytes.len() > 1 && names.any(|name| matches!(name, b"" | b"."));
+    if untidy { Cow::Owned(path.components().collect()) } else { Cow::Borrowed(path) }
+}
+
+/// The place in the project that a path in one of its work trees stands for, also in a work tree of a work tree.
+fn in_project(text: &str) -> Option<String> {
+    const FOLDER: &str = "/.claude/worktrees/";
+    let mut text = Cow::Borrowed(text);
+    while let Some(at) = text.find(FOLDER) {
+        let rest = text.get(at + FOLDER.len()..)?;
+        let below = rest.find('/').and_then(|end| rest.get(end..)).unwrap_or_default();
+        text = Cow::Owned(format!("{}{below}", text.get(..at)?));
+    }
+    match text {
+        Cow::Owned(text) => Some(text),
+        Cow::Borrowed(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_are_the_same_fold_to_the_same() {
+        let rows = [
+            ("/w/A/b", "/w/a/b"),
+            ("/w//a/./b/", "/w/a/b"),
+            ("/w/a/.", "/w/a"),
+            ("/", "/"),
+            ("//", "/"),
+            ("/w/Cafe\u{301}", "/w/caf\u{e9}"),
+            ("/w/\u{212a}ey", "/w/key"),
+            ("/w/../x", "/w/../x"),
+            ("", ""),
+        ];
+        for (path, expected) in rows {
+            assert_eq!(Folded::of(Path::new(path)).texts().next(), Some(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_work_tree_stands_for_its_project() {
+        let tree = Folded::of(Path::new("/w/.claude/worktrees/one/.Claude/worktrees/two/A"));
+        assert_eq!(tree.texts().last(), Some("/w/a"));
+        let none = Folded::of(Path::new("/w/.claude/worktrees"));
+        assert_eq!(none.texts().count(), 1);
+    }
+
+    #[test]
+    fn what_lies_below() {
+        let rows = [
+            ("/w/a", "/w", Some("a")),
+            ("/w", "/w", Some("")),
+            ("/wa", "/w", None),
+            ("/w", "/", Some("w")),
+            ("/", "/", Some("")),
+            ("a/b", "", Some("a/b")),
+            ("/", "/w", None),
+        ];
+        for (path, base, expected) in rows {
+            assert_eq!(below(path, base), expected, "{path} {base}");
+        }
+    }
+}
