@@ -10,6 +10,9 @@ use crate::paths::{Surroundings, physical, resolve_absolute};
 /// How many entries are looked at below a directory before we stop.
 const MAX_ENTRIES: usize = 10_000;
 
+/// How many directories are looked at that links lead to.
+const MAX_ROOTS: usize = 32;
+
 /// What was found below a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Below {
@@ -63,28 +66,48 @@ pub(crate) fn meant_below(
     if open.is_empty() {
         return meant;
     }
-    let walked = walk(root, around.fs, |path, kind| {
-        let mut spellings = vec![Folded::of(path)];
-        if links == Links::Followed && kind == EntryKind::Link {
-            spellings.extend(Folded::all(&resolve_absolute(path, around)));
-        }
-        open.retain(|(at, rule)| {
-            let hit = spellings.iter().any(|path| rule.matches_folded(path));
-            if let Some(meant) = meant.get_mut(*at) {
-                *meant |= hit;
+    // Where links lead that are followed, each once.
+    let mut roots = vec![root.to_owned()];
+    let mut next = 0;
+    let mut walked = Below::Nothing;
+    while let Some(root) = roots.get(next).cloned() {
+        next += 1;
+        let found = walk(&root, around.fs, |path, kind| {
+            let mut spellings = vec![Folded::of(path)];
+            if links == Links::Followed && kind == EntryKind::Link {
+                let target = resolve_absolute(path, around);
+                spellings.extend(Folded::all(&target));
+                if !roots.iter().any(|root| target.physical.starts_with(root)) {
+                    roots.push(target.physical);
+                }
             }
-            !hit
+            open.retain(|(at, rule)| {
+                let hit = spellings.iter().any(|path| rule.matches_folded(path));
+                if let Some(meant) = meant.get_mut(*at) {
+                    *meant |= hit;
+                }
+                !hit
+            });
+            let leads_on = || {
+                links == Links::Followed
+                    || spellings
+                        .iter()
+                        .any(|path| open.iter().any(|(_, rule)| rule.may_match_below_folded(path)))
+            };
+            match () {
+                () if open.is_empty() => Step::End,
+                () if kind == EntryKind::Directory && leads_on() => Step::Enter,
+                () => Step::Pass,
+            }
         });
-        let leads_on = || {
-            links == Links::Followed
-                || spellings.iter().any(|path| open.iter().any(|(_, rule)| rule.may_match_below_folded(path)))
-        };
-        match () {
-            () if open.is_empty() => Step::End,
-            () if kind == EntryKind::Directory && leads_on() => Step::Enter,
-            () => Step::Pass,
+        if open.is_empty() {
+            break;
         }
-    });
+        if found == Below::TooMuch || next >= MAX_ROOTS {
+            walked = Below::TooMuch;
+            break;
+        }
+    }
     for (at, rule) in open {
         if let Some(meant) = meant.get_mut(at) {
             *meant = walked == Below::TooMuch || lies_behind_links(rule, root, around.fs);

@@ -58,7 +58,13 @@ fn fold_text(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
-    text.nfc().collect::<String>().to_lowercase().nfc().collect()
+    // Letter by letter, as rules are folded: at the end of a word, a sigma would become another letter.
+    text.nfc().flat_map(lower).nfc().collect()
+}
+
+/// A letter as it is compared.
+pub(crate) fn lower(letter: char) -> impl Iterator<Item = char> {
+    letter.to_lowercase().map(|letter| if letter == 'ς' { 'σ' } else { letter })
 }
 
 /// The path without doubled slashes, single dots and a slash at its end.
@@ -98,6 +104,8 @@ mod tests {
             ("//", "/"),
             ("/w/Cafe\u{301}", "/w/caf\u{e9}"),
             ("/w/\u{212a}ey", "/w/key"),
+            ("/w/ΟΔΟΣ", "/w/οδοσ"),
+            ("/w/οδος", "/w/οδοσ"),
             ("/w/../x", "/w/../x"),
             ("", ""),
         ];

@@ -9,7 +9,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use unicode_normalization::UnicodeNormalization;
 use whimbrel_wire::permission::PermissionBehavior;
 
-use crate::folded::{Folded, below, folded_text};
+use crate::folded::{Folded, below, folded_text, lower};
 use crate::rule::RuleError;
 
 /// The directories that a pattern can be anchored at.
@@ -259,7 +259,7 @@ fn fold_letters(body: &str) -> String {
     let composed: String = body.nfc().collect();
     let lowered = composed.chars().flat_map(|c| {
         let ascii = c.is_ascii().then_some(c);
-        ascii.into_iter().chain(c.to_lowercase().filter(move |_| !c.is_ascii()))
+        ascii.into_iter().chain(lower(c).filter(move |_| !c.is_ascii()))
     });
     lowered.nfc().collect()
 }

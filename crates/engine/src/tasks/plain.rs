@@ -2,8 +2,8 @@
 //! without one.
 //!
 //! Only what has one meaning is read here. Everything else is left to bash: whatever it expands, cuts or connects, its
-//! own commands, a program that is not found or not in a format that the system runs, and surroundings that change what
-//! bash does. The program sees the same variables as if bash had become it.
+//! own commands, a program that is not found, and surroundings that bash minds or changes. So the program sees what it
+//! would see if bash had become it; all that is missing is what bash itself might complain of, a locale that is not there.
 
 #![expect(clippy::disallowed_methods, reason = "this file starts programs")]
 
@@ -15,13 +15,6 @@ use tokio::process::Command;
 
 use super::process::Order;
 
-/// A program and its words, the first of which is the name that it was called by.
-#[derive(Debug, PartialEq)]
-pub(super) struct Plain {
-    program: PathBuf,
-    words: Vec<String>,
-}
-
 /// What bash runs itself or takes for grammar.
 const OF_BASH: &str = "! . : [ [[ ]] { } alias bg bind break builtin caller case cd command compgen complete compopt \
     continue coproc declare dirs disown do done echo elif else enable esac eval exec exit export false fc fg fi for \
@@ -29,61 +22,71 @@ const OF_BASH: &str = "! . : [ [[ ]] { } alias bg bind break builtin caller case
     readonly return select set shift shopt source suspend test then time times trap true type typeset ulimit umask \
     unalias unset until wait while";
 
-/// Variables with which bash does something else, or something before.
-const GUIDES: [&str; 6] = ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "POSIXLY_CORRECT", "EXECIGNORE"];
+/// Variables that bash minds, or gives another value: with one of them, or any whose name begins with `BASH`, it has
+/// its way.
+const MINDED: &str = "COMP_WORDBREAKS EPOCHREALTIME EPOCHSECONDS EXECIGNORE HISTCMD IFS LINENO OPTERR OPTIND \
+    POSIXLY_CORRECT PPID PS4 RANDOM SHELLOPTS SRANDOM";
 
-/// How functions begin that bash finds among its variables.
-const FUNCTION: &str = "BASH_FUNC_";
+/// Variables of ours whose names begin like those of bash.
+const OURS: &str = "BASH_DEFAULT_TIMEOUT_MS BASH_MAX_TIMEOUT_MS";
 
-impl Plain {
-    /// What bash would become with this command, if that is beyond doubt.
-    pub(super) fn of(command: &str, environment: &BTreeMap<String, String>) -> Option<Self> {
-        if GUIDES.iter().any(|name| environment.contains_key(*name)) || has_functions(environment) {
-            return None;
-        }
-        let words = words(command)?;
-        let name = words.first()?;
-        if name.contains('=') || OF_BASH.split_whitespace().any(|own| own == name) {
-            return None;
-        }
-        let program = find(name, environment.get("PATH")?)?;
-        Some(Self { program, words })
+/// By these bash may know that it was started from afar. Then the first one reads a start file.
+const FROM_AFAR: [&str; 2] = ["SSH_CLIENT", "SSH2_CLIENT"];
+
+/// What bash would become with this command, if that is beyond doubt, ready to start.
+pub(super) fn command(script: &str, order: &Order) -> Option<Command> {
+    let environment = &order.environment;
+    let level = level_in(environment)?;
+    let words = words(script)?;
+    let (name, arguments) = words.split_first()?;
+    if name.starts_with('%') || name.contains('=') || lists(OF_BASH, name) {
+        return None;
     }
+    let program = find(name, environment.get("PATH")?)?;
+    let mut command = Command::new(&program);
+    command.arg0(name).args(arguments).env_clear().envs(environment);
+    command.env("_", program).env("PWD", folder(order)).env("SHLVL", level.to_string());
+    command.env_remove("PS1").env_remove("PS2");
+    Some(command)
+}
 
-    /// The program, ready to start.
-    pub(super) fn command(&self, order: &Order) -> Command {
-        let mut command = Command::new(&self.program);
-        command.as_std_mut().env_clear().envs(&order.environment);
-        command.env("_", &self.program).env("PWD", folder(order));
-        if !order.environment.get("SHLVL").is_some_and(|level| is_level(level)) {
-            command.env("SHLVL", "0");
-        }
-        if order.environment.get("OLDPWD").is_some_and(|before| !Path::new(before).is_dir()) {
-            command.env_remove("OLDPWD");
-        }
-        for (at, word) in self.words.iter().enumerate() {
-            if at == 0 {
-                command.arg0(word)
-            } else {
-                command.arg(word)
-            };
-        }
-        command
+/// How many shells there are around, if bash takes the variables as they are.
+fn level_in(environment: &BTreeMap<String, String>) -> Option<u16> {
+    let minds = |name: &String| name.starts_with("BASH") && !lists(OURS, name) || lists(MINDED, name);
+    let path = |name| environment.get(name).map(Path::new);
+    let was_nowhere = path("OLDPWD").is_some_and(|path| !path.is_absolute() || !path.is_dir());
+    // There each process sees itself.
+    let is_odd = path("PWD").is_some_and(|path| path.starts_with("/proc"));
+    if environment.keys().any(minds) || was_nowhere || is_odd {
+        return None;
     }
+    let level = environment.get("SHLVL").map_or(Some(0), |text| level(text))?;
+    let reads_start_file = level == 0 && FROM_AFAR.iter().any(|name| environment.contains_key(*name));
+    (!reads_start_file).then_some(level)
+}
+
+fn lists(words: &str, word: &str) -> bool {
+    words.split_whitespace().any(|listed| listed == word)
+}
+
+/// A number of shells as bash writes it, and not too many for it.
+fn level(text: &str) -> Option<u16> {
+    text.parse().ok().filter(|level: &u16| *level < 999 && level.to_string() == text)
 }
 
 /// The words of a command that has nothing but words, quotes without anything to expand, and comments.
 fn words(command: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
-    // Whether a line with words has ended: another one would be another command.
-    let mut over = false;
     let mut rest = command;
     while let Some(next) = rest.chars().next() {
         let (skipped, text) = match next {
             ' ' | '\t' | '\n' => {
                 words.extend(word.take());
-                over |= next == '\n' && !words.is_empty();
+                // With more to read, bash would stay and wait.
+                if next == '\n' && !words.is_empty() {
+                    return (rest.len() == 1).then_some(words);
+                }
                 (1, None)
             }
             '#' if word.is_none() => (rest.find('\n').unwrap_or(rest.len()), None),
@@ -102,9 +105,6 @@ fn words(command: &str) -> Option<Vec<String>> {
             _ => return None,
         };
         if let Some(text) = text {
-            if over {
-                return None;
-            }
             word.get_or_insert_default().push_str(text);
         }
         rest = &rest[skipped..];
@@ -135,25 +135,12 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|about| about.is_file() && about.mode() & 0o111 != 0)
 }
 
-fn has_functions(environment: &BTreeMap<String, String>) -> bool {
-    let first =
-        environment.range::<str, _>((std::ops::Bound::Included(FUNCTION), std::ops::Bound::Unbounded)).next();
-    first.is_some_and(|(name, _)| name.starts_with(FUNCTION))
-}
-
 /// How bash names the folder: as it was told, if that is true, for there may be links on the way.
 fn folder(order: &Order) -> PathBuf {
     let place = |path: &Path| path.metadata().ok().map(|about| (about.dev(), about.ino()));
     let told = order.environment.get("PWD").map(PathBuf::from).filter(|told| told.is_absolute());
-    match told {
-        Some(told) if place(&told).is_some() && place(&told) == place(&order.cwd) => told,
-        _ => order.cwd.canonicalize().unwrap_or_else(|_| order.cwd.clone()),
-    }
-}
-
-/// Whether bash would leave the depth of shells as it is.
-fn is_level(text: &str) -> bool {
-    text.parse::<u16>().is_ok_and(|level| level < 999) && text.bytes().all(|byte| byte.is_ascii_digit())
+    told.filter(|told| place(told).is_some_and(|there| place(&order.cwd) == Some(there)))
+        .unwrap_or_else(|| order.cwd.canonicalize().unwrap_or_else(|_| order.cwd.clone()))
 }
 
 #[cfg(test)]
@@ -164,10 +151,11 @@ mod tests {
 
     use super::*;
 
-    fn environment(variables: &[(&str, &str)]) -> BTreeMap<String, String> {
+    fn order(variables: &[(&str, &str)]) -> Order {
         let path = ("PATH".to_owned(), "/usr/bin:/bin".to_owned());
         let more = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        [path].into_iter().chain(more).collect()
+        let environment: BTreeMap<String, String> = [path].into_iter().chain(more).collect();
+        Order { command: String::new(), cwd: "/".into(), environment }
     }
 
     #[test]
@@ -176,7 +164,7 @@ mod tests {
             ("ls", Some(&["ls"][..])),
             (" git\tstatus \n", Some(&["git", "status"])),
             (
-                "# Look first\n\nls -la --color=never ./a.b # here\n# there",
+                "# Look first\n\nls -la --color=never ./a.b # here\n",
                 Some(&["ls", "-la", "--color=never", "./a.b"]),
             ),
             ("grep -rn 'a  $b' src", Some(&["grep", "-rn", "a  $b", "src"])),
@@ -188,7 +176,9 @@ mod tests {
             ("a b#c", None),
             ("a; b", None),
             ("a\nb", None),
+            ("a\n\n", None),
             ("a #x\nb", None),
+            ("a\n# x", None),
             ("a &", None),
             ("a | b", None),
             ("a > b", None),
@@ -219,60 +209,89 @@ mod tests {
 
     #[test]
     fn only_a_program_that_is_found_is_started_without_a_shell() {
-        let plain = Plain::of("env -u A", &environment(&[])).unwrap();
-        assert_eq!(
-            (plain.program.as_path(), &plain.words[..]),
-            (Path::new("/usr/bin/env"), &["env", "-u", "A"].map(String::from)[..])
-        );
-        for command in [
+        let plain = command("env -u A", &order(&[])).unwrap();
+        assert_eq!(plain.as_std().get_program(), "/usr/bin/env");
+        assert_eq!(plain.as_std().get_args().collect::<Vec<_>>(), ["-u", "A"]);
+        assert!(command("/usr/bin/env", &order(&[])).is_some());
+        for script in [
             "",
             "# x",
             "echo a",
             "'test' a",
             "A=b env",
             "time env",
+            "%env",
             "no-such-program",
             "/usr",
             "usr/bin/env",
             "/etc/passwd",
         ] {
-            assert_eq!(Plain::of(command, &environment(&[])), None, "{command}");
+            assert!(command(script, &order(&[])).is_none(), "{script}");
         }
-        assert!(Plain::of("/usr/bin/env", &environment(&[])).is_some());
-        for (name, value) in [
-            ("BASH_ENV", "/dev/null"),
-            ("BASH_FUNC_env%%", "() { :; }"),
-            ("SHELLOPTS", "noexec"),
-            ("EXECIGNORE", "*"),
-            ("PATH", "bin:/usr/bin"),
-            ("PATH", ":/usr/bin"),
-            ("PATH", "/nowhere"),
-        ] {
-            assert_eq!(Plain::of("env", &environment(&[(name, value)])), None, "{name}={value}");
+        for path in ["bin:/usr/bin", ":/usr/bin", "/nowhere"] {
+            assert!(command("env", &order(&[("PATH", path)])).is_none(), "{path}");
         }
-        assert_eq!(Plain::of("env", &BTreeMap::new()), None);
+        let nowhere = Order { environment: BTreeMap::new(), ..order(&[]) };
+        assert!(command("env", &nowhere).is_none());
     }
 
+    /// For each variable: what the program sees is what bash shows it, or bash is asked. The mark says which.
     #[tokio::test]
     async fn the_program_sees_what_bash_would_have_given_it() {
         let folder = tempfile::tempdir().unwrap();
-        let link = folder.path().join("link");
-        std::fs::create_dir(folder.path().join("real")).unwrap();
+        let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+        std::fs::create_dir(&real).unwrap();
         std::os::unix::fs::symlink("real", &link).unwrap();
         let link = link.to_str().unwrap();
-        for variables in [
-            &[("A", "1"), ("b-c", "2")][..],
-            &[("SHLVL", "3"), ("PWD", link), ("OLDPWD", "/usr")],
-            &[("SHLVL", "x"), ("PWD", "/usr"), ("OLDPWD", "/nowhere"), ("_", "y")],
+        for (name, value, plainly) in [
+            ("A", "1", true),
+            ("b-c", "2", true),
+            ("BASH_MAX_TIMEOUT_MS", "9", true),
+            ("BASH_ENV", "/dev/null", false),
+            ("BASH_FUNC_env%%", "() { :; }", false),
+            ("BASH_VERSION", "1", false),
+            ("EXECIGNORE", "*", false),
+            ("HOME", "/nowhere", true),
+            ("IFS", "x", false),
+            ("LINENO", "7", false),
+            ("OLDPWD", "/usr", true),
+            ("OLDPWD", "/nowhere", false),
+            ("OLDPWD", ".", false),
+            ("OPTIND", "3", false),
+            ("PPID", "3", false),
+            ("PS1", "(x) ", true),
+            ("PS2", "> ", true),
+            ("PWD", link, true),
+            ("PWD", "/usr", true),
+            ("PWD", ".", true),
+            ("PWD", "/proc/self/cwd", false),
+            ("RANDOM", "3", false),
+            ("SHELL", "/bin/sh", true),
+            ("SHELLOPTS", "noexec", false),
+            ("SHLVL", "0", true),
+            ("SHLVL", "3", true),
+            ("SHLVL", "007", false),
+            ("SHLVL", "+3", false),
+            ("SHLVL", "x", false),
+            ("SHLVL", "-1", false),
+            ("SHLVL", "1005", false),
+            ("SSH_CLIENT", "1 2 3", false),
+            ("TERM", "dumb", true),
+            ("TMOUT", "3", true),
+            ("UID", "3", true),
+            ("_", "y", true),
         ] {
-            let order =
-                Order { command: "env".into(), cwd: link.into(), environment: environment(variables) };
-            let plain = Plain::of(&order.command, &order.environment).unwrap();
-            let ours = plain.command(&order).current_dir(&order.cwd).output().await.unwrap();
+            let order = Order { cwd: link.into(), ..order(&[(name, value)]) };
+            let plain = command("env", &order);
+            assert_eq!(plain.is_some(), plainly, "{name}={value}");
+            let Some(mut plain) = plain else { continue };
+            let ours = plain.current_dir(&order.cwd).output().await.unwrap();
             let mut bash = Program::new("/bin/bash");
             bash.args(["-c", "--", "env"]).env_clear().envs(&order.environment).current_dir(&order.cwd);
-            assert_eq!(lines(&ours.stdout), lines(&bash.output().unwrap().stdout), "{variables:?}");
+            assert_eq!(lines(&ours.stdout), lines(&bash.output().unwrap().stdout), "{name}={value}");
         }
+        let deep = order(&[("SSH_CLIENT", "1 2 3"), ("SHLVL", "1")]);
+        assert!(command("env", &deep).is_some());
     }
 
     fn lines(bytes: &[u8]) -> Vec<String> {

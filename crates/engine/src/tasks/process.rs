@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::mark::VARIABLE;
 use super::output::Capture;
 use super::pipe::{Drain, Pipe};
-use super::plain::Plain;
+use super::plain;
 use super::roster::{GRACE, Group, Roster, Tie};
 use super::script::Script;
 use crate::clock;
@@ -192,11 +192,10 @@ impl Body {
                 .stderr(stderr.try_clone()?);
             watched.start(tie, || command.spawn())
         };
+        let terminal = leave_terminal();
         // What the system does not start, the shell may: it also knows best what to say about it.
-        let child = match plainly(order, script.argument).map(&start) {
-            Some(Ok(child)) => Ok(child),
-            Some(Err(_)) | None => start(shell(order, script.argument)),
-        };
+        let plainly = plainly(order, script.argument, terminal).and_then(|command| start(command).ok());
+        let child = plainly.map_or_else(|| start(shell(order, script.argument, terminal)), Ok);
         let child = child.map_err(|error| start_fault(error, &order.cwd))?;
         let leader = child.id().and_then(|id| i32::try_from(id).ok());
         let leader = leader.ok_or_else(|| io::Error::other("it has no process id"))?;
@@ -273,22 +272,18 @@ impl Ending {
     }
 }
 
-/// The command without a shell, if it needs none. Where there is a terminal to leave, a program does that that would not
-/// tell us whether the command could be started.
-fn plainly(order: &Order, script: &str) -> Option<Command> {
-    let plain = Plain::of(script, &order.environment)?;
-    if leave_terminal().is_some() {
-        return None;
-    }
-    let mut command = plain.command(order);
+/// The command without a shell, if it needs none. In a terminal, `setsid` starts what is to be started, and would hide
+/// whether it could be.
+fn plainly(order: &Order, script: &str, terminal: Option<Leave>) -> Option<Command> {
+    let mut command = terminal.is_none().then(|| plain::command(script, order)).flatten()?;
     command.process_group(0);
     Some(command)
 }
 
 /// The shell with the command, in a process group of its own and without a terminal.
-fn shell(order: &Order, script: &str) -> Command {
+fn shell(order: &Order, script: &str, terminal: Option<Leave>) -> Command {
     let shell = find_shell(&order.environment);
-    let mut command = match leave_terminal() {
+    let mut command = match terminal {
         Some(setsid) => {
             let mut command = Command::new(setsid);
             command.arg(shell);
@@ -315,9 +310,12 @@ fn find_shell(environment: &BTreeMap<String, String>) -> PathBuf {
         .unwrap_or_else(|| "/bin/sh".into())
 }
 
+/// The program by which a command leaves our terminal.
+type Leave = &'static str;
+
 /// If we were started in a terminal, the program that lets a command leave it: a question for a password would
 /// otherwise appear there, and stop the command for ever.
-fn leave_terminal() -> Option<&'static str> {
+fn leave_terminal() -> Option<Leave> {
     File::open("/dev/tty").ok()?;
     ["/usr/bin/setsid", "/bin/setsid"].into_iter().find(|program| Path::new(program).is_file())
 }
@@ -329,5 +327,24 @@ fn start_fault(error: io::Error, cwd: &Path) -> StartFault {
         StartFault::LargeEnvironment
     } else {
         StartFault::Io(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_command_is_started_as_it_is_unless_there_is_a_terminal_to_leave() {
+        let environment = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
+        let order = Order { command: String::new(), cwd: "/".into(), environment };
+        let programs = |script, terminal| {
+            let plainly = plainly(&order, script, terminal);
+            let program = |command: &Command| command.as_std().get_program().to_string_lossy().into_owned();
+            (plainly.as_ref().map(program), program(&shell(&order, script, terminal)))
+        };
+        assert_eq!(programs("env", None), (Some("/usr/bin/env".into()), "/bin/bash".into()));
+        assert_eq!(programs("env; env", None), (None, "/bin/bash".into()));
+        assert_eq!(programs("env", Some("/bin/setsid")), (None, "/bin/setsid".into()));
     }
 }

@@ -572,7 +572,6 @@ async fn a_command_with_hundreds_of_children_ends_with_all_of_them() {
     }
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn what_the_system_does_not_start_is_left_to_the_shell() {
     use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,6 @@
 //! Where the parts of a command may run: where the shell is, and wherever `cd` may lead from there.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::expand::Expansions;
@@ -54,9 +55,12 @@ impl Directories {
                 found.add(next);
             }
         }
+        if script.repeats {
+            found.go_up_again(script, around);
+        }
         for target in &script.elsewhere {
             found.lost |= target.is_unknown();
-            for next in found.next(target, &[], globs, around) {
+            for next in found.next_elsewhere(target, globs, around) {
                 if found.elsewhere.len() >= found.most {
                     found.uncounted = true;
                 } else if !found.elsewhere.contains(&next) {
@@ -86,6 +90,35 @@ impl Directories {
             return;
         }
         self.known.push(directory);
+    }
+
+    /// What runs more than once may go up more than once.
+    fn go_up_again(&mut self, script: &Script, around: &Surroundings<'_>) {
+        let targets: HashSet<&str> = script.directories.iter().filter_map(Value::literal).collect();
+        let up: Vec<&str> =
+            targets.into_iter().filter(|target| target.split('/').all(|part| part == "..")).collect();
+        let mut at = 0;
+        while let Some(from) = self.known.get(at).filter(|_| !self.uncounted).cloned() {
+            for target in &up {
+                let path = from.join(target);
+                self.add(lexical(&path));
+                self.add(physical(&path, around.fs));
+            }
+            at += 1;
+        }
+    }
+
+    /// Where a command is told to work, also from where another one was told to.
+    fn next_elsewhere(
+        &mut self,
+        target: &Value,
+        globs: &Expansions,
+        around: &Surroundings<'_>,
+    ) -> Vec<PathBuf> {
+        let mut found = self.next(target, &[], globs, around);
+        let chained = self.elsewhere.iter().filter_map(|from| Some(lexical(&from.join(target.literal()?))));
+        found.extend(chained.filter(|path| around.fs.lstat(path).is_some()));
+        found
     }
 
     /// Where a target leads from each directory, one after the other.

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use super::names::{Names, Reading};
 use crate::below::{Below, look_below};
 use crate::fs::FsView;
+use crate::paths::physical;
 
 /// How many names a glob may become before its matches are only guessed at.
 pub(super) const MAX_MATCHES: usize = 1_000;
@@ -89,12 +90,12 @@ fn next(above: &Expansion, component: &str, reading: Reading, fs: &dyn FsView) -
             continue;
         }
         if reading.goes_deep(component) {
-            let all = look_below(path, fs, |entry, _| {
-                paths.push(entry.to_owned());
+            let real = physical(path, fs);
+            let all = look_below(&real, fs, |entry, _| {
+                paths.push(entry.strip_prefix(&real).map_or_else(|_| path.clone(), |rest| path.join(rest)));
                 paths.len() > MAX_MATCHES
             });
             complete = complete && all == Below::Nothing;
-            continue;
         }
         let Some(found) = fs.list(path, MAX_MATCHES + 1) else { continue };
         complete = complete && found.len() <= MAX_MATCHES;

@@ -7,41 +7,37 @@ use super::Command;
 use crate::fs::EntryKind;
 use crate::shell::{Class, Landing, Part, Value};
 
-/// More than this is not told apart; then every name in the directory may be written.
-const MOST: usize = 256;
-
 /// How many files are told apart for the whole command, in each place where it may be; after that, any may be written.
-const MOST_AT_ALL: usize = 4_000;
+const MOST_AT_ALL: usize = 2_500;
 
 impl Command<'_> {
     /// Adds the files that the parts put into directories to what they write.
     pub(super) fn note_landings(&mut self) {
-        let mut all = 0;
+        let (mut all, mut uncounted) = (0, false);
         let places = self.directories.all().count();
         for at in 0..self.script.parts.len() {
             let Some(part) = self.script.parts.get(at).filter(|part| !part.lands.is_empty()) else {
                 continue;
             };
             let mut made = Vec::new();
-            for landing in part.lands.iter().take(MOST) {
-                if all * places > MOST_AT_ALL {
+            for landing in &part.lands {
+                if (all + made.len()) * places > MOST_AT_ALL {
                     made.push(Value::Unknown { before: String::new(), after: String::new(), guarded: false });
+                    uncounted = true;
                     break;
                 }
                 if self.may_be_directory(&landing.directory, at) {
-                    made.extend(
-                        self.names(landing).into_iter().filter_map(|name| below(&landing.directory, name)),
-                    );
+                    let names = self.names(landing);
+                    uncounted |= matches!(landing.from, Value::Glob(_)) && names.contains(&None);
+                    made.extend(names.into_iter().filter_map(|name| below(&landing.directory, name)));
                 }
             }
             all += made.len();
-            if part.lands.len() > MOST {
-                made.extend(part.lands.get(MOST).and_then(|landing| below(&landing.directory, None)));
-            }
             if let Some(part) = self.script.parts.get_mut(at) {
                 part.writes.extend(made);
             }
         }
+        self.lands_uncounted = uncounted;
     }
 
     /// Whether a target is a directory when the part at this place runs, as far as can be told.

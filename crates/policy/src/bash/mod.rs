@@ -57,6 +57,8 @@ pub(crate) struct Command<'a> {
     spelled: Spelled,
     /// What was found below directories.
     walked: Walked,
+    /// Whether more files are put into directories than were told apart.
+    lands_uncounted: bool,
     around: Surroundings<'a>,
 }
 
@@ -76,6 +78,7 @@ impl<'a> Command<'a> {
             expansions,
             spelled: Spelled::default(),
             walked: Walked::default(),
+            lands_uncounted: false,
             around,
         };
         command.note_landings();

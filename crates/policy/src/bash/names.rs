@@ -25,7 +25,7 @@ impl Reading {
         let words = script.parts.iter().flat_map(|part| &part.words).map(|word| &word.value);
         let given = script.parts.iter().flat_map(|part| &part.assignments);
         let mut reading = Self::default();
-        for text in words.chain(given.clone().map(|given| &given.value)).filter_map(Value::literal) {
+        for text in words.chain(given.map(|given| &given.value)).filter_map(Value::literal) {
             if text.len() < "dotglob".len() {
                 continue;
             }
@@ -37,7 +37,7 @@ impl Reading {
             part.program.as_deref() == Some("shopt") && part.words.iter().any(|word| word.value.is_unknown())
         };
         let anyhow = script.parts.iter().any(unknown);
-        reading.hidden_too |= anyhow || given.into_iter().any(|given| given.name == "GLOBIGNORE");
+        reading.hidden_too |= anyhow || script.text.contains("GLOBIGNORE");
         reading.any_case |= anyhow;
         reading.any_depth |= anyhow;
         reading

@@ -88,6 +88,9 @@ impl Command<'_> {
         match value {
             Value::Literal(text) => {
                 reached.possible = self.elsewhere(text);
+                if lies_below_descriptor(text) {
+                    reached.unsearched = Missing::Anything;
+                }
                 self.reach_path(text, budget, &mut reached);
             }
             Value::Glob(glob) => {
@@ -96,6 +99,9 @@ impl Command<'_> {
             }
             Value::Unknown { before, .. } => {
                 reached.possible = Missing::Anything;
+                if self.lands_uncounted {
+                    reached.unsearched = Missing::Anything;
+                }
                 let directory = static_directory(before);
                 if !directory.is_empty() {
                     reached.inside = self.spell_within(directory, budget, &mut reached.unsearched);
@@ -158,6 +164,15 @@ impl Command<'_> {
         };
         self.directories.all().map(by_name).collect()
     }
+}
+
+/// Whether a path begins at something that is open, which may be any directory.
+fn lies_below_descriptor(text: &str) -> bool {
+    let inside = text.strip_prefix("/dev/fd/").or_else(|| {
+        let own = text.strip_prefix("/proc/")?;
+        own.split_once("/fd/").map(|(_, inside)| inside)
+    });
+    inside.is_some_and(|inside| inside.contains('/'))
 }
 
 /// The text that a word begins with.

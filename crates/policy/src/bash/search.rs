@@ -39,7 +39,9 @@ impl Command<'_> {
     /// would look.
     fn cannot_be_searched(&self, case: &Case<'_>) -> bool {
         case.mode == PermissionMode::BypassPermissions
-            && (self.script.cut_short || self.script.unanalysable.contains(&Kind::TooDeep))
+            && (self.script.cut_short
+                || self.script.uncounted
+                || self.script.unanalysable.contains(&Kind::TooDeep))
             && case.rules.has_scoped_limits()
     }
 

@@ -11,6 +11,7 @@ use crate::testing::{Room, answer};
 use PermissionMode::{AcceptEdits, BypassPermissions, Default, DontAsk, Plan};
 
 mod carried;
+mod detours;
 mod evasion;
 mod putting;
 

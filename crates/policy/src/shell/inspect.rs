@@ -133,6 +133,7 @@ impl<'a> Inspector<'a> {
         self.script.background |= harvest.background && self.level == 0;
         self.give_loops(&harvest);
         if harvest.repeats {
+            self.script.repeats = true;
             self.foresee(&harvest);
         }
         let parts: Vec<Range<usize>> =
@@ -187,6 +188,7 @@ impl<'a> Inspector<'a> {
         let mut readings =
             command.words.iter().map(|word| word::choices(word, &self.scope)).max().unwrap_or(1);
         let unfollowed = !self.limits.take_readings(readings - 1, command.words.len());
+        self.script.uncounted |= unfollowed || self.scope.overflows;
         let doubtful = command.words.iter().any(|word| self.scope.doubts(word));
         if unfollowed {
             readings = 1;

@@ -40,8 +40,8 @@ impl Limits {
             unfollowed: text.len() + 65_536,
             commands: 24_000,
             words: text.len() / 2 + 32_768,
-            readings: 500,
-            filled: 12_000,
+            readings: 1_000,
+            filled: 8_000,
             meanings: 1_000,
         }
     }

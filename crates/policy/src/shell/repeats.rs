@@ -30,18 +30,19 @@ struct Seen {
 }
 
 /// What an inspection depends on and may change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Standing {
     /// What variables mean.
     scope: (usize, bool),
-    /// How often the directory was changed.
+    /// How often the directory was or may have been changed.
     places: usize,
     level: usize,
 }
 
 impl Inspector<'_> {
     pub(super) fn standing(&self) -> Standing {
-        Standing { scope: self.scope.state(), places: self.script.changes_dir.len(), level: self.level }
+        let places = self.script.changes_dir.len() + self.script.directories.len();
+        Standing { scope: self.scope.state(), places, level: self.level }
     }
 
     /// The parts that came of the same before.

@@ -10,7 +10,7 @@ use super::limits::Limits;
 use super::syntax::{Piece, RawWord};
 
 /// How many values of one variable are followed.
-const MOST_VALUES: usize = 32;
+const MOST_VALUES: usize = 128;
 
 /// How many bytes of separators are followed.
 const MOST_SEPARATORS: usize = 256;
@@ -40,6 +40,8 @@ pub(super) struct Scope<'a> {
     renamed: HashMap<String, Vec<String>>,
     /// How often something changed.
     changes: usize,
+    /// Whether a variable or a name was given more than is followed.
+    pub(super) overflows: bool,
 }
 
 impl<'a> Scope<'a> {
@@ -53,6 +55,7 @@ impl<'a> Scope<'a> {
             separators: None,
             renamed: HashMap::new(),
             changes: 0,
+            overflows: false,
         }
     }
 
@@ -64,6 +67,11 @@ impl<'a> Scope<'a> {
     /// Notes that a variable was given a value; answers whether that value is new.
     pub(super) fn give(&mut self, name: &str, value: Option<String>) -> bool {
         self.changes += 1;
+        if !self.values.contains_key(name) {
+            // What it is without the command still counts: who knows whether this is ever run.
+            let standing = self.value(name, 0).map(|value| Some(value.to_owned()));
+            self.values.insert(name.to_owned(), standing.into_iter().collect());
+        }
         let values = self.values.entry(name.to_owned()).or_default();
         if let Some(at) = values.iter().position(|known| *known == value) {
             let known = values.remove(at);
@@ -71,7 +79,8 @@ impl<'a> Scope<'a> {
             return false;
         }
         if values.len() >= MOST_VALUES {
-            // Too many to follow: from now on it is not known. What it was is still tried.
+            // Too many to follow: from now on it is not known. What it was is still tried. Nothing is called by a number.
+            self.overflows |= value.is_some_and(|value| !value.bytes().all(|byte| byte.is_ascii_digit()));
             values.retain(Option::is_some);
             values.truncate(MOST_VALUES - 1);
             values.push(None);
@@ -187,9 +196,14 @@ impl<'a> Scope<'a> {
     /// Notes that a command name stands for a text from now on.
     pub(super) fn rename(&mut self, name: &str, text: &str) {
         let texts = self.renamed.entry(name.to_owned()).or_default();
-        if texts.len() < MOST_VALUES && !texts.iter().any(|known| known == text) {
-            self.changes += 1;
+        if texts.iter().any(|known| known == text) {
+            return;
+        }
+        self.changes += 1;
+        if texts.len() < MOST_VALUES {
             texts.push(text.to_owned());
+        } else {
+            self.overflows = true;
         }
     }
 

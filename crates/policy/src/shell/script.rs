@@ -13,6 +13,10 @@ pub struct Script {
     pub unanalysable: Vec<Kind>,
     /// Whether more came of the text than was followed. What was not followed may be anything.
     pub cut_short: bool,
+    /// Whether a variable or a name was given more than was followed.
+    pub uncounted: bool,
+    /// Whether parts may run more than once.
+    pub repeats: bool,
     /// Whether `&` starts something in the background.
     pub background: bool,
     /// Where `cd` goes, in order, at every depth. `None` for `cd` without an operand, `cd -`, or options.
@@ -32,10 +36,10 @@ impl Script {
         self.parts.iter().filter(|part| part.reach == Reach::Judged)
     }
 
-    /// Whether some part runs what cannot be known from the text: a command word that is not literal, or `eval` and the
-    /// like of text that is not literal.
+    /// Whether some part runs what cannot be known from the text: a command word that is not literal or may be one more than
+    /// was followed, or `eval` and the like of text that is not literal.
     pub fn opaque(&self) -> bool {
-        self.parts.iter().any(|part| part.opaque)
+        self.uncounted || self.parts.iter().any(|part| part.opaque)
     }
 
     /// Whether something stands in the way of allowing that not even a rule with the whole text lifts.

@@ -43,6 +43,10 @@ impl Inspector<'_> {
         for (name, words) in &harvest.loops {
             for raw in words {
                 for choice in 0..word::choices(raw, &self.scope) {
+                    if self.scope.is_full() {
+                        self.scope.give(name, None);
+                        break;
+                    }
                     let expanded = word::expand(raw, &self.scope, choice, &mut Vec::new());
                     for word in expanded {
                         if let Value::Glob(glob) = &word.value {
@@ -238,9 +242,9 @@ impl Inspector<'_> {
         let mut seen: HashMap<_, usize> = HashMap::new();
         for command in &harvest.commands {
             let raw: Vec<&str> = command.words.iter().map(|word| word.raw.as_str()).collect();
-            let times = seen.entry((raw, self.scope.state())).or_default();
+            let times = seen.entry((raw, self.standing())).or_default();
             *times += 1;
-            // What runs again may find another disk than the first time; a third time changes nothing more.
+            // What runs again may find another disk than the first time; once more changes nothing, unless it moves.
             if *times > 2 {
                 continue;
             }

@@ -7,6 +7,9 @@ use std::os::unix::fs::MetadataExt;
 /// How many ticks a second has where Linux counts in ticks. Programs see this number on every common machine.
 const TICKS: i64 = 100;
 
+/// How often the list of locks is read: it is read in pieces, and one may be missed or told twice while others come and go.
+const LOOKS: usize = 5;
+
 /// A process that has a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
@@ -48,7 +51,8 @@ impl Owner {
     /// The process that has a file locked.
     pub(super) fn of(file: &File) -> Option<Self> {
         let number = file.metadata().ok()?.ino();
-        let (pid, hold) = holder(&fs::read_to_string("/proc/locks").ok()?, number)?;
+        let (pid, hold) =
+            (0..LOOKS).find_map(|_| holder(&fs::read_to_string("/proc/locks").ok()?, number))?;
         Some(Self { pid, started: started(pid), hold })
     }
 }

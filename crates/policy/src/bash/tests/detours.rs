@@ -1,0 +1,123 @@
+//! Ways to a refused file that are long rather than clever: repeated, counted, or by way of another directory.
+
+use super::*;
+
+/// So many commands that say nothing.
+fn padding(count: usize) -> String {
+    (0..count).map(|number| format!("echo p{number}; ")).collect()
+}
+
+/// Words from 1 on that are no numbers.
+fn words(count: usize) -> String {
+    (0..count).map(|number| format!(" w{number}")).collect()
+}
+
+fn room() -> Room {
+    Room::new().rules(
+        &["Bash"],
+        &[],
+        &["Read(/secrets/**)", "Read(~/.ssh/**)", "Edit(/docs/key)", "Bash(git push *)", "Bash(zap *)"],
+    )
+}
+
+#[test]
+fn a_directory_counts_however_often_and_in_whatever_form_it_is_changed() {
+    let padding = padding(210);
+    let up = "shopt -s expand_aliases\nalias up='cd ..'\nup && up && up && up && up && cat fx/proj/secrets/key.txt";
+    let rows = [
+        format!("{padding}for C in cd :; do $C ..; $C ..; cat fx/home/.ssh/id_rsa; done"),
+        format!("for A in 'cd ..' :; do {padding}$A; $A; cat fx/home/.ssh/id_rsa; done"),
+        up.to_owned(),
+        "for i in 1 2; do cd ..; done; cat fx/proj/secrets/key.txt".to_owned(),
+        "f() { cd ..; }; f; f; cat fx/home/.ssh/id_rsa".to_owned(),
+        "env -C .. env -C .. cat fx/home/.ssh/id_rsa".to_owned(),
+        "env -C src env -C .. cat secrets/key.txt".to_owned(),
+    ];
+    for row in &rows {
+        check(&room(), Default, &[(row, 'D')]);
+        check(&room(), BypassPermissions, &[(row, 'D')]);
+    }
+    check(&room(), Default, &[("cd src; cat secrets/key.txt", 'D')]);
+    check(&room(), Default, &[("for d in src docs; do cd $d; ls; cd ..; done", 'A')]);
+}
+
+#[test]
+fn a_value_beyond_those_that_are_followed_is_not_forgotten() {
+    let (few, many) = (words(100), words(200));
+    let aliases: String = (0..200).map(|number| format!("alias g='a{number}'\n")).collect();
+    let given: String = (0..200).map(|number| format!("X=w{number}; ")).collect();
+    let rows = [
+        format!("for g in{few} push; do git $g x; done"),
+        format!("for g in{many} push; do git $g x; done"),
+        format!("for X in{many} secrets; do cat $X/key.txt; done"),
+        format!("{given}X=zap; $X foo"),
+        format!("shopt -s expand_aliases\n{aliases}alias g=git\ng push x"),
+    ];
+    for row in &rows {
+        check(&room(), BypassPermissions, &[(row, 'D')]);
+        assert_ne!(answer(&room().bash(Default, row)), 'A', "{row}");
+    }
+    let counted = "for i in {1..300}; do ls $i; done";
+    check(&room(), BypassPermissions, &[(counted, 'A')]);
+    let free = Room::new().rules(&["Bash"], &[], &[]);
+    check(&free, BypassPermissions, &[(&format!("for g in{many}; do git $g x; done"), 'A')]);
+}
+
+#[test]
+fn whoever_puts_much_somewhere_gains_nothing_by_it() {
+    let much: String = (0..18)
+        .map(|round| {
+            let names: String = (0..250).map(|number| format!(" f{round}_{number}")).collect();
+            format!("cp{names} /fx/outside; ")
+        })
+        .collect();
+    let rows = [format!("{much}cp src/key docs"), format!("cp{} src/key docs", words(300))];
+    for row in &rows {
+        check(&room(), BypassPermissions, &[(row, 'D')]);
+        assert_ne!(answer(&room().bash(Default, row)), 'A');
+    }
+    check(&room(), BypassPermissions, &[(&format!("cp{} src", words(300)), 'A')]);
+}
+
+#[test]
+fn what_a_variable_was_before_still_counts() {
+    for row in [
+        "(HOME=/x); cat $HOME/.ssh/id_rsa",
+        "false && HOME=/x; cat $HOME/.ssh/id_rsa",
+        "false && PWD=/x; cat $PWD/secrets/key.txt",
+        "f() { local HOME=/x; }; f; cat $HOME/.ssh/id_rsa",
+        "bash -c 'HOME=/x'; cat $HOME/.ssh/id_rsa",
+    ] {
+        check(&room(), Default, &[(row, 'D')]);
+        check(&room(), BypassPermissions, &[(row, 'D')]);
+    }
+}
+
+#[test]
+fn two_stars_and_followed_links_lead_through_links() {
+    let mut room = room();
+    room.fs = room.fs.clone().link("/fx/proj/away", "/fx/proj/secrets").link("/fx/proj/src/home", "/fx/home");
+    check(
+        &room,
+        BypassPermissions,
+        &[
+            ("shopt -s globstar; cat away/**/key.txt", 'D'),
+            ("shopt -s globstar; cat aw*/**", 'D'),
+            ("echo globstar; cat away/**/key.txt", 'D'),
+            ("grep -R x src", '?'),
+            ("cat /dev/fd/3/secrets/key.txt 3<.", 'D'),
+            ("exec 3<.; cat /proc/self/fd/3/secrets/key.txt", 'D'),
+            ("cat /dev/fd/3", 'A'),
+        ],
+    );
+    check(&room, Default, &[("grep -R x src", '?'), ("grep -r x src", 'A'), ("grep -R x docs", 'A')]);
+}
+
+#[test]
+fn letters_are_compared_one_by_one() {
+    let mut room = Room::new().rules(&["Bash"], &[], &["Read(/ΟΔΟΣ/**)"]);
+    room.fs = FakeFs::with_files(["/fx/proj/ΟΔΟΣ/a"]);
+    for name in ["ΟΔΟΣ", "οδοσ", "οδος"] {
+        check(&room, Default, &[(&format!("cat {name}/a"), 'D')]);
+    }
+}
