@@ -13,8 +13,8 @@ use crate::paths::Spellings;
 pub(crate) struct Folded {
     /// Without doubled slashes and single dots, so that it can be compared as text.
     text: String,
-    /// The same place in the project, for a path in one of its work trees.
-    in_project: Option<String>,
+    /// The same place in the project, for a path in one of its work trees; in each, for one in a work tree of a work tree.
+    in_project: Vec<String>,
 }
 
 impl Folded {
@@ -24,9 +24,9 @@ impl Folded {
         Self { text, in_project }
     }
 
-    /// Both texts, if there are two.
+    /// All texts, if there are several.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.text.as_str()).chain(self.in_project.as_deref())
+        std::iter::once(self.text.as_str()).chain(self.in_project.iter().map(String::as_str))
     }
 
     /// All spellings of a path.
@@ -75,19 +75,35 @@ fn tidy(path: &Path) -> Cow<'_, Path> {
     if untidy { Cow::Owned(path.components().collect()) } else { Cow::Borrowed(path) }
 }
 
-/// The place in the project that a path in one of its work trees stands for, also in a work tree of a work tree.
-fn in_project(text: &str) -> Option<String> {
+/// How many work trees of work trees are looked through.
+const MOST_TREES: usize = 8;
+
+/// The places in projects that a path in a work tree stands for. The folder of all work trees stands for the project: what
+/// lies below it does.
+fn in_project(text: &str) -> Vec<String> {
     const FOLDER: &str = "/.claude/worktrees/";
-    let mut text = Cow::Borrowed(text);
-    while let Some(at) = text.find(FOLDER) {
-        let rest = text.get(at + FOLDER.len()..)?;
-        let below = rest.find('/').and_then(|end| rest.get(end..)).unwrap_or_default();
-        text = Cow::Owned(format!("{}{below}", text.get(..at)?));
+    let mut found: Vec<String> = Vec::new();
+    if !text.contains("/.claude") {
+        return found;
     }
-    match text {
-        Cow::Owned(text) => Some(text),
-        Cow::Borrowed(_) => None,
+    for end in ["/.claude", "/.claude/worktrees"] {
+        found.extend(text.strip_suffix(end).map(str::to_owned));
     }
+    let mut at = 0;
+    let mut next = Some(text.to_owned());
+    while let Some(text) = next {
+        for (start, _) in text.match_indices(FOLDER) {
+            let (project, rest) = (&text[..start], &text[start + FOLDER.len()..]);
+            let below = rest.find('/').map_or("", |end| &rest[end..]);
+            let place = format!("{project}{below}");
+            if found.len() < MOST_TREES && !found.contains(&place) {
+                found.push(place);
+            }
+        }
+        next = found.get(at).cloned();
+        at += 1;
+    }
+    found
 }
 
 #[cfg(test)]
@@ -117,9 +133,14 @@ mod tests {
     #[test]
     fn a_work_tree_stands_for_its_project() {
         let tree = Folded::of(Path::new("/w/.claude/worktrees/one/.Claude/worktrees/two/A"));
-        assert_eq!(tree.texts().last(), Some("/w/a"));
-        let none = Folded::of(Path::new("/w/.claude/worktrees"));
-        assert_eq!(none.texts().count(), 1);
+        let all = ["/w/a", "/w/.claude/worktrees/two/a", "/w/.claude/worktrees/one/a"];
+        assert!(all.iter().all(|place| tree.texts().any(|text| text == *place)), "{tree:?}");
+        for (path, place) in
+            [("/w/.claude", "/w"), ("/w/.claude/worktrees", "/w"), ("/w/.claude/worktrees/one", "/w")]
+        {
+            assert_eq!(Folded::of(Path::new(path)).texts().last(), Some(place), "{path}");
+        }
+        assert_eq!(Folded::of(Path::new("/w/.claude/settings.json")).texts().count(), 1);
     }
 
     #[test]

@@ -85,7 +85,8 @@ fn next(above: &Expansion, component: &str, reading: Reading, fs: &dyn FsView) -
         }
         if let Some(name) = &plain {
             let entry = path.join(name);
-            let there = matches!(component, "." | "..") || fs.lstat(&entry).is_some();
+            let there =
+                matches!(component, "." | "..") || path.starts_with("/proc") || fs.lstat(&entry).is_some();
             paths.extend(there.then_some(entry));
             continue;
         }
@@ -97,6 +98,8 @@ fn next(above: &Expansion, component: &str, reading: Reading, fs: &dyn FsView) -
             });
             complete = complete && all == Below::Nothing;
         }
+        // There every process sees itself: what we would see is not what the command sees.
+        complete = complete && !(path.starts_with("/proc") && path.components().count() > 3);
         let Some(found) = fs.list(path, MAX_MATCHES + 1) else { continue };
         complete = complete && found.len() <= MAX_MATCHES;
         // Older shells take the folder above for a hidden file.

@@ -26,17 +26,23 @@ impl Reading {
         let given = script.parts.iter().flat_map(|part| &part.assignments);
         let mut reading = Self::default();
         for text in words.chain(given.map(|given| &given.value)).filter_map(Value::literal) {
-            if text.len() < "dotglob".len() {
+            // Shells differ in how they write the names of options.
+            if !text.as_bytes().windows(4).any(|four| four.eq_ignore_ascii_case(b"glob")) {
                 continue;
             }
-            reading.hidden_too |= text.contains("dotglob") || text.contains("GLOBIGNORE");
-            reading.any_case |= text.contains("nocaseglob");
+            let text = text.to_ascii_lowercase().replace('_', "");
+            reading.hidden_too |= text.contains("dotglob") || text.contains("globdots");
+            reading.any_case |= text.contains("caseglob");
             reading.any_depth |= text.contains("globstar");
         }
         let unknown = |part: &Part| {
             part.program.as_deref() == Some("shopt") && part.words.iter().any(|word| word.value.is_unknown())
         };
-        let anyhow = script.parts.iter().any(unknown);
+        let options = |part: &Part| {
+            let mut given = part.assignments.iter();
+            given.any(|given| given.name == "BASHOPTS" && given.value.literal().is_none())
+        };
+        let anyhow = script.parts.iter().any(|part| unknown(part) || options(part));
         reading.hidden_too |= anyhow || script.text.contains("GLOBIGNORE");
         reading.any_case |= anyhow;
         reading.any_depth |= anyhow;
@@ -122,10 +128,13 @@ mod tests {
     #[test]
     fn a_command_may_change_how_globs_are_read() {
         let fs = FakeFs::with_files(["/w/.env", "/w/a", "/x/y/z"]);
-        let rows: [(&str, &str, &[&str]); 10] = [
+        let rows: [(&str, &str, &[&str]); 13] = [
             ("cat *", "*", &["/w/a"]),
             ("shopt -s dot''glob; cat *", "*", &["/w/.env", "/w/a"]),
             ("bash -O dotglob -c 'cat *'", "*", &["/w/.env", "/w/a"]),
+            (": ${GLOBIGNORE:=x}; cat *", "*", &["/w/.env", "/w/a"]),
+            ("setopt GLOB_DOTS; cat *", "*", &["/w/.env", "/w/a"]),
+            ("BASHOPTS=$X bash -c 'cat *'", "*", &["/w/.env", "/w/a"]),
             ("GLOBIGNORE=x; cat *", "*", &["/w/.env", "/w/a"]),
             ("export GLOBIGNORE=x; cat *", "*", &["/w/.env", "/w/a"]),
             ("shopt -s $X; cat *", "*", &["/w/.env", "/w/a"]),

@@ -257,6 +257,17 @@ impl Inspector<'_> {
                 }
                 let rest: Vec<String> = rest.iter().map(|word| word::text_of(&word.value)).collect();
                 self.nested(&format!("{text} {}", rest.join(" ")));
+                // After one that ends in a blank, the next word may be one, too.
+                let Some((next, rest)) = rest.split_first().filter(|_| text.ends_with([' ', '\t'])) else {
+                    continue;
+                };
+                for meaning in self.scope.meanings(next) {
+                    if !self.limits.take_meanings(1 + (text.len() + meaning.len()) / A_MEANING) {
+                        self.cut_short();
+                        return;
+                    }
+                    self.nested(&format!("{text} {meaning} {}", rest.join(" ")));
+                }
             }
         }
     }

@@ -121,3 +121,35 @@ fn letters_are_compared_one_by_one() {
         check(&room, Default, &[(&format!("cat {name}/a"), 'D')]);
     }
 }
+
+#[test]
+fn an_alias_that_ends_in_a_blank_lets_the_next_word_be_one() {
+    let row = "shopt -s expand_aliases\nalias g='git '\nalias p=push\ng p x";
+    check(&room(), Default, &[(row, 'D')]);
+    check(&room(), BypassPermissions, &[(row, 'D')]);
+}
+
+#[test]
+fn work_trees_stand_for_the_project() {
+    let mut room = room();
+    room.fs = FakeFs::with_files(["/fx/proj/.claude/worktrees/one/secrets/key.txt", "/fx/proj/src/app.ts"]);
+    check(
+        &room,
+        BypassPermissions,
+        &[
+            ("cat .claude/worktrees/one/secrets/key.txt", 'D'),
+            ("grep -r x .claude/worktrees", '?'),
+            ("grep -r x .claude/worktrees/one", '?'),
+            ("grep -r x src", 'A'),
+        ],
+    );
+}
+
+#[test]
+fn below_processes_a_glob_is_not_what_we_would_see() {
+    let rows = [("cat /proc/sel?/cwd/secrets/key.txt", 'D'), ("cat /proc/self/cw[d]/secrets/key.txt", 'D')];
+    let mut room = room();
+    room.fs = FakeFs::with_files(["/proc/self/cwd", "/fx/proj/secrets/key.txt"]);
+    check(&room, BypassPermissions, &rows);
+    check(&room, BypassPermissions, &[("cat /proc/self/cwd/secret[s]/key.txt", 'D')]);
+}
