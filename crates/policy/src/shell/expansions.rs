@@ -44,7 +44,15 @@ impl Parser<'_> {
                 }
                 Ok(())
             }
-            Some(b'0'..=b'9' | b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!') => {
+            Some(parameter @ (b'1'..=b'9' | b'@' | b'*')) => {
+                self.at += 2;
+                let name = char::from(parameter).to_string();
+                // All of them are several words, in quotes too.
+                let quoted = quoted && parameter.is_ascii_digit();
+                self.variable(pieces, name, quoted, false);
+                Ok(())
+            }
+            Some(b'0' | b'#' | b'?' | b'-' | b'$' | b'!') => {
                 self.found.note(Kind::Variable);
                 self.at += 2;
                 pieces.push(Piece::Unknown);

@@ -1,6 +1,6 @@
 //! Which values variables are given, by assignments, loops and builtins; and which names commands get.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::inspect::Inspector;
 use super::lexer::leading_name;
@@ -60,6 +60,28 @@ impl Inspector<'_> {
         }
     }
 
+    /// Gives functions what they are called with. Somebody else may call them, or set what they see: that comes last.
+    fn give_arguments(&mut self, harvest: &Harvest) {
+        let names: HashSet<&str> = harvest.functions.iter().map(|(name, _)| name.as_str()).collect();
+        for command in &harvest.commands {
+            let Some((_, arguments)) =
+                command.words.split_first().filter(|(name, _)| names.contains(name.raw.as_str()))
+            else {
+                continue;
+            };
+            let words = self.words(arguments, 0, &mut Vec::new());
+            for (number, word) in (1..10).zip(&words) {
+                self.scope.give(&number.to_string(), word.value.literal().map(str::to_owned));
+                self.scope.give(&number.to_string(), None);
+            }
+            let all: Vec<String> = words.iter().map(|word| word::text_of(&word.value)).collect();
+            for name in ["@", "*"] {
+                self.scope.give(name, Some(all.join(" ")));
+                self.scope.give(name, None);
+            }
+        }
+    }
+
     /// Where something may run more than once, a value that is given later may be there already.
     pub(super) fn foresee(&mut self, harvest: &Harvest) {
         for command in &harvest.commands {
@@ -77,6 +99,7 @@ impl Inspector<'_> {
             }
         }
         self.give_loops(harvest);
+        self.give_arguments(harvest);
         // Values made of other values: once more, by all of those. What still changes then is not known.
         for given in harvest.commands.iter().flat_map(|command| &command.assignments) {
             let varies = given.value.pieces.iter().any(|piece| matches!(piece, Piece::Variable { .. }));

@@ -153,3 +153,17 @@ fn below_processes_a_glob_is_not_what_we_would_see() {
     check(&room, BypassPermissions, &rows);
     check(&room, BypassPermissions, &[("cat /proc/self/cwd/secret[s]/key.txt", 'D')]);
 }
+
+#[test]
+fn functions_see_what_they_are_called_with() {
+    for row in [
+        "g() { git \"$@\"; }; g push x",
+        "g() { git $1 x; }; g push",
+        "g() { $*; }; g zap foo",
+        "f() { cat $2; }; f x secrets/key.txt",
+    ] {
+        check(&room(), Default, &[(row, 'D')]);
+        check(&room(), BypassPermissions, &[(row, 'D')]);
+    }
+    check(&room(), BypassPermissions, &[("g() { git \"$@\"; }; g log x", 'A')]);
+}
