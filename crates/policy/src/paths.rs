@@ -93,7 +93,7 @@ pub fn lexical(path: &Path) -> PathBuf {
 }
 
 /// Whether a path, by its own spelling, is one that each process sees differently.
-fn is_process_path(path: &Path) -> bool {
+pub(crate) fn is_process_path(path: &Path) -> bool {
     path.starts_with("/proc") || path.starts_with("/dev/fd")
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::expand::Expansions;
-use crate::paths::{Surroundings, lexical, physical, resolve_absolute};
+use crate::paths::{Surroundings, is_process_path, lexical, physical, resolve_absolute};
 use crate::shell::{Part, Script, Value};
 
 /// How many directories are followed at most.
@@ -137,8 +137,10 @@ impl Directories {
         for start in &starts {
             let around = Surroundings { cwd: start, ..*around };
             // By a name that stands for the shell's own directory, it would lead back to itself once it is there.
+            let named_by_process = is_process_path(start);
             let own = |path: &Path| {
-                Some(resolve_absolute(path, &around))
+                (!named_by_process)
+                    .then(|| resolve_absolute(path, &around))
                     .filter(|there| there.through_process)
                     .map(|own| own.physical)
             };

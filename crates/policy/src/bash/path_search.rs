@@ -95,7 +95,7 @@ impl Command<'_> {
             walked: HashMap::new(),
             best: None,
         };
-        for part in &self.script.parts {
+        for part in self.script.parts.iter().chain(&self.script.supposed) {
             search.part(part);
             if search.is_at_least(Certainty::Real) {
                 break;

@@ -54,7 +54,8 @@ impl Command<'_> {
         let mut first = None;
         // Many parts may have the same text.
         let mut seen = HashSet::new();
-        for spelling in self.script.parts.iter().flat_map(|part| &part.deny_spellings) {
+        let parts = self.script.parts.iter().chain(&self.script.supposed);
+        for spelling in parts.flat_map(|part| &part.deny_spellings) {
             let counts = !spelling.deny_only || behavior == PermissionBehavior::Deny;
             if counts && seen.insert((&spelling.text, spelling.start, spelling.deny_only)) {
                 first = patterns.first_meaning(spelling, first);

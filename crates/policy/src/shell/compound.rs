@@ -22,7 +22,7 @@ impl Parser<'_> {
                 self.found.repeats = true;
                 self.at += 5;
                 self.list()?;
-                self.loop_body()?;
+                self.loop_body(None)?;
             }
             "for" => self.for_loop()?,
             "select" => {
@@ -67,6 +67,8 @@ impl Parser<'_> {
             self.found.feeds.push(Feed { commands: start..end, holder: end });
         }
         if feeds || !holder.redirects.is_empty() {
+            // What cannot be opened keeps the whole from running.
+            self.apart(start);
             self.found.commands.push(holder);
         }
         Ok(())
@@ -76,21 +78,34 @@ impl Parser<'_> {
         self.at += 2;
         self.list()?;
         self.expect_keyword("then")?;
-        self.list()?;
+        self.branch()?;
+        let others = self.found.commands.len();
         while self.take_keyword("elif") {
             self.list()?;
             self.expect_keyword("then")?;
-            self.list()?;
+            self.branch()?;
         }
         if self.take_keyword("else") {
             self.list()?;
         }
+        self.apart(others);
         self.expect_keyword("fi")
     }
 
-    fn loop_body(&mut self) -> Parsed<()> {
-        self.expect_keyword("do")?;
+    /// Commands that may not run.
+    fn branch(&mut self) -> Parsed<()> {
+        let start = self.found.commands.len();
         self.list()?;
+        self.apart(start);
+        Ok(())
+    }
+
+    /// The body of a loop that sets this variable.
+    fn loop_body(&mut self, sets: Option<String>) -> Parsed<()> {
+        self.expect_keyword("do")?;
+        let start = self.found.commands.len();
+        self.list()?;
+        self.note_apart(start, sets, false);
         self.expect_keyword("done")
     }
 
@@ -108,7 +123,15 @@ impl Parser<'_> {
         self.blanks();
         self.take(";");
         self.line_breaks()?;
-        if self.keyword() == "{" { self.compound() } else { self.loop_body() }
+        if self.keyword() == "{" { self.braced() } else { self.loop_body(None) }
+    }
+
+    /// A body in braces, which may not run.
+    fn braced(&mut self) -> Parsed<()> {
+        let start = self.found.commands.len();
+        self.compound()?;
+        self.apart(start);
+        Ok(())
     }
 
     fn named_loop(&mut self) -> Parsed<()> {
@@ -142,11 +165,11 @@ impl Parser<'_> {
             self.found.note(Kind::Variable);
             words.push(RawWord { raw: "\"$@\"".to_owned(), pieces: vec![Piece::Unknown] });
         }
-        self.found.loops.push((name, words));
+        self.found.loops.push((name.clone(), words));
         self.blanks();
         self.take(";");
         self.line_breaks()?;
-        self.loop_body()
+        self.loop_body(Some(name))
     }
 
     fn case(&mut self) -> Parsed<()> {
@@ -173,7 +196,9 @@ impl Parser<'_> {
                 }
             }
             self.expect(")")?;
+            let start = self.found.commands.len();
             self.list_or_nothing()?;
+            self.apart(start);
             if !(self.take(";;&") || self.take(";;") || self.take(";&")) {
                 return self.expect_keyword("esac");
             }
@@ -192,7 +217,10 @@ impl Parser<'_> {
         if !self.at_compound() {
             self.at = start;
         }
-        self.command().map(|_| ())
+        let start = self.found.commands.len();
+        self.command()?;
+        self.apart(start);
+        Ok(())
     }
 
     /// A subshell, or arithmetic in double parentheses. Bash looks for the end of the inner ones first: it is arithmetic
@@ -207,7 +235,9 @@ impl Parser<'_> {
             }
         }
         self.at += 1;
+        let start = self.found.commands.len();
         self.list()?;
+        self.apart(start);
         self.expect(")")
     }
 

@@ -1,7 +1,7 @@
 //! Where the parser stands in a text, and the small steps it takes.
 
 use super::Kind;
-use super::syntax::{Document, Harvest};
+use super::syntax::{Apart, Document, Harvest};
 
 /// Why the parser gave up on a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,17 +112,32 @@ impl<'a> Parser<'a> {
             Some(Kind::TooDeep)
         } else {
             let within = self.within + 1;
+            let start = self.found.commands.len();
             let mut parser = Parser::new(text, self.depth + 1, true, self.found);
             parser.within = within;
             let result = match inside {
                 Inside::Commands => parser.program(),
                 Inside::Expansions => parser.expansions(),
             };
-            result.err().map(|stop| stop.0)
+            let stop = result.err().map(|stop| stop.0);
+            self.apart(start);
+            stop
         };
         if let Some(kind) = stop {
             self.found.note(kind);
             self.found.leftovers.push(text.to_owned());
+        }
+    }
+
+    /// Notes that what was found since a place may not run, or runs in another shell.
+    pub(super) fn apart(&mut self, start: usize) {
+        self.note_apart(start, None, false);
+    }
+
+    pub(super) fn note_apart(&mut self, start: usize, sets: Option<String>, function: bool) {
+        let commands = start..self.found.commands.len();
+        if !commands.is_empty() {
+            self.found.apart.push(Apart { commands, sets, function });
         }
     }
 

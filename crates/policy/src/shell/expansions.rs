@@ -86,10 +86,12 @@ impl Parser<'_> {
         }
         let outer = std::mem::replace(&mut self.hidden, true);
         self.within += 1;
+        let start = self.found.commands.len();
         let result = self.deeper(|parser| {
             parser.list()?;
             parser.expect(")")
         });
+        self.apart(start);
         self.within -= 1;
         self.hidden = outer;
         if self.pending.is_empty() { result } else { Err(WRONG) }

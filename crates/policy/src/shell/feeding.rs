@@ -11,6 +11,7 @@ use std::ops::Range;
 use super::facts::plain_name;
 use super::inspect::Inspector;
 use super::printed::{Printed, printed};
+use super::scope::Reading;
 use super::shells::{self, Source};
 use super::syntax::{Fed, Harvest, Pipeline, RawWord, Simple};
 use super::{Way, Word, interpreters, scripts, word};
@@ -89,11 +90,22 @@ impl Inspector<'_> {
 
     /// The texts that a command is given to read by its own redirects.
     fn texts_fed(&self, harvest: &Harvest, command: &Simple) -> Vec<String> {
-        let text = |fed: &Fed| match fed {
-            Fed::Document(number) => harvest.documents.get(*number).map(|document| document.body.clone()),
-            Fed::Word(word) => Some(word::text_of(&word::single(word, &self.scope, &mut Vec::new()))),
+        let texts = |fed: &Fed| match fed {
+            Fed::Document(number) => {
+                let document = harvest.documents.get(*number);
+                document.map(|document| document.body.clone()).into_iter().collect()
+            }
+            Fed::Word(word) => self.texts_of(word),
         };
-        command.input.iter().filter_map(text).collect()
+        command.input.iter().flat_map(texts).collect()
+    }
+
+    /// The texts that a word may be where it is not split.
+    fn texts_of(&self, word: &RawWord) -> Vec<String> {
+        let choices = (0..word::choices(word, &self.scope)).map(Reading::Nth);
+        let readings = choices.chain(self.scope.may_vanish(word).then_some(Reading::Nothing));
+        let text = |reading| word::text_of(&word::single_by(word, &self.scope, reading, &mut Vec::new()));
+        readings.map(text).collect()
     }
 
     /// Searches the texts if a program of another language is among these parts; answers whether there is one.
@@ -154,12 +166,15 @@ impl Inspector<'_> {
         for (command, parts) in field.harvest.commands.iter().zip(field.parts) {
             for text in &command.input {
                 if let Fed::Word(text) = text {
-                    all.push(word::text_of(&word::single(text, &self.scope, &mut Vec::new())));
+                    all.extend(self.texts_of(text));
                 }
             }
             let words = self.words_at(parts.start);
             match printed(&words) {
-                Printed::Text(texts) => all.extend(texts),
+                Printed::Text(texts) => {
+                    all.extend(texts);
+                    all.extend(self.printed_otherwise(command));
+                }
                 Printed::Unknown if command.before_pipe => {
                     let texts: Vec<String> =
                         words.iter().skip(1).map(|word| word::text_of(&word.value)).collect();
@@ -174,6 +189,22 @@ impl Inspector<'_> {
             self.nested(text);
             self.filled_by(&filled, text);
         }
+    }
+
+    /// What a command prints by other values of its variables.
+    fn printed_otherwise(&mut self, command: &Simple) -> Vec<String> {
+        let choices = command.words.iter().map(|word| word::choices(word, &self.scope)).max().unwrap_or(1);
+        let vanishes = command.words.iter().any(|word| self.scope.may_vanish(word));
+        if choices > 1 && !self.limits.take_values(choices) {
+            self.cut_short();
+            return Vec::new();
+        }
+        let readings = (1..choices).map(Reading::Nth).chain(vanishes.then_some(Reading::Nothing));
+        let text = |reading| match printed(&self.words(&command.words, reading, &mut Vec::new())) {
+            Printed::Text(texts) => texts,
+            Printed::Nothing | Printed::Input | Printed::Files | Printed::Unknown => Vec::new(),
+        };
+        readings.flat_map(text).collect()
     }
 
     /// Text that is hardly a command: it is searched, but what it would hide counts for nothing.
@@ -238,7 +269,8 @@ impl Inspector<'_> {
             if command.within != pipeline.within {
                 continue;
             }
-            let varies = field.harvest.repeats && command.words.iter().any(|word| word.raw.contains('$'));
+            let varies = field.harvest.repeats && command.words.iter().any(|word| word.raw.contains('$'))
+                || self.varying.contains(&parts.start);
             match printed(&self.words_at(parts.start)) {
                 Printed::Nothing | Printed::Files => {}
                 Printed::Input => literal &= self.is_literal(field, at),
@@ -268,7 +300,7 @@ impl Inspector<'_> {
                 field.harvest.documents.get(*number).is_some_and(|document| document.literal)
             }
             Fed::Word(text) => {
-                word::choices(text, &self.scope) == 1
+                !self.varying.contains(&parts.start)
                     && word::single(text, &self.scope, &mut Vec::new()).literal().is_some()
             }
         });

@@ -1,13 +1,14 @@
 //! From what the parser found to parts: each command is looked at, then what it would run in turn.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::cursor::Parser;
 use super::limits::Limits;
 use super::part::{self, Written};
 use super::repeats::Repeats;
-use super::scope::{Scope, UNKNOWN};
-use super::syntax::{Form, Harvest, RawWord, Simple};
+use super::scope::{LAST, Reading, Scope};
+use super::syntax::{Apart, Form, Harvest, RawWord, Simple};
 use super::{
     Assignment, Kind, LONGEST, Part, Place, Reach, Redirect, Script, Surroundings, Value, Way, Word,
 };
@@ -26,6 +27,10 @@ pub(super) struct Inspector<'a> {
     pub(super) guessing: bool,
     /// Whether the words at hand are already searched as text.
     pub(super) covered: bool,
+    /// Whether the command at hand is in the body of a function.
+    pub(super) in_function: bool,
+    /// Parts whose words or input may be something else than what they are by the first reading.
+    pub(super) varying: HashSet<usize>,
     pub(super) repeats: Repeats,
 }
 
@@ -39,6 +44,8 @@ impl<'a> Inspector<'a> {
             level: 0,
             guessing: false,
             covered: false,
+            in_function: false,
+            varying: HashSet::new(),
             repeats: Repeats::default(),
         };
         if text.len() > LONGEST && text.chars().count() > LONGEST {
@@ -89,7 +96,12 @@ impl<'a> Inspector<'a> {
         }
         self.level += 1;
         let covered = std::mem::take(&mut self.covered);
+        let in_function = std::mem::take(&mut self.in_function);
+        let settled = self.scope.settled();
         self.text(text);
+        // Who knows whether the text is run, and in which shell.
+        self.scope.unsettle(settled);
+        self.in_function = in_function;
         self.covered = covered;
         self.level -= 1;
     }
@@ -134,15 +146,41 @@ impl<'a> Inspector<'a> {
         self.give_loops(&harvest);
         if harvest.repeats {
             self.script.repeats = true;
+            self.scope.repeats = true;
             self.foresee(&harvest);
         }
-        let parts: Vec<Range<usize>> =
-            harvest.commands.iter().map(|command| self.command_once(command)).collect();
+        let parts = self.commands(&harvest);
         self.other_meanings(&harvest);
         self.input_of_shells(&harvest, &parts);
         for leftover in &harvest.leftovers {
             self.unfollowed(leftover);
         }
+    }
+
+    /// Looks at the commands in order; what those assign that are apart is not certain after them.
+    fn commands(&mut self, harvest: &Harvest) -> Vec<Range<usize>> {
+        let mut apart: Vec<&Apart> = harvest.apart.iter().collect();
+        apart.sort_by_key(|apart| (apart.commands.start, std::cmp::Reverse(apart.commands.end)));
+        let mut ahead = apart.into_iter().peekable();
+        let mut open: Vec<(usize, usize, bool)> = Vec::new();
+        let mut parts = Vec::with_capacity(harvest.commands.len());
+        for (at, command) in harvest.commands.iter().enumerate() {
+            while let Some((_, settled, in_function)) = open.pop_if(|(end, ..)| *end <= at) {
+                self.scope.unsettle(settled);
+                self.in_function = in_function;
+            }
+            while let Some(apart) = ahead.next_if(|apart| apart.commands.start <= at) {
+                open.push((apart.commands.end, self.scope.settled(), self.in_function));
+                self.in_function |= apart.function;
+                apart.sets.iter().for_each(|name| self.scope.settle(name));
+            }
+            parts.push(self.command_once(command));
+        }
+        if let Some((_, settled, in_function)) = open.first() {
+            self.scope.unsettle(*settled);
+            self.in_function = *in_function;
+        }
+        parts
     }
 
     /// Looks at one command, and answers where its part is, and where the parts end of what it would run in turn.
@@ -166,6 +204,7 @@ impl<'a> Inspector<'a> {
     /// Looks at one command, and answers where its part is; what it would run in turn comes after.
     fn command(&mut self, command: &Simple) -> usize {
         let mut kinds = Vec::new();
+        let settled = self.scope.settled();
         let assignments: Vec<(String, Assignment)> = command
             .assignments
             .iter()
@@ -177,22 +216,18 @@ impl<'a> Inspector<'a> {
                 (given.raw.clone(), Assignment { name: given.name.clone(), value, safe })
             })
             .collect();
-        let redirects = self.redirects(command, &mut kinds);
-        let words = self.words(&command.words, 0, &mut kinds);
+        let redirects = self.redirects(command, LAST, &mut kinds);
+        let words = self.words(&command.words, LAST, &mut kinds);
         if let Some(Value::Literal(name)) = words.first().map(|word| &word.value)
             && !name.is_ascii()
             && !command.condition
         {
             kinds.push(Kind::ForeignCommandWord);
         }
-        let mut readings =
-            command.words.iter().map(|word| word::choices(word, &self.scope)).max().unwrap_or(1);
-        let unfollowed = !self.limits.take_readings(readings - 1, command.words.len());
+        let others = self.other_readings(command);
+        let unfollowed = others.is_none();
         self.script.uncounted |= unfollowed || self.scope.overflows;
-        let doubtful = command.words.iter().any(|word| self.scope.doubts(word));
-        if unfollowed {
-            readings = 1;
-        }
+        let others = others.unwrap_or_default();
         for kind in kinds {
             self.note(kind);
         }
@@ -203,37 +238,47 @@ impl<'a> Inspector<'a> {
         if self.level > 0 {
             part.reach = Reach::Searched;
         }
+        let places = self.script.directories.len();
         self.note_directory(&part);
-        self.note_values(&words);
+        self.note_all_values(command, &words, &others);
+        if !(command.redirects.is_empty() && command.input.is_empty()) {
+            // If they cannot be opened, nothing is assigned.
+            self.scope.unsettle(settled);
+        }
         self.script.parts.push(part);
+        if self.varies(command) {
+            self.varying.insert(at);
+        }
         if !command.condition {
             self.behind(at, &words, 0);
         }
-        for choice in 1..readings {
-            let words = self.words(&command.words, choice, &mut Vec::new());
-            self.searched(&words, 0);
-        }
-        if doubtful {
-            let words = self.words(&command.words, UNKNOWN, &mut Vec::new());
-            self.searched(&words, 0);
+        for reading in others {
+            let known = self.script.directories.len();
+            self.read_again(command, reading);
+            self.keep_new_places(places, known);
         }
         at
     }
 
-    pub(super) fn words(&self, words: &[RawWord], choice: usize, kinds: &mut Vec<Kind>) -> Vec<Word> {
+    pub(super) fn words(&self, words: &[RawWord], reading: Reading, kinds: &mut Vec<Kind>) -> Vec<Word> {
         let mut out = Vec::with_capacity(words.len());
         for raw in words {
-            out.extend(word::expand(raw, &self.scope, choice, kinds));
+            out.extend(word::expand(raw, &self.scope, reading, kinds));
         }
         out
     }
 
-    fn redirects(&self, command: &Simple, kinds: &mut Vec<Kind>) -> Vec<Redirect> {
+    pub(super) fn redirects(
+        &self,
+        command: &Simple,
+        reading: Reading,
+        kinds: &mut Vec<Kind>,
+    ) -> Vec<Redirect> {
         let redirect = |redirect: &super::syntax::RawRedirect| {
             if !redirects::is_plain(&redirect.target) {
                 kinds.push(Kind::RedirectTarget);
             }
-            let target = word::single(&redirect.target, &self.scope, kinds);
+            let target = word::single_by(&redirect.target, &self.scope, reading, kinds);
             let place = place(&target);
             Redirect { way: if redirect.writes { Way::Write } else { Way::Read }, target, place }
         };

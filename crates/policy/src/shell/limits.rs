@@ -27,6 +27,8 @@ pub(super) struct Limits {
     words: usize,
     /// Readings of commands by other values of their variables.
     readings: usize,
+    /// Values of variables that are made of other variables with several values.
+    values: usize,
     /// Words that are filled into commands by what they read.
     filled: usize,
     /// Other meanings of commands.
@@ -41,6 +43,7 @@ impl Limits {
             commands: 24_000,
             words: text.len() / 2 + 32_768,
             readings: 1_000,
+            values: 4_000,
             filled: 8_000,
             meanings: 1_000,
         }
@@ -76,6 +79,11 @@ impl Limits {
     /// Whether a command with so many words may be read in so many ways more.
     pub(super) fn take_readings(&mut self, count: usize, words: usize) -> bool {
         take(&mut self.readings, count * (1 + words / MANY_WORDS))
+    }
+
+    /// Whether a variable may be given so many values that come of other variables.
+    pub(super) fn take_values(&mut self, count: usize) -> bool {
+        take(&mut self.values, count)
     }
 
     /// Whether so many words may be filled in.

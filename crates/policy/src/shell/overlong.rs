@@ -13,7 +13,7 @@ const DEEPEST: usize = 256;
 
 /// Puts something below the root that is not known in the place of every path that is too long.
 pub(super) fn shorten(script: &mut Script) {
-    for part in &mut script.parts {
+    for part in script.parts.iter_mut().chain(&mut script.supposed) {
         let lists = [&mut part.reads, &mut part.writes, &mut part.sweeps, &mut part.critical];
         lists.into_iter().flatten().for_each(shorten_one);
         part.redirects.iter_mut().for_each(|redirect| shorten_one(&mut redirect.target));

@@ -32,6 +32,7 @@ impl<'a> Parser<'a> {
             if self.at_list_end() {
                 return Ok(count);
             }
+            let start = self.found.commands.len();
             self.and_or()?;
             count += 1;
             self.blanks();
@@ -41,6 +42,7 @@ impl<'a> Parser<'a> {
                 Some(b';') => self.at += 1,
                 Some(b'&') => {
                     self.found.background = true;
+                    self.apart(start);
                     self.at += 1;
                 }
                 Some(b'\n') => {}
@@ -79,15 +81,29 @@ impl<'a> Parser<'a> {
         if self.take_keyword(word) { Ok(()) } else { Err(WRONG) }
     }
 
+    /// Pipelines of which each after the first runs or not by how those before it end. Behind `&&` all since the last `||`
+    /// have run.
     fn and_or(&mut self) -> Parsed<()> {
         self.pipeline()?;
+        let mut since = None;
         loop {
             self.blanks();
-            if !(self.take("&&") || self.take("||")) {
+            let both = self.take("&&");
+            if !both && !self.take("||") {
+                since.into_iter().for_each(|since| self.apart(since));
                 return Ok(());
+            }
+            let start = self.found.commands.len();
+            if !both {
+                since.take().into_iter().for_each(|since| self.apart(since));
             }
             self.line_breaks()?;
             self.pipeline()?;
+            if both {
+                since.get_or_insert(start);
+            } else {
+                self.apart(start);
+            }
         }
     }
 
@@ -100,9 +116,13 @@ impl<'a> Parser<'a> {
         let mut starts = Vec::new();
         let mut after_pipe = false;
         loop {
+            let element = self.found.commands.len();
             let simple = self.command()?;
             self.blanks();
             let piped = self.peek() == Some(b'|') && self.byte(1) != Some(b'|');
+            if piped || after_pipe {
+                self.apart(element);
+            }
             if piped {
                 self.at += if self.byte(1) == Some(b'&') { 2 } else { 1 };
             }
@@ -280,6 +300,7 @@ impl<'a> Parser<'a> {
         let start = self.found.commands.len();
         self.deeper(Self::compound)?;
         self.found.repeats = true;
+        self.note_apart(start, None, true);
         let body = start..self.found.commands.len();
         self.found.functions.push((name.to_owned(), body));
         Ok(())

@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use super::limits::Limits;
+use super::settled::Settled;
 use super::syntax::{Piece, RawWord};
 
 /// How many values of one variable are followed.
@@ -18,8 +19,19 @@ const MOST_SEPARATORS: usize = 256;
 /// How long a value may grow by what is added to it.
 const LONGEST_JOINED: usize = 256;
 
-/// The choice by which every variable is unknown.
-pub(super) const UNKNOWN: usize = usize::MAX;
+/// One way to read the variables of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// Each by one of its values, counted from the one that it was given last.
+    Nth(usize),
+    /// None is known that the command gives a value.
+    Unknown,
+    /// What is not certain is nothing.
+    Nothing,
+}
+
+/// The reading by what was given last.
+pub(super) const LAST: Reading = Reading::Nth(0);
 
 /// Variables and the home directory.
 #[derive(Debug)]
@@ -30,8 +42,14 @@ pub(super) struct Scope<'a> {
     pub(super) home_certain: bool,
     /// Whether variables may have changed in a way that the text does not show.
     pub(super) unsure: bool,
+    /// Whether what stands later in the text may run before what stands first.
+    pub(super) repeats: bool,
     /// The values that each variable was given, the last one last; `None` where it is not literal.
     values: HashMap<String, Vec<Option<String>>>,
+    /// Which of them have one of these for certain.
+    settled: Settled,
+    /// What is left of a value if what is not known of it is nothing.
+    supposed: HashMap<String, String>,
     /// How many characters variables and braces may still bring into words.
     room: Cell<usize>,
     /// Where values are split besides at blanks, if the command says so.
@@ -50,7 +68,10 @@ impl<'a> Scope<'a> {
             home,
             home_certain: !names_home(text),
             unsure: false,
+            repeats: false,
             values: HashMap::new(),
+            settled: Settled::default(),
+            supposed: HashMap::new(),
             room: Cell::new(Limits::room(text)),
             separators: None,
             renamed: HashMap::new(),
@@ -64,12 +85,13 @@ impl<'a> Scope<'a> {
         (self.changes, self.unsure)
     }
 
-    /// Notes that a variable was given a value; answers whether that value is new.
+    /// Notes that a variable may have been given a value; answers whether that value is new.
     pub(super) fn give(&mut self, name: &str, value: Option<String>) -> bool {
         self.changes += 1;
+        self.settled.doubt(name);
         if !self.values.contains_key(name) {
             // What it is without the command still counts: who knows whether this is ever run.
-            let standing = self.value(name, 0).map(|value| Some(value.to_owned()));
+            let standing = self.value(name, LAST).map(|value| Some(value.to_owned()));
             self.values.insert(name.to_owned(), standing.into_iter().collect());
         }
         let values = self.values.entry(name.to_owned()).or_default();
@@ -90,11 +112,83 @@ impl<'a> Scope<'a> {
         true
     }
 
+    /// Notes that from here on a variable has a value that it was given.
+    pub(super) fn settle(&mut self, name: &str) {
+        self.changes += 1;
+        self.settled.add(name);
+    }
+
+    /// Notes that a variable may keep the value that it has in the environment, whatever it is given.
+    pub(super) fn keep_standing(&mut self, name: &str) {
+        self.settled.never(name);
+    }
+
+    /// How many values were given for certain.
+    pub(super) fn settled(&self) -> usize {
+        self.settled.len()
+    }
+
+    /// Notes that of these all but the first so many may not have been given.
+    pub(super) fn unsettle(&mut self, count: usize) {
+        if count < self.settled.len() {
+            self.changes += 1;
+            self.settled.truncate(count);
+        }
+    }
+
+    /// Whether the variables of a word are what they were given last.
+    pub(super) fn is_last(&self, word: &RawWord) -> bool {
+        word.pieces.iter().all(|piece| match piece {
+            Piece::Variable { name, .. } => !self.values.contains_key(name) || self.has_last(name),
+            Piece::Plain(_) | Piece::Quoted(_) | Piece::Unknown => true,
+        })
+    }
+
+    /// Whether a word can be nothing but what it is by the first reading.
+    pub(super) fn is_sure(&self, word: &RawWord) -> bool {
+        word.pieces.iter().all(|piece| match piece {
+            Piece::Variable { name, .. } => {
+                self.is_certain(name) && (self.choices(name) == 1 || self.has_last(name))
+            }
+            Piece::Unknown => false,
+            Piece::Plain(_) | Piece::Quoted(_) => true,
+        })
+    }
+
+    /// Whether a variable is what it was given last, for all that the order of the text says.
+    fn has_last(&self, name: &str) -> bool {
+        !self.unsure && !self.repeats && self.settled.has_last(name)
+    }
+
+    /// Whether nothing but the values that are known can be meant.
+    fn is_certain(&self, name: &str) -> bool {
+        match self.values.get(name) {
+            Some(values) if self.has_last(name) => values.last().is_some_and(Option::is_some),
+            Some(values) => !self.unsure && !values.contains(&None) && self.settled.contains(name),
+            None => self.value(name, LAST).is_some(),
+        }
+    }
+
+    /// Notes what a variable is if what is not known is nothing.
+    pub(super) fn suppose(&mut self, name: &str, text: &str) {
+        self.changes += 1;
+        self.supposed.insert(name.to_owned(), text.to_owned());
+    }
+
     /// Notes a value that one command alone sees: after it, the variable is what it was.
     pub(super) fn lend(&mut self, name: &str, value: Option<String>) {
-        let standing = self.value(name, 0).map(str::to_owned);
+        let (standing, sure) = (self.value(name, LAST).map(str::to_owned), self.settled.has_last(name));
         self.give(name, value);
         self.give(name, standing);
+        if sure {
+            self.settled.be_sure(name);
+        }
+    }
+
+    /// Notes that a variable may have been given something else than what is known.
+    pub(super) fn doubt(&mut self, name: &str) {
+        self.lend(name, None);
+        self.settled.doubt(name);
     }
 
     /// Notes that text was added to a variable's value.
@@ -160,7 +254,8 @@ impl<'a> Scope<'a> {
             let Some(values) = self.values.get(name) else { continue };
             let mut known = values.iter().flatten();
             let elsewhere = self.separators.is_some() && !quoted;
-            if self.unsure || elsewhere && known.any(|value| value.contains(|c| self.splits(c))) {
+            let perhaps_not = !values.contains(&None) && !self.is_certain(name);
+            if perhaps_not || elsewhere && known.any(|value| value.contains(|c| self.splits(c))) {
                 return true;
             }
             several += usize::from(values.len() > 1);
@@ -169,11 +264,27 @@ impl<'a> Scope<'a> {
         several > 1
     }
 
-    /// The value of a variable; choice 0 is the one given last.
-    pub(super) fn value(&self, name: &str, choice: usize) -> Option<&str> {
+    /// Whether something in the word may be nothing.
+    pub(super) fn may_vanish(&self, word: &RawWord) -> bool {
+        word.pieces.iter().any(|piece| match piece {
+            Piece::Variable { name, guarded, .. } => !guarded && !self.is_certain(name),
+            Piece::Unknown => true,
+            Piece::Plain(_) | Piece::Quoted(_) => false,
+        })
+    }
+
+    /// The value of a variable.
+    pub(super) fn value(&self, name: &str, reading: Reading) -> Option<&str> {
         match self.values.get(name) {
-            Some(_) if choice == UNKNOWN => None,
-            Some(values) => values.iter().rev().nth(choice.min(values.len().saturating_sub(1)))?.as_deref(),
+            Some(values) => match reading {
+                Reading::Nth(choice) => values.iter().rev().nth(choice.min(values.len().saturating_sub(1))),
+                Reading::Unknown => None,
+                Reading::Nothing if !self.is_certain(name) => {
+                    return self.supposed.get(name).map(String::as_str);
+                }
+                Reading::Nothing => values.last(),
+            }?
+            .as_deref(),
             None if name == "HOME" => Some(self.home),
             // Wherever a command is, there it is.
             None if name == "PWD" => Some("."),

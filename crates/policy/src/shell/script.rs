@@ -9,6 +9,8 @@ pub struct Script {
     pub text: String,
     /// Every simple command at every depth, in the order of the text.
     pub parts: Vec<Part>,
+    /// The parts as they would be if what is not known were nothing. Only rules about what they name are compared with them.
+    pub supposed: Vec<Part>,
     /// What stands in the way of allowing; empty if everything was understood. Each kind once.
     pub unanalysable: Vec<Kind>,
     /// Whether more came of the text than was followed. What was not followed may be anything.

@@ -141,6 +141,19 @@ pub(super) struct Harvest {
     pub(super) feeds: Vec<Feed>,
     /// Functions, each with the commands of its body.
     pub(super) functions: Vec<(String, Range<usize>)>,
+    /// Commands that may not run, or that run in another shell.
+    pub(super) apart: Vec<Apart>,
+}
+
+/// Commands of which the rest of the text cannot say whether they have run, so that what they assign may not last.
+#[derive(Debug)]
+pub(super) struct Apart {
+    /// Where they are in the harvest.
+    pub(super) commands: Range<usize>,
+    /// The variable that is set whenever they run, by the loop around them.
+    pub(super) sets: Option<String>,
+    /// Whether they are the body of a function.
+    pub(super) function: bool,
 }
 
 /// A pipeline: where each element's commands begin in the harvest, and at last where the last one's end.

@@ -1,10 +1,11 @@
-//! Which values variables are given, by assignments, loops and builtins; and which names commands get.
+//! Which values variables are given, by assignments and builtins; and which names commands get.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::inspect::Inspector;
 use super::lexer::leading_name;
-use super::syntax::{Form, Harvest, Piece, RawAssignment, RawWord, Simple};
+use super::scope::{LAST, Reading};
+use super::syntax::{Form, Harvest, RawAssignment, RawWord, Simple};
 use super::{Part, Value, Word, builtins, word};
 
 /// Variables that bash itself looks into for what a command name means.
@@ -12,9 +13,6 @@ const COMMAND_TABLES: &[&str] = &["BASH_ALIASES", "BASH_CMDS"];
 
 /// How long a meaning of a command may be that counts as one.
 const A_MEANING: usize = 256;
-
-/// How many words are looked at for a builtin behind `command` and its like.
-const MOST_PREFIXES: usize = 4;
 
 /// Variables whose value bash runs, or a file that it runs.
 const RUN_BY_BASH: &[&str] = &["BASH_ENV", "PROMPT_COMMAND"];
@@ -38,100 +36,58 @@ const RUN: &[&str] = &[
 ];
 
 impl Inspector<'_> {
-    /// Gives the variables of loops their words.
-    pub(super) fn give_loops(&mut self, harvest: &Harvest) {
-        for (name, words) in &harvest.loops {
-            for raw in words {
-                for choice in 0..word::choices(raw, &self.scope) {
-                    if self.scope.is_full() {
-                        self.scope.give(name, None);
-                        break;
-                    }
-                    let expanded = word::expand(raw, &self.scope, choice, &mut Vec::new());
-                    for word in expanded {
-                        if let Value::Glob(glob) = &word.value {
-                            // One of its files; the pattern stands for them.
-                            self.scope.give(name, Some(glob.clone()));
-                        }
-                        self.scope.give(name, word.value.literal().map(str::to_owned));
-                    }
-                }
+    /// Notes what a variable that is given a word is if what is not known is nothing.
+    pub(super) fn suppose_of(&mut self, name: &str, word: &RawWord) {
+        if self.scope.may_vanish(word) {
+            let left = word::single_by(word, &self.scope, Reading::Nothing, &mut Vec::new());
+            if let Some(text) = left.literal().filter(|text| !text.is_empty()) {
+                self.scope.suppose(name, text);
             }
         }
     }
 
-    /// Gives functions what they are called with. Somebody else may call them, or set what they see: that comes last.
-    fn give_arguments(&mut self, harvest: &Harvest) {
-        let names: HashSet<&str> = harvest.functions.iter().map(|(name, _)| name.as_str()).collect();
-        for command in &harvest.commands {
-            let Some((_, arguments)) =
-                command.words.split_first().filter(|(name, _)| names.contains(name.raw.as_str()))
-            else {
-                continue;
-            };
-            let words = self.words(arguments, 0, &mut Vec::new());
-            for (number, word) in (1..10).zip(&words) {
-                self.scope.give(&number.to_string(), word.value.literal().map(str::to_owned));
-                self.scope.give(&number.to_string(), None);
-            }
-            let all: Vec<String> = words.iter().map(|word| word::text_of(&word.value)).collect();
-            for name in ["@", "*"] {
-                self.scope.give(name, Some(all.join(" ")));
-                self.scope.give(name, None);
-            }
+    /// Everything that a word may be where it is not split, what it was given last at the end.
+    fn values_of(&mut self, word: &RawWord) -> Vec<Option<String>> {
+        let choices = if self.scope.is_last(word) { 1 } else { word::choices(word, &self.scope) };
+        if choices > 1 && !self.limits.take_values(choices) {
+            self.scope.overflows = true;
+            return vec![None];
         }
-    }
-
-    /// Where something may run more than once, a value that is given later may be there already.
-    pub(super) fn foresee(&mut self, harvest: &Harvest) {
-        for command in &harvest.commands {
-            for given in &command.assignments {
-                let value = word::single(&given.value, &self.scope, &mut Vec::new());
-                self.keep(command, given, &value);
-            }
-            // What a text does to variables is not foreseen.
-            let texts = |word: &RawWord| matches!(word.raw.as_str(), "eval" | "trap");
-            self.scope.unsure |= command.words.iter().take(MOST_PREFIXES).any(texts);
-            let sets = command.words.first().is_some_and(|word| builtins::sets_variables(&word.raw));
-            if sets {
-                let words = self.words(&command.words, 0, &mut Vec::new());
-                self.note_values(&words);
-            }
-        }
-        self.give_loops(harvest);
-        self.give_arguments(harvest);
-        // Values made of other values: once more, by all of those. What still changes then is not known.
-        for given in harvest.commands.iter().flat_map(|command| &command.assignments) {
-            let varies = given.value.pieces.iter().any(|piece| matches!(piece, Piece::Variable { .. }));
-            if !varies || self.scope.is_lost(&given.name) {
-                continue;
-            }
-            for choice in 0..word::choices(&given.value, &self.scope) {
-                let words = word::expand(&given.value, &self.scope, choice, &mut Vec::new());
-                let text: Option<Vec<&str>> = words.iter().map(|word| word.value.literal()).collect();
-                if self.scope.give(&given.name, text.map(|texts| texts.join(" "))) {
-                    self.scope.give(&given.name, None);
-                }
-            }
-        }
+        let value = |choice| {
+            let value = word::single_by(word, &self.scope, Reading::Nth(choice), &mut Vec::new());
+            value.literal().map(str::to_owned)
+        };
+        (0..choices).rev().map(value).collect()
     }
 
     /// An assignment in front of a command, or one alone.
     pub(super) fn assigned(&mut self, command: &Simple, given: &RawAssignment, value: &Value) {
-        self.keep(command, given, value);
+        let lasts = given.form == Form::Plain && command.words.is_empty();
+        let doubtful = !self.scope.is_last(&given.value) && self.scope.doubts(&given.value);
+        if lasts {
+            self.suppose_of(&given.name, &given.value);
+        }
+        self.keep(command, given);
+        if lasts && doubtful {
+            self.scope.doubt(&given.name);
+        }
         if let Some(text) = value.literal() {
             self.search_value(text);
             self.search_command(&given.name, text);
         }
     }
 
-    fn keep(&mut self, command: &Simple, given: &RawAssignment, value: &Value) {
+    pub(super) fn keep(&mut self, command: &Simple, given: &RawAssignment) {
         let name = given.name.as_str();
+        let value = word::single(&given.value, &self.scope, &mut Vec::new());
         let literal = value.literal();
         match &given.form {
             Form::Plain if !command.words.is_empty() => self.scope.lend(name, literal.map(str::to_owned)),
             Form::Plain => {
-                self.scope.give(name, literal.map(str::to_owned));
+                for value in self.values_of(&given.value) {
+                    self.scope.give(name, value);
+                }
+                self.scope.settle(name);
                 if name == "IFS" {
                     self.scope.split_at(literal);
                 }
@@ -202,20 +158,23 @@ impl Inspector<'_> {
 
     /// `declare NAME=value` and its like.
     fn declared(&mut self, name: &str, arguments: &[Word]) {
-        let refers = |word: &Word| {
-            let text = word.value.literal().unwrap_or_default();
-            text.starts_with('-') && !text.starts_with("--") && text.contains('n')
-        };
+        let refers = |word: &Word| option_letters(word).contains('n');
         if matches!(name, "declare" | "typeset" | "local") && arguments.iter().any(refers) {
             // One name for another: from now on any name may mean any variable.
             self.scope.unsure = true;
         }
+        let fixes = arguments.iter().any(|word| option_letters(word).contains('r'));
         for word in arguments {
             let text = word.value.literal().unwrap_or(&word.raw);
             let variable = leading_name(text);
             let Some((target, value)) = text.split_once('=') else {
-                // A name alone changes nothing, unless it is not known which.
+                // A name alone may hide its value in a function, or keep it; if it is not known which, that of any.
                 self.scope.unsure |= word.value.literal().is_none();
+                if name == "readonly" || fixes {
+                    self.scope.keep_standing(variable);
+                } else if name != "export" {
+                    self.scope.forget(variable);
+                }
                 continue;
             };
             if variable.is_empty() {
@@ -227,6 +186,10 @@ impl Inspector<'_> {
                 self.scope.append(variable, value);
             } else {
                 self.scope.give(variable, value.map(str::to_owned));
+                // Outside of functions nothing is local, and nothing is set; an alias is no variable.
+                if name != "alias" && (name != "local" || self.in_function) {
+                    self.scope.settle(variable);
+                }
             }
             if target.contains('[') {
                 self.scope.give(variable, None);
@@ -271,7 +234,7 @@ impl Inspector<'_> {
             if *times > 2 {
                 continue;
             }
-            let words = self.words(&command.words, 0, &mut Vec::new());
+            let words = self.words(&command.words, LAST, &mut Vec::new());
             let Some((first, rest)) = words.split_first() else { continue };
             for text in self.scope.meanings(first.value.literal().unwrap_or_default()) {
                 if !self.limits.take_meanings(1 + text.len() / A_MEANING) {
@@ -294,6 +257,12 @@ impl Inspector<'_> {
             }
         }
     }
+}
+
+/// The letters of an option.
+fn option_letters(word: &Word) -> &str {
+    let text = word.value.literal().unwrap_or_default();
+    text.strip_prefix('-').filter(|letters| !letters.starts_with('-')).unwrap_or_default()
 }
 
 /// Whether something that is not known is given to bash to run.

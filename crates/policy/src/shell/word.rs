@@ -2,7 +2,7 @@
 
 use super::braces;
 use super::limits::PER_WORD;
-use super::scope::Scope;
+use super::scope::{LAST, Reading, Scope};
 use super::syntax::{Piece, RawWord};
 use super::{Kind, Value, Word};
 
@@ -29,16 +29,26 @@ pub(super) enum Atom {
 }
 
 /// The words that a word stands for, mostly one, and the obstacles found on the way.
-pub(super) fn expand(word: &RawWord, scope: &Scope<'_>, choice: usize, kinds: &mut Vec<Kind>) -> Vec<Word> {
+pub(super) fn expand(
+    word: &RawWord,
+    scope: &Scope<'_>,
+    reading: Reading,
+    kinds: &mut Vec<Kind>,
+) -> Vec<Word> {
     if let [Piece::Plain(text)] = word.pieces.as_slice()
         && !text.contains(['~', '{', '*', '?', '['])
     {
         return vec![Word { raw: word.raw.clone(), value: Value::Literal(text.clone()) }];
     }
-    let mut atoms = tilde(atoms(word, scope, choice, kinds), scope, kinds);
+    let mut atoms = tilde(atoms(word, scope, reading, kinds), scope, kinds);
     if !braces::possible(&atoms) {
         let mut words = split(&atoms, &word.raw, scope);
-        if words.is_empty() && word.pieces.iter().any(|piece| matches!(piece, Piece::Quoted(_))) {
+        let quoted = |piece: &Piece| match piece {
+            Piece::Variable { quoted, .. } => *quoted,
+            Piece::Quoted(_) => true,
+            Piece::Plain(_) | Piece::Unknown => false,
+        };
+        if words.is_empty() && word.pieces.iter().any(quoted) {
             words.push(Word { raw: word.raw.clone(), value: Value::Literal(String::new()) });
         }
         return words;
@@ -62,7 +72,12 @@ pub(super) fn expand(word: &RawWord, scope: &Scope<'_>, choice: usize, kinds: &m
 
 /// What a word stands for where it is not split, as in an assignment or a redirect.
 pub(super) fn single(word: &RawWord, scope: &Scope<'_>, kinds: &mut Vec<Kind>) -> Value {
-    value(&tilde(atoms(word, scope, 0, kinds), scope, kinds))
+    single_by(word, scope, LAST, kinds)
+}
+
+/// The same by some reading.
+pub(super) fn single_by(word: &RawWord, scope: &Scope<'_>, reading: Reading, kinds: &mut Vec<Kind>) -> Value {
+    value(&tilde(atoms(word, scope, reading, kinds), scope, kinds))
 }
 
 /// How many ways there are to read a word, by the values of its variables.
@@ -85,9 +100,9 @@ pub(super) fn text_of(value: &Value) -> String {
     }
 }
 
-fn atoms(word: &RawWord, scope: &Scope<'_>, choice: usize, kinds: &mut Vec<Kind>) -> Vec<Atom> {
+fn atoms(word: &RawWord, scope: &Scope<'_>, reading: Reading, kinds: &mut Vec<Kind>) -> Vec<Atom> {
     let mut atoms = Vec::with_capacity(word.raw.len());
-    let overlong = is_overlong(word, scope, choice);
+    let overlong = is_overlong(word, scope, reading);
     if overlong {
         kinds.push(Kind::TooDeep);
     }
@@ -96,14 +111,16 @@ fn atoms(word: &RawWord, scope: &Scope<'_>, choice: usize, kinds: &mut Vec<Kind>
             Piece::Variable { guarded, .. } if overlong => atoms.push(Atom::Unknown { guarded: *guarded }),
             Piece::Plain(text) => atoms.extend(text.chars().map(Atom::Plain)),
             Piece::Quoted(text) => atoms.extend(text.chars().map(Atom::Quoted)),
+            Piece::Unknown if reading == Reading::Nothing => {}
             Piece::Unknown => atoms.push(Atom::Unknown { guarded: false }),
             Piece::Variable { name, quoted, guarded } => {
                 if name == "HOME" && !scope.home_certain {
                     kinds.push(Kind::Variable);
                 }
-                match scope.value(name, choice).filter(|text| scope.has_room(text.len())) {
+                match scope.value(name, reading).filter(|text| scope.has_room(text.len())) {
                     Some(text) if *quoted => atoms.extend(text.chars().map(Atom::Quoted)),
                     Some(text) => atoms.extend(text.chars().map(Atom::Expanded)),
+                    None if reading == Reading::Nothing && !guarded => {}
                     None => atoms.push(Atom::Unknown { guarded: *guarded }),
                 }
             }
@@ -113,9 +130,9 @@ fn atoms(word: &RawWord, scope: &Scope<'_>, choice: usize, kinds: &mut Vec<Kind>
 }
 
 /// Whether several variables bring more text into a word than is followed.
-fn is_overlong(word: &RawWord, scope: &Scope<'_>, choice: usize) -> bool {
+fn is_overlong(word: &RawWord, scope: &Scope<'_>, reading: Reading) -> bool {
     let lengths = word.pieces.iter().filter_map(|piece| match piece {
-        Piece::Variable { name, .. } => Some(scope.value(name, choice).map_or(0, str::len)),
+        Piece::Variable { name, .. } => Some(scope.value(name, reading).map_or(0, str::len)),
         Piece::Plain(_) | Piece::Quoted(_) | Piece::Unknown => None,
     });
     let (count, total) = lengths.fold((0, 0), |(count, total), length| (count + 1, total + length));

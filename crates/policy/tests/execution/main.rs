@@ -7,7 +7,7 @@
 //! `WHIMBREL_FUZZ_CASES=1000000 cargo test -p whimbrel-policy --test execution` looks for longer, each time elsewhere.
 //!
 //! Rooms: `grammar` (commands), `pieces` (what they are made of), `scene` (rules and the judge), `stage` (folder, stubs,
-//! bash), `verdict` (what may have happened).
+//! bash), `verdict` (what may have happened), `variables` (scripts that give and use variables).
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -19,6 +19,7 @@ mod grammar;
 mod pieces;
 mod scene;
 mod stage;
+mod variables;
 mod verdict;
 
 use std::cell::Cell;
@@ -89,6 +90,29 @@ fn only_what_the_rules_cover_runs() {
 #[test]
 fn what_is_refused_does_not_run_where_all_else_is_allowed() {
     play_all(300, scene::open_scenes());
+}
+
+#[test]
+fn what_the_environment_gives_a_variable_is_not_used_unseen() {
+    let stage = Stage::new();
+    let scene = variables::scene();
+    let tally = Tally::default();
+    let result = runner(1_500).run(&variables::scripts(), |script| {
+        add_one(&tally.judged);
+        if !scene.allows(&script, stage.work(), &stage) {
+            return Ok(());
+        }
+        add_one(&tally.allowed);
+        match variables::wrong(&stage.play_in(&script, variables::ENVIRONMENT)) {
+            None => Ok(()),
+            Some(wrong) => Err(TestCaseError::fail(format!("{wrong}\nthe command:\n{script}\n"))),
+        }
+    });
+    println!("{} judged, {} allowed", tally.judged.get(), tally.allowed.get());
+    if let Err(failure) = result {
+        panic!("{failure}");
+    }
+    assert!(tally.allowed.get() * 20 > tally.judged.get(), "too few scripts ran to show anything");
 }
 
 #[test]

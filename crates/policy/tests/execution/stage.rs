@@ -170,11 +170,16 @@ impl Stage {
 
     /// Runs a command and tells what it did.
     pub(crate) fn play(&self, command: &str) -> Seen {
+        self.play_in(command, &[])
+    }
+
+    /// The same in an environment that has more variables.
+    pub(crate) fn play_in(&self, command: &str, variables: &[(&str, &str)]) -> Seen {
         for notes in ["log", "trace"] {
             fs::write(self.at(notes), "").unwrap();
         }
         let before = self.tree();
-        self.run(command);
+        self.run(command, variables);
         let after = self.tree();
         assert_eq!(fs::read_to_string(self.at("bin/stub")).unwrap(), self.script(), "the stubs were changed");
         let runs = self.runs(&fs::read(self.at("log")).unwrap());
@@ -189,7 +194,7 @@ impl Stage {
     }
 
     /// Runs bash until it and all that it started has ended, or is ended.
-    fn run(&self, command: &str) {
+    fn run(&self, command: &str, variables: &[(&str, &str)]) {
         let mut bash = Command::new(BASH);
         bash.args(["--norc", "--noprofile", "-c", PRELUDE, "bash"])
             .args([self.at("trace").to_str().unwrap(), command])
@@ -197,6 +202,7 @@ impl Stage {
             .env("PATH", self.at("bin"))
             .env("HOME", self.at("home"))
             .env("LC_ALL", "C")
+            .envs(variables.iter().copied())
             .current_dir(self.work())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -93,6 +93,127 @@ fn what_a_variable_was_before_still_counts() {
     }
 }
 
+/// With a grant of all commands: what is asked about where it is not known what is read, and what is not.
+#[test]
+fn what_may_not_have_been_assigned_is_not_known() {
+    for row in [
+        "cat $X",
+        "(X=src/m); cat $X",
+        "(X=src/m); cat < $X",
+        "(X=src/m); Y=$X; cat $Y",
+        "(X=src/m); export Y=$X; cat $Y",
+        "(X='echo hi'); echo $X | sh",
+        "false && X=src/m; cat $X",
+        "true && X=src/m || cat $X",
+        "true || X=src/m && cat $X",
+        "X=src/m & cat $X",
+        "X=src/m | true; cat $X",
+        "true | X=src/m; cat $X",
+        "ls $(X=src/m); cat $X",
+        "ls `X=src/m`; cat $X",
+        "f() { X=src/m; }; cat $X",
+        "f() { cat $X; }; X=src/m",
+        "if false; then X=src/m; fi; cat $X",
+        "if true; then :; elif X=src/m; then :; else cat $X; fi; cat $X",
+        "case a in b) X=src/m;; esac; cat $X",
+        "while false; do X=src/m; done; cat $X",
+        "cat $X; for X in src/m; do :; done",
+        "coproc X=src/m; cat $X",
+        "bash -c 'X=src/m'; cat $X",
+        "alias X=src/m; cat $X",
+        "local X=src/m; cat $X",
+        "X=src/m > /none/y; cat $X",
+        "{ X=src/m; } > /none/y; cat $X",
+        "export X=src/m > /none/y; cat $X",
+        "readonly X\nX=src/m\ncat $X",
+        "_=src/m; : docs; cat $_",
+        "x=a; for i in 1 2 3; do x=$x/b; cat $x; done",
+    ] {
+        check(&room(), Default, &[(row, '?')]);
+    }
+    for row in [
+        "X=src/m; cat $X",
+        "X=src/m && cat $X",
+        "true && X=src/m && cat $X",
+        "{ X=src/m; }; cat $X",
+        "(X=src/m; cat $X)",
+        "export X=src/m; cat $X",
+        "readonly X=src/m; cat $X",
+        "f() { local X=src/m; cat $X; }; f",
+        "if true; then X=src/m; cat $X; fi",
+        "case a in b) X=src/m; cat $X;; esac",
+        "while false; do X=src/m; cat $X; done",
+        "for X in src/m src/n; do Y=$X; cat $X $Y; done",
+        "X=src; X+=/m; cat $X",
+        "X=$(date); X=src/m; Y=$X; echo $Y",
+    ] {
+        check(&room(), Default, &[(row, 'A')]);
+    }
+}
+
+#[test]
+fn every_value_counts_wherever_it_goes() {
+    for row in [
+        "for X in secrets src; do cat < $X/key.txt; done",
+        "X=secrets; (X=src); cat < $X/key.txt",
+        "X=secrets; (X=src); Y=$X; cat $Y/key.txt",
+        "for X in docs/key src/m; do echo a > $X; done",
+        "X='zap foo'; (X='echo hi'); echo $X | sh",
+        "X='zap foo'; (X='echo hi'); sh <<< $X",
+        "for d in a secrets; do cat $z/key.txt; z=$y; y=$x; x=$d; done",
+    ] {
+        check(&room(), Default, &[(row, 'D')]);
+        check(&room(), BypassPermissions, &[(row, 'D')]);
+    }
+    check(&room(), Default, &[("for X in docs/x src/m; do echo a > $X; done", 'A')]);
+}
+
+#[test]
+fn what_is_not_known_may_be_nothing() {
+    for row in [
+        "git $none push x",
+        "git pu${none}sh x",
+        "git pu$(true)sh x",
+        "git pu``sh x",
+        "git ${none:-} push x",
+        "$none zap foo",
+        "za${none}p foo",
+        "X=za; Y=$X$none; Z=${Y}p; $Z foo",
+        "export X=zap$none; $X foo",
+        "for X in zap$none; do $X foo; done",
+        "bash -c \"$none zap foo\"",
+        "eval \"za${none}p foo\"",
+        "echo \"$none zap foo\" | sh",
+        "(X=log); git $X push x",
+        "x=foo; for i in 1 2; do git $x push; x=$(true); done",
+        "cat sec${none}rets/key.txt",
+        "cat < sec$(true)rets/key.txt",
+        "cat $none/fx/proj/secrets/key.txt",
+        "X=src; unset X; cat $X/fx/proj/secrets/key.txt",
+        "X=src; f() { local X; cat $X/fx/proj/secrets/key.txt; }; f",
+        "echo a > docs/k${none}ey",
+        "cd $none/fx/proj/secrets; cat key.txt",
+    ] {
+        check(&room(), Default, &[(row, 'D')]);
+        check(&room(), BypassPermissions, &[(row, 'D')]);
+    }
+    // How much a command would touch then is no matter, nor what it would remove.
+    for row in [
+        "git \"$none\" push x",
+        "git ${none:?} push x",
+        "x=$(date); x=foo; git $x push",
+        "git $X x",
+        "grep -r foo $DIR",
+        "cat $X*",
+        "cd $X; ls",
+        "T=$(mktemp -d)/work; rm -rf $T",
+        "rm -rf build/$X",
+        "echo a > $T/.git/config",
+    ] {
+        check(&room(), BypassPermissions, &[(row, 'A')]);
+    }
+}
+
 #[test]
 fn two_stars_and_followed_links_lead_through_links() {
     let mut room = room();
@@ -152,6 +273,16 @@ fn below_processes_a_glob_is_not_what_we_would_see() {
     room.fs = FakeFs::with_files(["/proc/self/cwd", "/fx/proj/secrets/key.txt"]);
     check(&room, BypassPermissions, &rows);
     check(&room, BypassPermissions, &[("cat /proc/self/cwd/secret[s]/key.txt", 'D')]);
+}
+
+#[test]
+fn a_way_through_a_process_is_gone_once_from_each_directory() {
+    let through = |count| -> String { (0..count).map(|n| format!("cd /proc/self/cwd/d{n}; ")).collect() };
+    check(&room(), BypassPermissions, &[(&format!("{}cat x", through(4)), 'A')]);
+    // More than are followed.
+    check(&room(), BypassPermissions, &[(&format!("{}cat x", through(200)), 'D')]);
+    let row = "cd src; cd /proc/self/cwd/..; cd /proc/self/cwd/secrets; cat key.txt";
+    check(&room(), BypassPermissions, &[(row, 'D')]);
 }
 
 #[test]

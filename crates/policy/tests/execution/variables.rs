@@ -1,0 +1,112 @@
+//! Variables: scripts that give them values here, there, perhaps, or in another shell, and commands that use them. The
+//! environment has given each of them a value before that no command may use.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use whimbrel_wire::permission::PermissionMode;
+
+use crate::scene::Scene;
+use crate::stage::Seen;
+
+/// What the environment says. `N` is not set.
+pub(crate) const ENVIRONMENT: &[(&str, &str)] = &[("X", "secret.txt"), ("Y", "evil"), ("Z", ".env")];
+
+const NAMES: &[&str] = &["X", "Y", "Z"];
+
+const PLAIN: &[&str] = &["a.txt", "x", "tool", "src", "'a b'", "''"];
+
+const MADE: &[&str] = &["$X", "\"$Y\"", "${Z}", "x$N", "$(true)"];
+
+/// Ways to give a variable a value; `@` is its name and `%` the value.
+const GIVING: &[&str] = &[
+    "@=%",
+    "@=%",
+    "@=%",
+    "@=%",
+    "@+=%",
+    "export @=%",
+    "declare @=%",
+    "local @=%",
+    "readonly @=%",
+    "readonly @",
+    "local @",
+    "unset @",
+    "read @ <<< %",
+    "printf -v @ %s %",
+    ": ${@:=%}",
+    "@=% true",
+    "@=% > none/none",
+];
+
+/// Ways to use one.
+const USES: &[&str] =
+    &["cat $@", "cat \"$@\"", "cat < $@", "cat $N$@", "$@ x", "tool x; $@", "cat ${@}", "echo $@ | bash"];
+
+/// What may be done with one or two scripts, `@` and `%`.
+const AROUND: &[&str] = &[
+    "(@); %",
+    "{ @; }; %",
+    "@ && %",
+    "@ || %",
+    "true && @ || %",
+    "fail && @; %",
+    "fail || @; %",
+    "true || @ && %",
+    "@ & wait; %",
+    "@ | true; %",
+    "true | { @; }; %",
+    "if fail; then @; fi; %",
+    "if true; then @; else %; fi",
+    "if fail; then :; elif true; then @; fi; %",
+    "while fail; do @; done; %",
+    "for X in x src; do @; done; %",
+    "for Y in $Z; do @; done; %",
+    "case x in y) @;; x) %;; esac",
+    "case x in x) @;& y) %;; esac",
+    "f() { @; }; %; f",
+    "f() { @; }; f; %",
+    "f() { @; }; %",
+    "f() { local X=x; @; }; f; %",
+    "bash -c '@'; %",
+    "eval '@'; %",
+    "echo \"$(@)\"; %",
+    "{ @; } > none/none; %",
+    "for i in 1 2; do %; @; done",
+    "@\n%",
+];
+
+fn statements() -> impl Strategy<Value = String> {
+    let value = prop_oneof![4 => select(PLAIN), 1 => select(MADE)];
+    let given = (select(GIVING), select(NAMES), value)
+        .prop_map(|(form, name, value)| form.replace('@', name).replacen('%', value, 1));
+    let used = (select(USES), select(NAMES)).prop_map(|(form, name)| form.replace('@', name));
+    prop_oneof![3 => given, 2 => used]
+}
+
+/// Scripts that end in a use.
+pub(crate) fn scripts() -> impl Strategy<Value = String> {
+    let script = vec(statements(), 1..3).prop_map(|list| list.join("; "));
+    let wrapped = script.prop_recursive(3, 12, 2, |inner| {
+        (select(AROUND), inner.clone(), inner).prop_map(|(form, first, second)| {
+            form.replace('%', "\0").replace('@', &first).replace('\0', &second)
+        })
+    });
+    let first = prop_oneof![1 => Just(""), 1 => Just("X=x; "), 2 => Just("X=x; Y=tool; Z=a.txt; ")];
+    (first, wrapped, statements()).prop_map(|(first, script, last)| format!("{first}{script}; {last}"))
+}
+
+/// All is granted but for what the environment names.
+pub(crate) fn scene() -> Scene {
+    let deny = vec!["Read(secret.txt)", "Read(.env)", "Bash(evil *)"];
+    Scene { allow: vec!["Bash"], deny, mode: PermissionMode::Default }
+}
+
+/// What was used that the environment has given.
+pub(crate) fn wrong(seen: &Seen) -> Option<String> {
+    let run = seen.runs.iter().find(|run| {
+        let names = run.arguments.iter().any(|word| ["secret.txt", ".env"].contains(&word.as_str()));
+        run.program == "evil" || run.input.contains("MARK-secret") || run.program == "cat" && names
+    });
+    run.map(|run| format!("{run:?} ran"))
+}
