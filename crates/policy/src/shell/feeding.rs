@@ -89,7 +89,7 @@ impl Inspector<'_> {
     }
 
     /// The texts that a command is given to read by its own redirects.
-    fn texts_fed(&self, harvest: &Harvest, command: &Simple) -> Vec<String> {
+    fn texts_fed(&mut self, harvest: &Harvest, command: &Simple) -> Vec<String> {
         let texts = |fed: &Fed| match fed {
             Fed::Document(number) => {
                 let document = harvest.documents.get(*number);
@@ -101,9 +101,14 @@ impl Inspector<'_> {
     }
 
     /// The texts that a word may be where it is not split.
-    fn texts_of(&self, word: &RawWord) -> Vec<String> {
-        let choices = (0..word::choices(word, &self.scope)).map(Reading::Nth);
-        let readings = choices.chain(self.scope.may_vanish(word).then_some(Reading::Nothing));
+    fn texts_of(&mut self, word: &RawWord) -> Vec<String> {
+        let choices = word::choices(word, &self.scope);
+        if choices > 1 && !self.limits.take_values(choices) {
+            self.cut_short();
+            return Vec::new();
+        }
+        let readings =
+            (0..choices).map(Reading::Nth).chain(self.scope.may_vanish(word).then_some(Reading::Nothing));
         let text = |reading| word::text_of(&word::single_by(word, &self.scope, reading, &mut Vec::new()));
         readings.map(text).collect()
     }

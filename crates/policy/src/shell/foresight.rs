@@ -97,7 +97,7 @@ impl Inspector<'_> {
             let mut new = false;
             for given in &varying {
                 let choices = word::choices(&given.value, &self.scope);
-                if round > 1 && !self.limits.take_values(choices) {
+                if !self.limits.take_values(choices) {
                     self.scope.overflows = true;
                     return;
                 }

@@ -27,7 +27,7 @@ pub(super) struct Limits {
     words: usize,
     /// Readings of commands by other values of their variables.
     readings: usize,
-    /// Values of variables that are made of other variables with several values.
+    /// Values and texts that are made of variables with several values.
     values: usize,
     /// Words that are filled into commands by what they read.
     filled: usize,
@@ -43,7 +43,7 @@ impl Limits {
             commands: 24_000,
             words: text.len() / 2 + 32_768,
             readings: 1_000,
-            values: 4_000,
+            values: 60_000,
             filled: 8_000,
             meanings: 1_000,
         }
@@ -81,7 +81,7 @@ impl Limits {
         take(&mut self.readings, count * (1 + words / MANY_WORDS))
     }
 
-    /// Whether a variable may be given so many values that come of other variables.
+    /// Whether so many values or texts may be made of variables.
     pub(super) fn take_values(&mut self, count: usize) -> bool {
         take(&mut self.values, count)
     }
