@@ -78,6 +78,7 @@ pub(super) fn sets_variables(name: &str) -> bool {
                 | "unset"
                 | "wait"
                 | "eval"
+                | "trap"
                 | "source"
                 | "."
                 | "builtin"

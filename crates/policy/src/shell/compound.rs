@@ -3,7 +3,7 @@
 use super::Kind;
 use super::cursor::{Inside, Parsed, Parser, WRONG};
 use super::lexer::leading_name;
-use super::syntax::{Feed, Piece, RawWord, Simple};
+use super::syntax::{Feed, Of, Piece, RawWord, Simple};
 
 const OPENERS: &[&str] = &["if", "while", "until", "for", "case", "select", "function", "coproc", "{", "[["];
 
@@ -22,7 +22,7 @@ impl Parser<'_> {
                 self.found.repeats = true;
                 self.at += 5;
                 self.list()?;
-                self.loop_body(None)?;
+                self.loop_body(Of::Branch)?;
             }
             "for" => self.for_loop()?,
             "select" => {
@@ -68,7 +68,7 @@ impl Parser<'_> {
         }
         if feeds || !holder.redirects.is_empty() {
             // What cannot be opened keeps the whole from running.
-            self.apart(start);
+            self.apart(start, Of::Branch);
             self.found.commands.push(holder);
         }
         Ok(())
@@ -88,7 +88,7 @@ impl Parser<'_> {
         if self.take_keyword("else") {
             self.list()?;
         }
-        self.apart(others);
+        self.apart(others, Of::Branch);
         self.expect_keyword("fi")
     }
 
@@ -96,16 +96,16 @@ impl Parser<'_> {
     fn branch(&mut self) -> Parsed<()> {
         let start = self.found.commands.len();
         self.list()?;
-        self.apart(start);
+        self.apart(start, Of::Branch);
         Ok(())
     }
 
-    /// The body of a loop that sets this variable.
-    fn loop_body(&mut self, sets: Option<String>) -> Parsed<()> {
+    /// The body of a loop.
+    fn loop_body(&mut self, of: Of) -> Parsed<()> {
         self.expect_keyword("do")?;
         let start = self.found.commands.len();
         self.list()?;
-        self.note_apart(start, sets, false);
+        self.apart(start, of);
         self.expect_keyword("done")
     }
 
@@ -123,14 +123,14 @@ impl Parser<'_> {
         self.blanks();
         self.take(";");
         self.line_breaks()?;
-        if self.keyword() == "{" { self.braced() } else { self.loop_body(None) }
+        if self.keyword() == "{" { self.braced() } else { self.loop_body(Of::Branch) }
     }
 
     /// A body in braces, which may not run.
     fn braced(&mut self) -> Parsed<()> {
         let start = self.found.commands.len();
         self.compound()?;
-        self.apart(start);
+        self.apart(start, Of::Branch);
         Ok(())
     }
 
@@ -169,7 +169,7 @@ impl Parser<'_> {
         self.blanks();
         self.take(";");
         self.line_breaks()?;
-        self.loop_body(Some(name))
+        self.loop_body(Of::Loop(name))
     }
 
     fn case(&mut self) -> Parsed<()> {
@@ -198,7 +198,7 @@ impl Parser<'_> {
             self.expect(")")?;
             let start = self.found.commands.len();
             self.list_or_nothing()?;
-            self.apart(start);
+            self.apart(start, Of::Branch);
             if !(self.take(";;&") || self.take(";;") || self.take(";&")) {
                 return self.expect_keyword("esac");
             }
@@ -219,7 +219,7 @@ impl Parser<'_> {
         }
         let start = self.found.commands.len();
         self.command()?;
-        self.apart(start);
+        self.apart(start, Of::Branch);
         Ok(())
     }
 
@@ -237,7 +237,7 @@ impl Parser<'_> {
         self.at += 1;
         let start = self.found.commands.len();
         self.list()?;
-        self.apart(start);
+        self.apart(start, Of::Branch);
         self.expect(")")
     }
 

@@ -1,7 +1,7 @@
 //! Where the parser stands in a text, and the small steps it takes.
 
 use super::Kind;
-use super::syntax::{Apart, Document, Harvest};
+use super::syntax::{Apart, Document, Harvest, Of};
 
 /// Why the parser gave up on a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl<'a> Parser<'a> {
                 Inside::Expansions => parser.expansions(),
             };
             let stop = result.err().map(|stop| stop.0);
-            self.apart(start);
+            self.apart(start, Of::Branch);
             stop
         };
         if let Some(kind) = stop {
@@ -130,14 +130,10 @@ impl<'a> Parser<'a> {
     }
 
     /// Notes that what was found since a place may not run, or runs in another shell.
-    pub(super) fn apart(&mut self, start: usize) {
-        self.note_apart(start, None, false);
-    }
-
-    pub(super) fn note_apart(&mut self, start: usize, sets: Option<String>, function: bool) {
+    pub(super) fn apart(&mut self, start: usize, of: Of) {
         let commands = start..self.found.commands.len();
         if !commands.is_empty() {
-            self.found.apart.push(Apart { commands, sets, function });
+            self.found.apart.push(Apart { commands, of });
         }
     }
 

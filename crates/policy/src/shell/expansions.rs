@@ -3,7 +3,7 @@
 use super::Kind;
 use super::cursor::{Inside, Parsed, Parser, WRONG};
 use super::lexer::{leading_name, push};
-use super::syntax::{Piece, RawWord};
+use super::syntax::{Of, Piece, RawWord};
 use super::{ansi, arithmetic};
 
 impl Parser<'_> {
@@ -91,7 +91,7 @@ impl Parser<'_> {
             parser.list()?;
             parser.expect(")")
         });
-        self.apart(start);
+        self.apart(start, Of::Branch);
         self.within -= 1;
         self.hidden = outer;
         if self.pending.is_empty() { result } else { Err(WRONG) }

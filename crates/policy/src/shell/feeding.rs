@@ -11,7 +11,6 @@ use std::ops::Range;
 use super::facts::plain_name;
 use super::inspect::Inspector;
 use super::printed::{Printed, printed};
-use super::scope::Reading;
 use super::shells::{self, Source};
 use super::syntax::{Fed, Harvest, Pipeline, RawWord, Simple};
 use super::{Way, Word, interpreters, scripts, word};
@@ -62,7 +61,7 @@ impl Inspector<'_> {
     fn input_of_scripts(&mut self, harvest: &Harvest, parts: &[Range<usize>]) {
         let commands = harvest.commands.iter().zip(parts);
         for (command, parts) in commands.filter(|(command, _)| !command.input.is_empty()) {
-            let texts = self.texts_fed(harvest, command);
+            let texts = self.texts_fed(harvest, command, parts.start);
             self.scripts_read(parts, &texts);
         }
     }
@@ -80,7 +79,7 @@ impl Inspector<'_> {
                     texts.clear();
                     continue;
                 }
-                texts.extend(self.texts_fed(harvest, command));
+                texts.extend(self.texts_fed(harvest, command, parts.start));
                 if let Printed::Text(readings) = printed(&self.words_at(parts.start)) {
                     texts.extend(readings);
                 }
@@ -88,29 +87,18 @@ impl Inspector<'_> {
         }
     }
 
-    /// The texts that a command is given to read by its own redirects.
-    fn texts_fed(&mut self, harvest: &Harvest, command: &Simple) -> Vec<String> {
-        let texts = |fed: &Fed| match fed {
-            Fed::Document(number) => {
-                let document = harvest.documents.get(*number);
-                document.map(|document| document.body.clone()).into_iter().collect()
-            }
-            Fed::Word(word) => self.texts_of(word),
+    /// The texts that a command, which is the part at some place, is given to read by its own redirects.
+    fn texts_fed(&self, harvest: &Harvest, command: &Simple, at: usize) -> Vec<String> {
+        let document = |fed: &Fed| match fed {
+            Fed::Document(number) => harvest.documents.get(*number).map(|document| document.body.clone()),
+            Fed::Word(_) => None,
         };
-        command.input.iter().flat_map(texts).collect()
+        command.input.iter().filter_map(document).chain(self.other_texts(at)).collect()
     }
 
-    /// The texts that a word may be where it is not split.
-    fn texts_of(&mut self, word: &RawWord) -> Vec<String> {
-        let choices = word::choices(word, &self.scope);
-        if choices > 1 && !self.limits.take_values(choices) {
-            self.cut_short();
-            return Vec::new();
-        }
-        let readings =
-            (0..choices).map(Reading::Nth).chain(self.scope.may_vanish(word).then_some(Reading::Nothing));
-        let text = |reading| word::text_of(&word::single_by(word, &self.scope, reading, &mut Vec::new()));
-        readings.map(text).collect()
+    /// What a part is given to read by here-strings, or prints by other readings.
+    fn other_texts(&self, at: usize) -> impl Iterator<Item = String> {
+        self.texts.get(&at).into_iter().flat_map(|texts| texts.texts.iter().cloned())
     }
 
     /// Searches the texts if a program of another language is among these parts; answers whether there is one.
@@ -169,17 +157,10 @@ impl Inspector<'_> {
         let mut all: Vec<String> = Vec::new();
         all.extend(field.harvest.documents.iter().map(|document| document.body.clone()));
         for (command, parts) in field.harvest.commands.iter().zip(field.parts) {
-            for text in &command.input {
-                if let Fed::Word(text) = text {
-                    all.extend(self.texts_of(text));
-                }
-            }
+            all.extend(self.other_texts(parts.start));
             let words = self.words_at(parts.start);
             match printed(&words) {
-                Printed::Text(texts) => {
-                    all.extend(texts);
-                    all.extend(self.printed_otherwise(command));
-                }
+                Printed::Text(texts) => all.extend(texts),
                 Printed::Unknown if command.before_pipe => {
                     let texts: Vec<String> =
                         words.iter().skip(1).map(|word| word::text_of(&word.value)).collect();
@@ -194,22 +175,6 @@ impl Inspector<'_> {
             self.nested(text);
             self.filled_by(&filled, text);
         }
-    }
-
-    /// What a command prints by other values of its variables.
-    fn printed_otherwise(&mut self, command: &Simple) -> Vec<String> {
-        let choices = command.words.iter().map(|word| word::choices(word, &self.scope)).max().unwrap_or(1);
-        let vanishes = command.words.iter().any(|word| self.scope.may_vanish(word));
-        if choices > 1 && !self.limits.take_values(choices) {
-            self.cut_short();
-            return Vec::new();
-        }
-        let readings = (1..choices).map(Reading::Nth).chain(vanishes.then_some(Reading::Nothing));
-        let text = |reading| match printed(&self.words(&command.words, reading, &mut Vec::new())) {
-            Printed::Text(texts) => texts,
-            Printed::Nothing | Printed::Input | Printed::Files | Printed::Unknown => Vec::new(),
-        };
-        readings.flat_map(text).collect()
     }
 
     /// Text that is hardly a command: it is searched, but what it would hide counts for nothing.
@@ -275,7 +240,7 @@ impl Inspector<'_> {
                 continue;
             }
             let varies = field.harvest.repeats && command.words.iter().any(|word| word.raw.contains('$'))
-                || self.varying.contains(&parts.start);
+                || self.may_vary(parts.start);
             match printed(&self.words_at(parts.start)) {
                 Printed::Nothing | Printed::Files => {}
                 Printed::Input => literal &= self.is_literal(field, at),
@@ -305,7 +270,7 @@ impl Inspector<'_> {
                 field.harvest.documents.get(*number).is_some_and(|document| document.literal)
             }
             Fed::Word(text) => {
-                !self.varying.contains(&parts.start)
+                !self.may_vary(parts.start)
                     && word::single(text, &self.scope, &mut Vec::new()).literal().is_some()
             }
         });

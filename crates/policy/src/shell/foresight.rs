@@ -8,7 +8,7 @@ use super::syntax::{Harvest, Piece, RawAssignment, RawWord};
 use super::{Value, builtins, word};
 
 /// How often values are followed from variable to variable.
-const MOST_ROUNDS: usize = 4;
+const MOST_ROUNDS: usize = 64;
 
 /// How many words are looked at for a builtin behind `command` and its like.
 const MOST_PREFIXES: usize = 4;
@@ -37,6 +37,7 @@ impl Inspector<'_> {
                 }
                 self.suppose_of(name, raw);
             }
+            self.scope.keep_earlier(name);
         }
     }
 
@@ -67,15 +68,16 @@ impl Inspector<'_> {
         let settled = self.scope.settled();
         for command in &harvest.commands {
             for given in &command.assignments {
-                self.keep(command, given);
+                let values = self.values_of(&given.value);
+                self.keep(command, given, values);
             }
             // What a text does to variables is not foreseen.
             let texts = |word: &RawWord| matches!(word.raw.as_str(), "eval" | "trap");
             self.scope.unsure |= command.words.iter().take(MOST_PREFIXES).any(texts);
             let sets = command.words.first().is_some_and(|word| builtins::sets_variables(&word.raw));
-            if sets {
+            if sets && let Some(others) = self.other_readings(command) {
                 let words = self.words(&command.words, LAST, &mut Vec::new());
-                self.note_values(&words);
+                self.note_all_values(command, &words, &others);
             }
         }
         // Nothing of it has run yet.
@@ -85,24 +87,28 @@ impl Inspector<'_> {
         self.spread(harvest);
     }
 
-    /// Gives variables what comes of the values of others, as often as that says something new. What still changes then is
+    /// Gives variables what comes of the values of others, as often as that says something new. What grows out of itself is
     /// not known.
     fn spread(&mut self, harvest: &Harvest) {
-        let varies = |given: &&RawAssignment| {
-            given.value.pieces.iter().any(|piece| matches!(piece, Piece::Variable { .. }))
+        let names = |given: &RawAssignment, name: Option<&str>| {
+            given.value.pieces.iter().any(|piece| match piece {
+                Piece::Variable { name: used, .. } => name.is_none_or(|name| name == used),
+                Piece::Plain(_) | Piece::Quoted(_) | Piece::Unknown => false,
+            })
         };
-        let varying: Vec<&RawAssignment> =
-            harvest.commands.iter().flat_map(|command| &command.assignments).filter(varies).collect();
-        for round in 1..=MOST_ROUNDS {
+        let mut varying: Vec<&RawAssignment> =
+            harvest.commands.iter().flat_map(|command| &command.assignments).collect();
+        varying.retain(|given| names(given, None));
+        for _ in 0..MOST_ROUNDS {
             let mut new = false;
             for given in &varying {
+                if self.scope.is_lost(&given.name) {
+                    continue;
+                }
                 let choices = word::choices(&given.value, &self.scope);
                 if !self.limits.take_values(choices) {
                     self.scope.overflows = true;
                     return;
-                }
-                if self.scope.is_lost(&given.name) {
-                    continue;
                 }
                 let text = |choice| {
                     let reading = Reading::Nth(choice);
@@ -112,11 +118,11 @@ impl Inspector<'_> {
                 };
                 // Giving them changes which is which, so all are made first.
                 for value in (0..choices).map(text).collect::<Vec<_>>() {
-                    if self.scope.give(&given.name, value) {
-                        new = true;
-                        if round == MOST_ROUNDS {
-                            self.scope.give(&given.name, None);
-                        }
+                    let given_new = self.scope.give(&given.name, value);
+                    if given_new && names(given, Some(&given.name)) {
+                        self.scope.give(&given.name, None);
+                    } else {
+                        new |= given_new;
                     }
                 }
             }
@@ -124,5 +130,6 @@ impl Inspector<'_> {
                 return;
             }
         }
+        self.scope.overflows = true;
     }
 }

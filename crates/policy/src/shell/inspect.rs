@@ -1,14 +1,15 @@
 //! From what the parser found to parts: each command is looked at, then what it would run in turn.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::cursor::Parser;
 use super::limits::Limits;
 use super::part::{self, Written};
+use super::readings::Texts;
 use super::repeats::Repeats;
 use super::scope::{LAST, Reading, Scope};
-use super::syntax::{Apart, Form, Harvest, RawWord, Simple};
+use super::syntax::{Apart, Form, Harvest, Of, RawWord, Simple};
 use super::{
     Assignment, Kind, LONGEST, Part, Place, Reach, Redirect, Script, Surroundings, Value, Way, Word,
 };
@@ -29,8 +30,8 @@ pub(super) struct Inspector<'a> {
     pub(super) covered: bool,
     /// Whether the command at hand is in the body of a function.
     pub(super) in_function: bool,
-    /// Parts whose words or input may be something else than what they are by the first reading.
-    pub(super) varying: HashSet<usize>,
+    /// What parts are given to read by here-strings, and print by other readings than the first.
+    pub(super) texts: BTreeMap<usize, Texts>,
     pub(super) repeats: Repeats,
 }
 
@@ -45,7 +46,7 @@ impl<'a> Inspector<'a> {
             guessing: false,
             covered: false,
             in_function: false,
-            varying: HashSet::new(),
+            texts: BTreeMap::new(),
             repeats: Repeats::default(),
         };
         if text.len() > LONGEST && text.chars().count() > LONGEST {
@@ -97,10 +98,12 @@ impl<'a> Inspector<'a> {
         self.level += 1;
         let covered = std::mem::take(&mut self.covered);
         let in_function = std::mem::take(&mut self.in_function);
+        // Who knows whether the text is run, and in which shell: what is certain here is not in it, nor the other way round.
         let settled = self.scope.settled();
+        let floor = self.scope.count_from(settled);
         self.text(text);
-        // Who knows whether the text is run, and in which shell.
         self.scope.unsettle(settled);
+        self.scope.count_from(floor);
         self.in_function = in_function;
         self.covered = covered;
         self.level -= 1;
@@ -171,8 +174,10 @@ impl<'a> Inspector<'a> {
             }
             while let Some(apart) = ahead.next_if(|apart| apart.commands.start <= at) {
                 open.push((apart.commands.end, self.scope.settled(), self.in_function));
-                self.in_function |= apart.function;
-                apart.sets.iter().for_each(|name| self.scope.settle(name));
+                self.in_function |= apart.of == Of::Function;
+                if let Of::Loop(name) = &apart.of {
+                    self.scope.settle(name);
+                }
             }
             parts.push(self.command_once(command));
         }
@@ -246,9 +251,7 @@ impl<'a> Inspector<'a> {
             self.scope.unsettle(settled);
         }
         self.script.parts.push(part);
-        if self.varies(command) {
-            self.varying.insert(at);
-        }
+        self.note_texts(at, command, &others);
         if !command.condition {
             self.behind(at, &words, 0);
         }

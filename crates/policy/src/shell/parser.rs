@@ -7,7 +7,7 @@ use super::Kind;
 use super::assigned::{assignment, is_array_start};
 use super::cursor::{Parsed, Parser, WRONG};
 use super::lexer::{ends_word, leading_name};
-use super::syntax::{Form, Piece, Pipeline, RawAssignment, RawWord, Simple};
+use super::syntax::{Form, Of, Piece, Pipeline, RawAssignment, RawWord, Simple};
 
 /// Words that end a list of commands.
 const CLOSERS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
@@ -42,7 +42,7 @@ impl<'a> Parser<'a> {
                 Some(b';') => self.at += 1,
                 Some(b'&') => {
                     self.found.background = true;
-                    self.apart(start);
+                    self.apart(start, Of::Branch);
                     self.at += 1;
                 }
                 Some(b'\n') => {}
@@ -90,19 +90,19 @@ impl<'a> Parser<'a> {
             self.blanks();
             let both = self.take("&&");
             if !both && !self.take("||") {
-                since.into_iter().for_each(|since| self.apart(since));
+                since.into_iter().for_each(|since| self.apart(since, Of::Branch));
                 return Ok(());
             }
             let start = self.found.commands.len();
             if !both {
-                since.take().into_iter().for_each(|since| self.apart(since));
+                since.take().into_iter().for_each(|since| self.apart(since, Of::Branch));
             }
             self.line_breaks()?;
             self.pipeline()?;
             if both {
                 since.get_or_insert(start);
             } else {
-                self.apart(start);
+                self.apart(start, Of::Branch);
             }
         }
     }
@@ -121,7 +121,7 @@ impl<'a> Parser<'a> {
             self.blanks();
             let piped = self.peek() == Some(b'|') && self.byte(1) != Some(b'|');
             if piped || after_pipe {
-                self.apart(element);
+                self.apart(element, Of::Branch);
             }
             if piped {
                 self.at += if self.byte(1) == Some(b'&') { 2 } else { 1 };
@@ -300,7 +300,7 @@ impl<'a> Parser<'a> {
         let start = self.found.commands.len();
         self.deeper(Self::compound)?;
         self.found.repeats = true;
-        self.note_apart(start, None, true);
+        self.apart(start, Of::Function);
         let body = start..self.found.commands.len();
         self.found.functions.push((name.to_owned(), body));
         Ok(())

@@ -1,10 +1,21 @@
 //! A command by other readings than the first: other values of its variables, none that is known, or nothing at all.
 
+use std::collections::HashMap;
+
 use super::inspect::Inspector;
 use super::lexer::leading_name;
+use super::printed::{Printed, printed};
 use super::scope::Reading;
 use super::syntax::{Fed, RawWord, Simple};
 use super::{Part, Reach, Value, Word, builtins, part, word};
+
+/// Texts of a part besides its words.
+#[derive(Debug)]
+pub(super) struct Texts {
+    /// Whether its words or what it reads may be something else than by the first reading.
+    varies: bool,
+    pub(super) texts: Vec<String>,
+}
 
 impl Inspector<'_> {
     /// In which other ways a command is to be read; none if there are more than are followed.
@@ -12,29 +23,60 @@ impl Inspector<'_> {
         let words = || command.words.iter().chain(command.redirects.iter().map(|redirect| &redirect.target));
         let choices = words().map(|word| word::choices(word, &self.scope)).max().unwrap_or(1);
         let doubtful = words().any(|word| self.scope.doubts(word));
-        let vanishing = words().any(|word| self.scope.may_vanish(word));
-        if !self.limits.take_readings(choices - 1, command.words.len()) {
+        let vanishing = words().map(|word| self.scope.vanishing(word)).max().unwrap_or(0);
+        let more = choices - 1 + vanishing.saturating_sub(1);
+        if !self.limits.take_readings(more, command.words.len() + command.redirects.len()) {
             return None;
         }
         let nth = (1..choices).map(Reading::Nth);
         let unknown = doubtful.then_some(Reading::Unknown);
-        let nothing = vanishing.then_some(Reading::Nothing);
+        let nothing = (0..vanishing).map(Reading::Nothing);
         Some(nth.chain(unknown).chain(nothing).collect())
     }
 
-    /// Whether a command may have other words, or be given something else to read, than by the first reading.
-    pub(super) fn varies(&self, command: &Simple) -> bool {
-        let fed = command.input.iter().filter_map(|fed| match fed {
-            Fed::Word(word) => Some(word),
-            Fed::Document(_) => None,
-        });
-        command.words.iter().chain(fed).any(|word| !self.scope.is_sure(word))
+    /// Notes what a command, which is the part at some place, is given to read by here-strings, and prints by other readings.
+    pub(super) fn note_texts(&mut self, at: usize, command: &Simple, others: &[Reading]) {
+        let fed: Vec<&RawWord> = command.input.iter().filter_map(Fed::word).collect();
+        let mut texts: Vec<String> = fed.iter().flat_map(|word| self.texts_of(word)).collect();
+        let count = others.len() * (1 + command.words.len() / 32);
+        let varies = command.words.iter().chain(fed).any(|word| !self.scope.is_sure(word));
+        if varies && self.limits.take_values(count) {
+            for reading in others {
+                if let Printed::Text(printed) =
+                    printed(&self.words(&command.words, *reading, &mut Vec::new()))
+                {
+                    texts.extend(printed);
+                }
+            }
+        } else if varies {
+            self.cut_short();
+        }
+        if varies || !texts.is_empty() {
+            self.texts.insert(at, Texts { varies, texts });
+        }
+    }
+
+    /// The texts that a word may be where it is not split.
+    fn texts_of(&mut self, word: &RawWord) -> Vec<String> {
+        let (choices, vanishing) = (word::choices(word, &self.scope), self.scope.vanishing(word));
+        if !self.limits.take_values(choices + vanishing) {
+            self.cut_short();
+            return Vec::new();
+        }
+        let readings = (0..choices).map(Reading::Nth).chain((0..vanishing).map(Reading::Nothing));
+        let text = |reading| word::text_of(&word::single_by(word, &self.scope, reading, &mut Vec::new()));
+        readings.map(text).collect()
+    }
+
+    /// Whether a part may have other words, or be given something else to read, than by the first reading.
+    pub(super) fn may_vary(&self, at: usize) -> bool {
+        self.texts.get(&at).is_some_and(|texts| texts.varies)
     }
 
     /// Searches a command by another reading.
     pub(super) fn read_again(&mut self, command: &Simple, reading: Reading) {
-        if reading == Reading::Nothing {
-            self.without_the_unknown(command);
+        if matches!(reading, Reading::Nothing(_)) {
+            self.without_the_unknown(command, reading);
             return;
         }
         let words = self.words(&command.words, reading, &mut Vec::new());
@@ -44,16 +86,21 @@ impl Inspector<'_> {
     /// A command goes where one of its readings goes: drops the places that it had already by earlier ones.
     pub(super) fn keep_new_places(&mut self, start: usize, known: usize) {
         let added = self.script.directories.split_off(known);
-        let mut earlier: Vec<&Value> = self.script.directories.iter().skip(start).collect();
-        let mut new = Vec::new();
-        for place in added {
-            match earlier.iter().position(|known| **known == place) {
-                Some(at) => {
-                    earlier.swap_remove(at);
-                }
-                None => new.push(place),
-            }
+        if added.is_empty() {
+            return;
         }
+        let mut earlier: HashMap<&Value, usize> = HashMap::new();
+        for place in self.script.directories.iter().skip(start) {
+            *earlier.entry(place).or_default() += 1;
+        }
+        let is_new = |place: &Value| match earlier.get_mut(place) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            _ => true,
+        };
+        let new: Vec<Value> = added.into_iter().filter(is_new).collect();
         self.script.directories.extend(new);
     }
 
@@ -74,24 +121,21 @@ impl Inspector<'_> {
 
     /// Searches a command as if what is not known of it were nothing: `git $none push` pushes. What it says then is
     /// compared with rules; how much it would touch or remove is not judged by a guess.
-    fn without_the_unknown(&mut self, command: &Simple) {
-        let words = self.words(&command.words, Reading::Nothing, &mut Vec::new());
+    fn without_the_unknown(&mut self, command: &Simple, reading: Reading) {
+        let words = self.words(&command.words, reading, &mut Vec::new());
         self.suppose_declared(&words);
         let start = self.script.parts.len();
-        let (turns, places) = (self.script.changes_dir.len(), self.script.directories.len());
-        let (elsewhere, paths) = (self.script.elsewhere.len(), self.script.cd_path.len());
+        let (turns, paths) = (self.script.changes_dir.len(), self.script.cd_path.len());
+        let (places, elsewhere) = (self.script.directories.len(), self.script.elsewhere.len());
         let paused = std::mem::replace(&mut self.repeats.paused, true);
-        self.searched_again(command, &words, Reading::Nothing);
+        self.searched_again(command, &words, reading);
         self.repeats.paused = paused;
         self.script.changes_dir.truncate(turns);
-        if words.len() < command.words.len() {
-            // `cd` without a directory is another command.
-            self.script.directories.truncate(places);
-        }
-        self.script.elsewhere.truncate(elsewhere);
         self.script.cd_path.truncate(paths);
-        let parts = self.script.parts.drain(start..).map(named_only);
-        self.script.supposed.extend(parts);
+        keep_literal(&mut self.script.directories, places);
+        keep_literal(&mut self.script.elsewhere, elsewhere);
+        self.script.supposed.extend(self.script.parts.drain(start..).map(named_only));
+        self.texts.split_off(&start);
     }
 
     fn suppose_declared(&mut self, words: &[Word]) {
@@ -111,26 +155,41 @@ impl Inspector<'_> {
     pub(super) fn note_all_values(&mut self, command: &Simple, words: &[Word], others: &[Reading]) {
         let sets = |word: &RawWord| builtins::sets_variables(&word.raw);
         if command.words.first().is_some_and(sets) {
-            let others = others.iter().filter(|reading| **reading != Reading::Nothing);
+            let settled = self.scope.settled();
+            let others = others.iter().filter(|reading| !matches!(reading, Reading::Nothing(_)));
+            let mut several = false;
             for reading in others.rev() {
                 let words = self.words(&command.words, *reading, &mut Vec::new());
                 self.note_values(&words);
+                several = true;
             }
+            self.note_values(words);
+            if several {
+                self.scope.doubt_since(settled);
+            }
+        } else {
+            self.note_values(words);
         }
-        self.note_values(words);
     }
 }
 
+/// Drops what was added after so many and is not literal.
+fn keep_literal(places: &mut Vec<Value>, count: usize) {
+    let added = places.split_off(count);
+    places.extend(added.into_iter().filter(is_named));
+}
+
+fn is_named(value: &Value) -> bool {
+    value.literal().is_some_and(|text| !text.is_empty())
+}
+
 /// What rules are compared with in a part: its texts, and the files that it names.
-fn named_only(part: Part) -> Part {
-    let literal = |values: Vec<Value>| -> Vec<Value> {
-        values.into_iter().filter(|value| value.literal().is_some_and(|text| !text.is_empty())).collect()
-    };
+fn named_only(mut part: Part) -> Part {
+    part.reads.retain(is_named);
+    part.writes.retain(is_named);
+    part.redirects.retain(|redirect| is_named(&redirect.target));
     Part {
         reach: Reach::Guessed,
-        reads: literal(part.reads),
-        writes: literal(part.writes),
-        redirects: part.redirects.into_iter().filter(|to| to.target.literal().is_some()).collect(),
         lands: Vec::new(),
         sweeps: Vec::new(),
         critical: Vec::new(),

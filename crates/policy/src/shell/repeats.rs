@@ -33,7 +33,7 @@ struct Seen {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Standing {
     /// What variables mean.
-    scope: (usize, bool),
+    scope: (usize, bool, usize),
     /// How often the directory was or may have been changed.
     places: usize,
     level: usize,

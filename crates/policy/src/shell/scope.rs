@@ -13,6 +13,9 @@ use super::syntax::{Piece, RawWord};
 /// How many values of one variable are followed.
 const MOST_VALUES: usize = 128;
 
+/// How many texts are followed that are left of the values of one variable.
+const MOST_SUPPOSED: usize = 16;
+
 /// How many bytes of separators are followed.
 const MOST_SEPARATORS: usize = 256;
 
@@ -24,10 +27,10 @@ const LONGEST_JOINED: usize = 256;
 pub(super) enum Reading {
     /// Each by one of its values, counted from the one that it was given last.
     Nth(usize),
-    /// None is known that the command gives a value.
+    /// Every variable that the command sets is unknown.
     Unknown,
-    /// What is not certain is nothing.
-    Nothing,
+    /// What is not certain is nothing; of several texts that are left then of a value, one, counted from the last.
+    Nothing(usize),
 }
 
 /// The reading by what was given last.
@@ -46,10 +49,10 @@ pub(super) struct Scope<'a> {
     pub(super) repeats: bool,
     /// The values that each variable was given, the last one last; `None` where it is not literal.
     values: HashMap<String, Vec<Option<String>>>,
-    /// Which of them have one of these for certain.
+    /// Which variables surely have a value that the text gave them.
     settled: Settled,
-    /// What is left of a value if what is not known of it is nothing.
-    supposed: HashMap<String, String>,
+    /// What is left of values if what is not known of them is nothing.
+    supposed: HashMap<String, Vec<String>>,
     /// How many characters variables and braces may still bring into words.
     room: Cell<usize>,
     /// Where values are split besides at blanks, if the command says so.
@@ -81,8 +84,8 @@ impl<'a> Scope<'a> {
     }
 
     /// What is the same as long as every word means the same.
-    pub(super) fn state(&self) -> (usize, bool) {
-        (self.changes, self.unsure)
+    pub(super) fn state(&self) -> (usize, bool, usize) {
+        (self.changes, self.unsure, self.settled.floor())
     }
 
     /// Notes that a variable may have been given a value; answers whether that value is new.
@@ -118,9 +121,31 @@ impl<'a> Scope<'a> {
         self.settled.add(name);
     }
 
+    /// Notes the same where several values were given, of which it has one.
+    pub(super) fn settle_some(&mut self, name: &str) {
+        self.settle(name);
+        self.settled.doubt(name);
+    }
+
     /// Notes that a variable may keep the value that it has in the environment, whatever it is given.
     pub(super) fn keep_standing(&mut self, name: &str) {
         self.settled.never(name);
+    }
+
+    /// Notes that a variable may keep an earlier value, whatever it is given.
+    pub(super) fn keep_earlier(&mut self, name: &str) {
+        self.changes += 1;
+        self.settled.be_plural(name);
+    }
+
+    /// Lets variables count as certain that are given values from here on; answers from where on they did.
+    pub(super) fn count_from(&mut self, floor: usize) -> usize {
+        self.settled.count_from(floor)
+    }
+
+    /// Notes that those which were settled after so many may have an earlier value.
+    pub(super) fn doubt_since(&mut self, count: usize) {
+        self.settled.doubt_since(count);
     }
 
     /// How many values were given for certain.
@@ -172,27 +197,24 @@ impl<'a> Scope<'a> {
     /// Notes what a variable is if what is not known is nothing.
     pub(super) fn suppose(&mut self, name: &str, text: &str) {
         self.changes += 1;
-        self.supposed.insert(name.to_owned(), text.to_owned());
+        let texts = self.supposed.entry(name.to_owned()).or_default();
+        texts.retain(|known| known != text);
+        if texts.len() < MOST_SUPPOSED {
+            texts.push(text.to_owned());
+        } else {
+            self.overflows = true;
+        }
     }
 
     /// Notes a value that one command alone sees: after it, the variable is what it was.
     pub(super) fn lend(&mut self, name: &str, value: Option<String>) {
-        let (standing, sure) = (self.value(name, LAST).map(str::to_owned), self.settled.has_last(name));
+        let standing = self.value(name, LAST).map(str::to_owned);
         self.give(name, value);
         self.give(name, standing);
-        if sure {
-            self.settled.be_sure(name);
-        }
     }
 
-    /// Notes that a variable may have been given something else than what is known.
-    pub(super) fn doubt(&mut self, name: &str) {
-        self.lend(name, None);
-        self.settled.doubt(name);
-    }
-
-    /// Notes that text was added to a variable's value.
-    pub(super) fn append(&mut self, name: &str, added: Option<&str>) {
+    /// Notes that one of these texts was added to a variable's value.
+    pub(super) fn append(&mut self, name: &str, added: &[Option<String>]) {
         if self.is_lost(name) {
             self.give(name, None);
             return;
@@ -200,13 +222,17 @@ impl<'a> Scope<'a> {
         let values = self.values.get(name).cloned().unwrap_or_default();
         if values.is_empty() {
             self.give(name, None);
-            self.give(name, added.map(str::to_owned));
+            for added in added {
+                self.give(name, added.clone());
+            }
         }
-        let joined = values.into_iter().map(|value| {
-            let joined = value.zip(added).map(|(value, added)| value + added);
-            joined.filter(|joined| joined.len() <= LONGEST_JOINED)
-        });
-        let mut joined: Vec<Option<String>> = joined.collect();
+        let mut joined: Vec<Option<String>> = Vec::new();
+        for added in added {
+            joined.extend(values.iter().map(|value| {
+                let joined = value.clone().zip(added.as_deref()).map(|(value, added)| value + added);
+                joined.filter(|joined| joined.len() <= LONGEST_JOINED)
+            }));
+        }
         joined.dedup();
         for value in joined {
             self.give(name, value);
@@ -218,10 +244,11 @@ impl<'a> Scope<'a> {
         self.values.get(name).is_some_and(|values| values.len() >= MOST_VALUES && values.contains(&None))
     }
 
-    /// Notes that a variable, if it is one that was given a value, has one now that is not known.
+    /// Notes that a variable has a value now that is not known.
     pub(super) fn forget(&mut self, name: &str) {
-        if self.values.contains_key(name) {
+        if !name.is_empty() {
             self.give(name, None);
+            self.suppose(name, "");
         }
     }
 
@@ -264,13 +291,15 @@ impl<'a> Scope<'a> {
         several > 1
     }
 
-    /// Whether something in the word may be nothing.
-    pub(super) fn may_vanish(&self, word: &RawWord) -> bool {
-        word.pieces.iter().any(|piece| match piece {
-            Piece::Variable { name, guarded, .. } => !guarded && !self.is_certain(name),
-            Piece::Unknown => true,
-            Piece::Plain(_) | Piece::Quoted(_) => false,
-        })
+    /// In how many ways something in the word may be nothing.
+    pub(super) fn vanishing(&self, word: &RawWord) -> usize {
+        let ways = word.pieces.iter().map(|piece| match piece {
+            Piece::Variable { guarded: true, .. } | Piece::Plain(_) | Piece::Quoted(_) => 0,
+            Piece::Variable { name, .. } if self.is_certain(name) => 0,
+            Piece::Variable { name, .. } => self.supposed.get(name).map_or(1, |texts| texts.len().max(1)),
+            Piece::Unknown => 1,
+        });
+        ways.max().unwrap_or(0)
     }
 
     /// The value of a variable.
@@ -279,10 +308,15 @@ impl<'a> Scope<'a> {
             Some(values) => match reading {
                 Reading::Nth(choice) => values.iter().rev().nth(choice.min(values.len().saturating_sub(1))),
                 Reading::Unknown => None,
-                Reading::Nothing if !self.is_certain(name) => {
-                    return self.supposed.get(name).map(String::as_str);
+                Reading::Nothing(choice) if !self.is_certain(name) => {
+                    let texts = self.supposed.get(name)?;
+                    return texts
+                        .iter()
+                        .rev()
+                        .nth(choice.min(texts.len().saturating_sub(1)))
+                        .map(String::as_str);
                 }
-                Reading::Nothing => values.last(),
+                Reading::Nothing(_) => values.last(),
             }?
             .as_deref(),
             None if name == "HOME" => Some(self.home),

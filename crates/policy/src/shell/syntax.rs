@@ -43,6 +43,16 @@ pub(super) enum Fed {
     Word(RawWord),
 }
 
+impl Fed {
+    /// The word of a here-string.
+    pub(super) fn word(&self) -> Option<&RawWord> {
+        match self {
+            Self::Word(word) => Some(word),
+            Self::Document(_) => None,
+        }
+    }
+}
+
 /// A word as it is written, cut where its quoting changes.
 #[derive(Debug, Default, Clone)]
 pub(super) struct RawWord {
@@ -150,10 +160,19 @@ pub(super) struct Harvest {
 pub(super) struct Apart {
     /// Where they are in the harvest.
     pub(super) commands: Range<usize>,
-    /// The variable that is set whenever they run, by the loop around them.
-    pub(super) sets: Option<String>,
-    /// Whether they are the body of a function.
-    pub(super) function: bool,
+    /// What they are.
+    pub(super) of: Of,
+}
+
+/// What commands are apart in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Of {
+    /// Something that may not run, or runs in another shell.
+    Branch,
+    /// A loop that sets this variable whenever they run.
+    Loop(String),
+    /// A function.
+    Function,
 }
 
 /// A pipeline: where each element's commands begin in the harvest, and at last where the last one's end.

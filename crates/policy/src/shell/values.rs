@@ -38,16 +38,16 @@ const RUN: &[&str] = &[
 impl Inspector<'_> {
     /// Notes what a variable that is given a word is if what is not known is nothing.
     pub(super) fn suppose_of(&mut self, name: &str, word: &RawWord) {
-        if self.scope.may_vanish(word) {
-            let left = word::single_by(word, &self.scope, Reading::Nothing, &mut Vec::new());
-            if let Some(text) = left.literal().filter(|text| !text.is_empty()) {
+        for choice in (0..self.scope.vanishing(word)).rev() {
+            let left = word::single_by(word, &self.scope, Reading::Nothing(choice), &mut Vec::new());
+            if let Some(text) = left.literal() {
                 self.scope.suppose(name, text);
             }
         }
     }
 
     /// Everything that a word may be where it is not split, what it was given last at the end.
-    fn values_of(&mut self, word: &RawWord) -> Vec<Option<String>> {
+    pub(super) fn values_of(&mut self, word: &RawWord) -> Vec<Option<String>> {
         let choices = if self.scope.is_last(word) { 1 } else { word::choices(word, &self.scope) };
         if choices > 1 && !self.limits.take_values(choices) {
             self.scope.overflows = true;
@@ -62,44 +62,59 @@ impl Inspector<'_> {
 
     /// An assignment in front of a command, or one alone.
     pub(super) fn assigned(&mut self, command: &Simple, given: &RawAssignment, value: &Value) {
-        let lasts = given.form == Form::Plain && command.words.is_empty();
         let doubtful = !self.scope.is_last(&given.value) && self.scope.doubts(&given.value);
-        if lasts {
-            self.suppose_of(&given.name, &given.value);
+        let mut values = self.values_of(&given.value);
+        if doubtful {
+            values.insert(0, None);
         }
-        self.keep(command, given);
-        if lasts && doubtful {
-            self.scope.doubt(&given.name);
-        }
+        self.suppose_of(&given.name, &given.value);
+        self.keep(command, given, values);
         if let Some(text) = value.literal() {
             self.search_value(text);
             self.search_command(&given.name, text);
         }
     }
 
-    pub(super) fn keep(&mut self, command: &Simple, given: &RawAssignment) {
+    /// Gives a variable the values of an assignment.
+    pub(super) fn keep(&mut self, command: &Simple, given: &RawAssignment, values: Vec<Option<String>>) {
         let name = given.name.as_str();
-        let value = word::single(&given.value, &self.scope, &mut Vec::new());
-        let literal = value.literal();
         match &given.form {
-            Form::Plain if !command.words.is_empty() => self.scope.lend(name, literal.map(str::to_owned)),
-            Form::Plain => {
-                for value in self.values_of(&given.value) {
-                    self.scope.give(name, value);
-                }
-                self.scope.settle(name);
-                if name == "IFS" {
-                    self.scope.split_at(literal);
+            Form::Plain if !command.words.is_empty() => {
+                for value in values {
+                    self.scope.lend(name, value);
                 }
             }
-            Form::Appended => self.scope.append(name, literal),
-            Form::Element(subscript) => {
-                // The first element is what the bare name stands for.
-                self.scope.give(name, literal.map(str::to_owned));
-                self.scope.give(name, None);
-                if let Some(text) = literal.filter(|_| COMMAND_TABLES.contains(&name)) {
-                    self.scope.rename(subscript, text);
+            Form::Plain => {
+                let several = values.len() > 1;
+                for value in values {
+                    if name == "IFS" {
+                        self.scope.split_at(value.as_deref());
+                    }
+                    self.scope.give(name, value);
                 }
+                if several {
+                    self.scope.settle_some(name);
+                } else {
+                    self.scope.settle(name);
+                }
+            }
+            Form::Appended => {
+                if self.limits.take_values(values.len() * self.scope.choices(name)) {
+                    self.scope.append(name, &values);
+                } else {
+                    self.scope.overflows = true;
+                    self.scope.give(name, None);
+                }
+            }
+            Form::Element(subscript) => {
+                for value in values {
+                    if let Some(text) = value.as_ref().filter(|_| COMMAND_TABLES.contains(&name)) {
+                        self.scope.rename(subscript, text);
+                    }
+                    self.scope.give(name, value);
+                }
+                // The first element is what the bare name stands for.
+                self.scope.give(name, None);
             }
             Form::Array => {
                 self.scope.give(name, None);
@@ -146,6 +161,8 @@ impl Inspector<'_> {
         let Some(name) = first.value.literal().filter(|name| builtins::sets_variables(name)) else { return };
         match name {
             "source" | "." => self.scope.unsure = true,
+            // It may run before any command, and after any.
+            "trap" => self.scope.repeats = true,
             "eval" => self.scope.unsure |= arguments.iter().any(|word| word.value.literal().is_none()),
             _ if builtins::declares(name) => self.declared(name, arguments),
             "printf"
@@ -163,14 +180,15 @@ impl Inspector<'_> {
             // One name for another: from now on any name may mean any variable.
             self.scope.unsure = true;
         }
-        let fixes = arguments.iter().any(|word| option_letters(word).contains('r'));
+        let fixes = name == "readonly" || arguments.iter().any(|word| option_letters(word).contains('r'));
         for word in arguments {
             let text = word.value.literal().unwrap_or(&word.raw);
             let variable = leading_name(text);
             let Some((target, value)) = text.split_once('=') else {
                 // A name alone may hide its value in a function, or keep it; if it is not known which, that of any.
                 self.scope.unsure |= word.value.literal().is_none();
-                if name == "readonly" || fixes {
+                if fixes {
+                    self.scope.keep_earlier(variable);
                     self.scope.keep_standing(variable);
                 } else if name != "export" {
                     self.scope.forget(variable);
@@ -183,12 +201,15 @@ impl Inspector<'_> {
             }
             let value = word.value.literal().map(|_| value);
             if target.ends_with('+') {
-                self.scope.append(variable, value);
+                self.scope.append(variable, &[value.map(str::to_owned)]);
             } else {
                 self.scope.give(variable, value.map(str::to_owned));
                 // Outside of functions nothing is local, and nothing is set; an alias is no variable.
                 if name != "alias" && (name != "local" || self.in_function) {
                     self.scope.settle(variable);
+                }
+                if fixes {
+                    self.scope.keep_earlier(variable);
                 }
             }
             if target.contains('[') {

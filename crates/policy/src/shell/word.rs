@@ -43,12 +43,7 @@ pub(super) fn expand(
     let mut atoms = tilde(atoms(word, scope, reading, kinds), scope, kinds);
     if !braces::possible(&atoms) {
         let mut words = split(&atoms, &word.raw, scope);
-        let quoted = |piece: &Piece| match piece {
-            Piece::Variable { quoted, .. } => *quoted,
-            Piece::Quoted(_) => true,
-            Piece::Plain(_) | Piece::Unknown => false,
-        };
-        if words.is_empty() && word.pieces.iter().any(quoted) {
+        if words.is_empty() && word.pieces.iter().any(|piece| matches!(piece, Piece::Quoted(_))) {
             words.push(Word { raw: word.raw.clone(), value: Value::Literal(String::new()) });
         }
         return words;
@@ -102,6 +97,7 @@ pub(super) fn text_of(value: &Value) -> String {
 
 fn atoms(word: &RawWord, scope: &Scope<'_>, reading: Reading, kinds: &mut Vec<Kind>) -> Vec<Atom> {
     let mut atoms = Vec::with_capacity(word.raw.len());
+    let is_nothing = matches!(reading, Reading::Nothing(_));
     let overlong = is_overlong(word, scope, reading);
     if overlong {
         kinds.push(Kind::TooDeep);
@@ -111,7 +107,7 @@ fn atoms(word: &RawWord, scope: &Scope<'_>, reading: Reading, kinds: &mut Vec<Ki
             Piece::Variable { guarded, .. } if overlong => atoms.push(Atom::Unknown { guarded: *guarded }),
             Piece::Plain(text) => atoms.extend(text.chars().map(Atom::Plain)),
             Piece::Quoted(text) => atoms.extend(text.chars().map(Atom::Quoted)),
-            Piece::Unknown if reading == Reading::Nothing => {}
+            Piece::Unknown if is_nothing => {}
             Piece::Unknown => atoms.push(Atom::Unknown { guarded: false }),
             Piece::Variable { name, quoted, guarded } => {
                 if name == "HOME" && !scope.home_certain {
@@ -120,7 +116,7 @@ fn atoms(word: &RawWord, scope: &Scope<'_>, reading: Reading, kinds: &mut Vec<Ki
                 match scope.value(name, reading).filter(|text| scope.has_room(text.len())) {
                     Some(text) if *quoted => atoms.extend(text.chars().map(Atom::Quoted)),
                     Some(text) => atoms.extend(text.chars().map(Atom::Expanded)),
-                    None if reading == Reading::Nothing && !guarded => {}
+                    None if is_nothing && !guarded => {}
                     None => atoms.push(Atom::Unknown { guarded: *guarded }),
                 }
             }

@@ -14,7 +14,7 @@ pub(crate) const ENVIRONMENT: &[(&str, &str)] = &[("X", "secret.txt"), ("Y", "ev
 
 const NAMES: &[&str] = &["X", "Y", "Z"];
 
-const PLAIN: &[&str] = &["a.txt", "x", "tool", "src", "'a b'", "''"];
+const PLAIN: &[&str] = &["a.txt", "x", "tool", "src", "'a b'", "''", "secret.txt", "evil"];
 
 const MADE: &[&str] = &["$X", "\"$Y\"", "${Z}", "x$N", "$(true)"];
 

@@ -102,6 +102,8 @@ fn what_may_not_have_been_assigned_is_not_known() {
         "(X=src/m); cat < $X",
         "(X=src/m); Y=$X; cat $Y",
         "(X=src/m); export Y=$X; cat $Y",
+        "(X=src/m); Y=; Y+=$X; cat $Y",
+        "X=src/m; bash -c 'cat $X'",
         "(X='echo hi'); echo $X | sh",
         "false && X=src/m; cat $X",
         "true && X=src/m || cat $X",
@@ -161,6 +163,20 @@ fn every_value_counts_wherever_it_goes() {
         "X='zap foo'; (X='echo hi'); echo $X | sh",
         "X='zap foo'; (X='echo hi'); sh <<< $X",
         "for d in a secrets; do cat $z/key.txt; z=$y; y=$x; x=$d; done",
+        "for d in secrets a; do cat $z/key.txt; export z=$d; done",
+        "X=secrets/key.txt; (X=src/m); Y=$X; Z=$Y; cat $Z",
+        "X=secrets/key.txt; (X=src/m); export Y=$X; Z=$Y; cat $Z",
+        "X=secrets; (X=src); Y=; Y+=$X; cat $Y/key.txt",
+        "Y=foo; X=secrets; (X=src); Y=$X bash -c 'cat $Y/key.txt'",
+        "X=src/m; X=secrets/key.txt bash -c 'Y=$X; cat $Y'",
+        "X=src/m; X=secrets/key.txt eval 'Y=$X; cat $Y'",
+        "X=src/m; X=secrets/key.txt export X; Y=$X; cat $Y",
+        "readonly X=secrets/key.txt\nX=src/m\nY=$X\ncat $Y",
+        "declare -r X=secrets/key.txt\nX=src/m\nY=$X\ncat $Y",
+        "X=; : ${X:=secrets/key.txt}; Y=$X; cat $Y",
+        "trap 'X=secrets/key.txt' DEBUG; X=src/m; Y=$X; cat $Y",
+        "X='zap foo'; (X=$(date)); echo $X | sh",
+        "X='zap foo'; sh <<< $X; X=ls",
     ] {
         check(&room(), Default, &[(row, 'D')]);
         check(&room(), BypassPermissions, &[(row, 'D')]);
@@ -193,6 +209,16 @@ fn what_is_not_known_may_be_nothing() {
         "X=src; f() { local X; cat $X/fx/proj/secrets/key.txt; }; f",
         "echo a > docs/k${none}ey",
         "cd $none/fx/proj/secrets; cat key.txt",
+        "cd $opt $none/fx/proj/secrets; cat key.txt",
+        "$none cd secrets; cat key.txt",
+        "env -C $none/fx/proj/secrets cat key.txt",
+        "X=$(true); (X=log); Y=$X; git $Y push x",
+        "X=src/m; X=$(true) bash -c 'git $X push x'",
+        "X=log; bash -c 'git $X push x'",
+        "sh <<< \"$N zap foo\"; N=x",
+        "Y=log$none; Y=$(true); git $Y push x",
+        "Y=log$none; unset Y; git $Y push x",
+        "for X in zap$none log$none; do $X foo; done",
     ] {
         check(&room(), Default, &[(row, 'D')]);
         check(&room(), BypassPermissions, &[(row, 'D')]);
