@@ -14,6 +14,7 @@ mod carried;
 mod detours;
 mod evasion;
 mod putting;
+mod variables;
 
 fn check(room: &Room, mode: PermissionMode, rows: &[(&str, char)]) {
     for (command, expected) in rows {

@@ -17,6 +17,9 @@ const DEEPEST: usize = 8;
 /// How many later words are tried as the command behind a wrapper with options that are not known.
 const MOST_STARTS: usize = 8;
 
+/// How many texts are read once more at the end.
+const MOST_LATER: usize = 64;
+
 /// Words that mean something only where a command of the shell begins.
 const RESERVED: &[&str] = &[
     "!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "for", "do", "done", "case", "esac",
@@ -269,6 +272,10 @@ impl Inspector<'_> {
     }
 
     fn builtin(&mut self, at: usize, name: &str, arguments: &[Word]) {
+        if matches!(name, "eval" | "trap") && self.later.len() < MOST_LATER {
+            let texts = arguments.iter().filter_map(|word| word.value.literal());
+            self.later.extend(texts.filter(|text| text.contains('$')).map(str::to_owned));
+        }
         if arguments.iter().any(|word| word.value.literal().is_none()) {
             self.mark_opaque(at);
         }

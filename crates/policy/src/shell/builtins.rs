@@ -46,7 +46,7 @@ const CHANGING: &[&str] = &[
 ];
 
 /// Builtins that give variables values by arguments of the form `NAME=value`.
-const DECLARING: &[&str] = &["export", "declare", "typeset", "local", "readonly", "alias"];
+const DECLARING: &[&str] = &["export", "declare", "typeset", "local", "readonly"];
 
 /// The least that a rule must be to allow such a builtin.
 pub(super) fn least_rule(name: &str) -> Option<By> {
@@ -79,6 +79,9 @@ pub(super) fn sets_variables(name: &str) -> bool {
                 | "wait"
                 | "eval"
                 | "trap"
+                | "alias"
+                | "enable"
+                | "set"
                 | "source"
                 | "."
                 | "builtin"
@@ -99,7 +102,17 @@ pub(super) fn expands_subscripts(name: &str) -> bool {
     declares(name)
         || matches!(
             name,
-            "test" | "[" | "printf" | "read" | "unset" | "let" | "mapfile" | "readarray" | "getopts" | "wait"
+            "test"
+                | "["
+                | "printf"
+                | "read"
+                | "unset"
+                | "let"
+                | "mapfile"
+                | "readarray"
+                | "getopts"
+                | "wait"
+                | "alias"
         )
 }
 

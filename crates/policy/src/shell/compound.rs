@@ -23,6 +23,8 @@ impl Parser<'_> {
                 self.at += 5;
                 self.list()?;
                 self.loop_body(Of::Branch)?;
+                // The condition may end the loop before its end.
+                self.apart(start, Of::Branch);
             }
             "for" => self.for_loop()?,
             "select" => {
@@ -66,38 +68,44 @@ impl Parser<'_> {
         if feeds {
             self.found.feeds.push(Feed { commands: start..end, holder: end });
         }
-        if feeds || !holder.redirects.is_empty() {
+        if holder.may_fail {
             // What cannot be opened keeps the whole from running.
             self.apart(start, Of::Branch);
+        }
+        if feeds || !holder.redirects.is_empty() {
             self.found.commands.push(holder);
         }
         Ok(())
     }
 
     fn condition(&mut self) -> Parsed<()> {
+        let whole = self.found.commands.len();
         self.at += 2;
         self.list()?;
         self.expect_keyword("then")?;
-        self.branch()?;
+        let mut ways = vec![self.branch()?];
         let others = self.found.commands.len();
         while self.take_keyword("elif") {
             self.list()?;
             self.expect_keyword("then")?;
-            self.branch()?;
+            ways.push(self.branch()?);
         }
-        if self.take_keyword("else") {
-            self.list()?;
+        let last = self.take_keyword("else");
+        if last {
+            ways.push(self.branch()?);
         }
         self.apart(others, Of::Branch);
+        if last {
+            self.choice(whole, ways);
+        }
         self.expect_keyword("fi")
     }
 
-    /// Commands that may not run.
-    fn branch(&mut self) -> Parsed<()> {
+    /// Commands that may not run; answers where that is noted.
+    fn branch(&mut self) -> Parsed<usize> {
         let start = self.found.commands.len();
         self.list()?;
-        self.apart(start, Of::Branch);
-        Ok(())
+        Ok(self.apart(start, Of::Branch))
     }
 
     /// The body of a loop.
@@ -179,17 +187,20 @@ impl Parser<'_> {
         self.word()?;
         self.line_breaks()?;
         self.expect_keyword("in")?;
+        let (whole, mut ways, mut all) = (self.found.commands.len(), Vec::new(), false);
         loop {
             self.line_breaks()?;
             if self.take_keyword("esac") {
-                return Ok(());
+                break;
             }
             self.take("(");
             loop {
                 self.blanks();
-                if self.word()?.raw.is_empty() {
+                let pattern = self.word()?.raw;
+                if pattern.is_empty() {
                     return Err(WRONG);
                 }
+                all |= pattern == "*";
                 self.blanks();
                 if !self.take("|") {
                     break;
@@ -198,11 +209,16 @@ impl Parser<'_> {
             self.expect(")")?;
             let start = self.found.commands.len();
             self.list_or_nothing()?;
-            self.apart(start, Of::Branch);
+            ways.push(self.apart(start, Of::Branch));
             if !(self.take(";;&") || self.take(";;") || self.take(";&")) {
-                return self.expect_keyword("esac");
+                self.expect_keyword("esac")?;
+                break;
             }
         }
+        if all {
+            self.choice(whole, ways);
+        }
+        Ok(())
     }
 
     fn coprocess(&mut self) -> Parsed<()> {

@@ -1,7 +1,7 @@
 //! Where the parser stands in a text, and the small steps it takes.
 
 use super::Kind;
-use super::syntax::{Apart, Document, Harvest, Of};
+use super::syntax::{Apart, Choice, Document, Harvest, Of};
 
 /// Why the parser gave up on a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,12 +129,17 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Notes that what was found since a place may not run, or runs in another shell.
-    pub(super) fn apart(&mut self, start: usize, of: Of) {
+    /// Notes that what was found since a place may not run, or runs in another shell; answers where that is noted.
+    pub(super) fn apart(&mut self, start: usize, of: Of) -> usize {
         let commands = start..self.found.commands.len();
-        if !commands.is_empty() {
-            self.found.apart.push(Apart { commands, of });
-        }
+        self.found.apart.push(Apart { commands, of });
+        self.found.apart.len() - 1
+    }
+
+    /// Notes that of these ways, which stand behind some place, one is always taken.
+    pub(super) fn choice(&mut self, start: usize, ways: Vec<usize>) {
+        let commands = start..self.found.commands.len();
+        self.found.choices.push(Choice { commands, ways });
     }
 
     /// Notes that bash may see the end of something elsewhere than we do: the whole text is searched at every word.

@@ -235,9 +235,11 @@ impl Parser<'_> {
 /// The literal text that `${NAME:-text}` and its like may stand for, from behind the name on.
 fn alternative(after: &str) -> Option<&str> {
     let rest = after.strip_prefix(':').unwrap_or(after).strip_prefix(['-', '=', '+'])?;
-    let end = rest.find(['}', '$', '`', '\'', '"', '\\', '{', '~'])?;
+    let end = rest.find(['}', '$', '`', '\\', '{', '~'])?;
     let (text, rest) = rest.split_at_checked(end)?;
-    (rest.starts_with('}') && !text.is_empty()).then_some(text)
+    let bare = |quote: char| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
+    let text = bare('"').or_else(|| bare('\'')).unwrap_or(text);
+    (rest.starts_with('}') && !text.is_empty() && !text.contains(['"', '\''])).then_some(text)
 }
 
 /// Values of a variable: a text, if there is one, or not known.

@@ -1,6 +1,6 @@
 //! From what the parser found to parts: each command is looked at, then what it would run in turn.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use super::cursor::Parser;
@@ -9,11 +9,11 @@ use super::part::{self, Written};
 use super::readings::Texts;
 use super::repeats::Repeats;
 use super::scope::{LAST, Reading, Scope};
-use super::syntax::{Apart, Form, Harvest, Of, RawWord, Simple};
+use super::syntax::{Form, Harvest, RawWord, Simple};
 use super::{
     Assignment, Kind, LONGEST, Part, Place, Reach, Redirect, Script, Surroundings, Value, Way, Word,
 };
-use super::{assignment, facts, fallback, hidden, overlong, places, redirects, values, word};
+use super::{assignment, builtins, facts, fallback, hidden, overlong, places, redirects, values, word};
 
 /// How deep texts of commands inside texts are followed.
 pub(super) const DEEPEST_TEXT: usize = 10;
@@ -32,6 +32,10 @@ pub(super) struct Inspector<'a> {
     pub(super) in_function: bool,
     /// What parts are given to read by here-strings, and print by other readings than the first.
     pub(super) texts: BTreeMap<usize, Texts>,
+    /// Which variables functions set whenever they are called; none if that is not certain.
+    pub(super) functions: HashMap<String, Option<HashSet<String>>>,
+    /// Texts that may run when variables have other values.
+    pub(super) later: Vec<String>,
     pub(super) repeats: Repeats,
 }
 
@@ -47,6 +51,8 @@ impl<'a> Inspector<'a> {
             covered: false,
             in_function: false,
             texts: BTreeMap::new(),
+            functions: HashMap::new(),
+            later: Vec::new(),
             repeats: Repeats::default(),
         };
         if text.len() > LONGEST && text.chars().count() > LONGEST {
@@ -56,6 +62,9 @@ impl<'a> Inspector<'a> {
             inspector.note(Kind::HiddenCharacter);
         }
         inspector.text(text);
+        for text in std::mem::take(&mut inspector.later) {
+            inspector.nested(&text);
+        }
         if text.contains("\\\n") {
             // Once more with continued lines joined, wherever they are.
             inspector.nested(&text.replace("\\\n", ""));
@@ -152,6 +161,8 @@ impl<'a> Inspector<'a> {
             self.scope.repeats = true;
             self.foresee(&harvest);
         }
+        // A function may stand in for a builtin.
+        self.scope.unsure |= harvest.functions.iter().any(|(name, _)| builtins::sets_variables(name));
         let parts = self.commands(&harvest);
         self.other_meanings(&harvest);
         self.input_of_shells(&harvest, &parts);
@@ -160,36 +171,8 @@ impl<'a> Inspector<'a> {
         }
     }
 
-    /// Looks at the commands in order; what those assign that are apart is not certain after them.
-    fn commands(&mut self, harvest: &Harvest) -> Vec<Range<usize>> {
-        let mut apart: Vec<&Apart> = harvest.apart.iter().collect();
-        apart.sort_by_key(|apart| (apart.commands.start, std::cmp::Reverse(apart.commands.end)));
-        let mut ahead = apart.into_iter().peekable();
-        let mut open: Vec<(usize, usize, bool)> = Vec::new();
-        let mut parts = Vec::with_capacity(harvest.commands.len());
-        for (at, command) in harvest.commands.iter().enumerate() {
-            while let Some((_, settled, in_function)) = open.pop_if(|(end, ..)| *end <= at) {
-                self.scope.unsettle(settled);
-                self.in_function = in_function;
-            }
-            while let Some(apart) = ahead.next_if(|apart| apart.commands.start <= at) {
-                open.push((apart.commands.end, self.scope.settled(), self.in_function));
-                self.in_function |= apart.of == Of::Function;
-                if let Of::Loop(name) = &apart.of {
-                    self.scope.settle(name);
-                }
-            }
-            parts.push(self.command_once(command));
-        }
-        if let Some((_, settled, in_function)) = open.first() {
-            self.scope.unsettle(*settled);
-            self.in_function = *in_function;
-        }
-        parts
-    }
-
     /// Looks at one command, and answers where its part is, and where the parts end of what it would run in turn.
-    fn command_once(&mut self, command: &Simple) -> Range<usize> {
+    pub(super) fn command_once(&mut self, command: &Simple) -> Range<usize> {
         let key = self.key_of_command(command);
         if let Some(known) = key.as_ref().and_then(|key| self.repeated(key)) {
             return known;
@@ -246,8 +229,8 @@ impl<'a> Inspector<'a> {
         let places = self.script.directories.len();
         self.note_directory(&part);
         self.note_all_values(command, &words, &others);
-        if !(command.redirects.is_empty() && command.input.is_empty()) {
-            // If they cannot be opened, nothing is assigned.
+        if command.may_fail {
+            // If something cannot be opened, nothing is assigned.
             self.scope.unsettle(settled);
         }
         self.script.parts.push(part);

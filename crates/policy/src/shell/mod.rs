@@ -8,6 +8,7 @@
 //! * the **wide** one, for refusing, asking and critical removals: everything that might run, under every spelling.
 
 mod ansi;
+mod apart;
 mod arithmetic;
 mod assigned;
 mod assignment;

@@ -84,25 +84,34 @@ impl<'a> Parser<'a> {
     /// Pipelines of which each after the first runs or not by how those before it end. Behind `&&` all since the last `||`
     /// have run.
     fn and_or(&mut self) -> Parsed<()> {
+        let whole = self.found.commands.len();
         self.pipeline()?;
         let mut since = None;
+        // The ways of `a && b || c`, as far as they are there.
+        let mut ways = Vec::new();
         loop {
             self.blanks();
             let both = self.take("&&");
             if !both && !self.take("||") {
-                since.into_iter().for_each(|since| self.apart(since, Of::Branch));
+                since.into_iter().for_each(|since| {
+                    self.apart(since, Of::Branch);
+                });
+                if ways.len() == 2 && since.is_none() {
+                    self.choice(whole, ways);
+                }
                 return Ok(());
             }
             let start = self.found.commands.len();
-            if !both {
-                since.take().into_iter().for_each(|since| self.apart(since, Of::Branch));
+            ways.clear();
+            if !both && let Some(since) = since.take() {
+                ways.push(self.apart(since, Of::Branch));
             }
             self.line_breaks()?;
             self.pipeline()?;
             if both {
                 since.get_or_insert(start);
             } else {
-                self.apart(start, Of::Branch);
+                ways.push(self.apart(start, Of::Branch));
             }
         }
     }
@@ -300,7 +309,7 @@ impl<'a> Parser<'a> {
         let start = self.found.commands.len();
         self.deeper(Self::compound)?;
         self.found.repeats = true;
-        self.apart(start, Of::Function);
+        self.apart(start, Of::Function(name.to_owned()));
         let body = start..self.found.commands.len();
         self.found.functions.push((name.to_owned(), body));
         Ok(())

@@ -9,6 +9,9 @@ use super::scope::Reading;
 use super::syntax::{Fed, RawWord, Simple};
 use super::{Part, Reach, Value, Word, builtins, part, word};
 
+/// How many words are looked at for the name of a builtin.
+pub(super) const MOST_PREFIXES: usize = 4;
+
 /// Texts of a part besides its words.
 #[derive(Debug)]
 pub(super) struct Texts {
@@ -23,7 +26,7 @@ impl Inspector<'_> {
         let words = || command.words.iter().chain(command.redirects.iter().map(|redirect| &redirect.target));
         let choices = words().map(|word| word::choices(word, &self.scope)).max().unwrap_or(1);
         let doubtful = words().any(|word| self.scope.doubts(word));
-        let vanishing = words().map(|word| self.scope.vanishing(word)).max().unwrap_or(0);
+        let vanishing = self.scope.vanishing(words());
         let more = choices - 1 + vanishing.saturating_sub(1);
         if !self.limits.take_readings(more, command.words.len() + command.redirects.len()) {
             return None;
@@ -58,7 +61,8 @@ impl Inspector<'_> {
 
     /// The texts that a word may be where it is not split.
     fn texts_of(&mut self, word: &RawWord) -> Vec<String> {
-        let (choices, vanishing) = (word::choices(word, &self.scope), self.scope.vanishing(word));
+        let (choices, vanishing) =
+            (word::choices(word, &self.scope), self.scope.vanishing(std::iter::once(word)));
         if !self.limits.take_values(choices + vanishing) {
             self.cut_short();
             return Vec::new();
@@ -151,24 +155,24 @@ impl Inspector<'_> {
         }
     }
 
-    /// Notes which variables a builtin sets, by every reading, the first at last.
+    /// Notes which variables a builtin sets, by every reading, the first at last. By which it is called must be certain.
     pub(super) fn note_all_values(&mut self, command: &Simple, words: &[Word], others: &[Reading]) {
-        let sets = |word: &RawWord| builtins::sets_variables(&word.raw);
-        if command.words.first().is_some_and(sets) {
-            let settled = self.scope.settled();
-            let others = others.iter().filter(|reading| !matches!(reading, Reading::Nothing(_)));
-            let mut several = false;
-            for reading in others.rev() {
+        let settled = self.scope.settled();
+        let sets = |word: &Word| word.value.literal().is_some_and(builtins::sets_variables);
+        let mut several = false;
+        if words.iter().take(MOST_PREFIXES).any(sets) {
+            for reading in others.iter().filter(|reading| !matches!(reading, Reading::Nothing(_))).rev() {
                 let words = self.words(&command.words, *reading, &mut Vec::new());
                 self.note_values(&words);
                 several = true;
             }
-            self.note_values(words);
-            if several {
-                self.scope.doubt_since(settled);
-            }
-        } else {
-            self.note_values(words);
+        }
+        self.note_values(words);
+        if several {
+            self.scope.doubt_since(settled);
+        }
+        if command.words.first().is_some_and(|word| !self.scope.is_sure(word)) {
+            self.scope.unsettle(settled);
         }
     }
 }

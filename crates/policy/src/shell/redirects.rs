@@ -25,6 +25,7 @@ impl Parser<'_> {
             // The number of the opened file goes to a variable.
             self.found.note(Kind::RedirectTarget);
         }
+        command.may_fail |= self.peek() == Some(b'{');
         self.at += prefix + operator.len();
         self.blanks();
         match *operator {
@@ -36,6 +37,7 @@ impl Parser<'_> {
             "<&" | ">&" => self.duplicate(command, *operator == ">&")?,
             _ => {
                 let target = self.target()?;
+                command.may_fail |= target.raw != "/dev/null";
                 command.redirects.push(RawRedirect { writes: *operator != "<", target });
             }
         }
@@ -70,6 +72,7 @@ impl Parser<'_> {
 
     fn duplicate(&mut self, command: &mut Simple, writes: bool) -> Parsed<()> {
         let target = self.target()?;
+        command.may_fail |= !matches!(target.raw.as_str(), "0" | "1" | "2");
         if target.raw.bytes().all(|byte| byte.is_ascii_digit()) {
             return Ok(());
         }

@@ -4,7 +4,7 @@
 //! does not show, "not known" is one of them.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::limits::Limits;
 use super::settled::Settled;
@@ -14,7 +14,7 @@ use super::syntax::{Piece, RawWord};
 const MOST_VALUES: usize = 128;
 
 /// How many texts are followed that are left of the values of one variable.
-const MOST_SUPPOSED: usize = 16;
+const MOST_SUPPOSED: usize = 128;
 
 /// How many bytes of separators are followed.
 const MOST_SEPARATORS: usize = 256;
@@ -61,6 +61,8 @@ pub(super) struct Scope<'a> {
     renamed: HashMap<String, Vec<String>>,
     /// How often something changed.
     changes: usize,
+    /// How many values are known of all variables.
+    known: usize,
     /// Whether a variable or a name was given more than is followed.
     pub(super) overflows: bool,
 }
@@ -79,6 +81,7 @@ impl<'a> Scope<'a> {
             separators: None,
             renamed: HashMap::new(),
             changes: 0,
+            known: 0,
             overflows: false,
         }
     }
@@ -92,6 +95,9 @@ impl<'a> Scope<'a> {
     pub(super) fn give(&mut self, name: &str, value: Option<String>) -> bool {
         self.changes += 1;
         self.settled.doubt(name);
+        if name == "IFS" {
+            self.split_at(value.as_deref());
+        }
         if !self.values.contains_key(name) {
             // What it is without the command still counts: who knows whether this is ever run.
             let standing = self.value(name, LAST).map(|value| Some(value.to_owned()));
@@ -103,6 +109,7 @@ impl<'a> Scope<'a> {
             values.push(known);
             return false;
         }
+        self.known += 1;
         if values.len() >= MOST_VALUES {
             // Too many to follow: from now on it is not known. What it was is still tried. Nothing is called by a number.
             self.overflows |= value.is_some_and(|value| !value.bytes().all(|byte| byte.is_ascii_digit()));
@@ -113,6 +120,11 @@ impl<'a> Scope<'a> {
             values.push(value);
         }
         true
+    }
+
+    /// What grows when a variable is given a value that is new.
+    pub(super) fn known(&self) -> usize {
+        self.known
     }
 
     /// Notes that from here on a variable has a value that it was given.
@@ -153,6 +165,11 @@ impl<'a> Scope<'a> {
         self.settled.len()
     }
 
+    /// Which variables were given values for certain after so many.
+    pub(super) fn settled_since(&self, count: usize) -> HashSet<String> {
+        self.settled.since(count)
+    }
+
     /// Notes that of these all but the first so many may not have been given.
     pub(super) fn unsettle(&mut self, count: usize) {
         if count < self.settled.len() {
@@ -161,23 +178,31 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// The variables of a word. `~` is one if the home may be another.
+    fn variables<'w>(&self, word: &'w RawWord) -> impl Iterator<Item = Used<'w>> {
+        let home_varies = !self.home_certain;
+        word.pieces.iter().filter_map(move |piece| match piece {
+            Piece::Variable { name, quoted, guarded } => {
+                Some(Used { name, quoted: *quoted, guarded: *guarded })
+            }
+            Piece::Plain(text) if home_varies && text.contains('~') => {
+                Some(Used { name: "HOME", quoted: true, guarded: false })
+            }
+            Piece::Plain(_) | Piece::Quoted(_) | Piece::Unknown => None,
+        })
+    }
+
     /// Whether the variables of a word are what they were given last.
     pub(super) fn is_last(&self, word: &RawWord) -> bool {
-        word.pieces.iter().all(|piece| match piece {
-            Piece::Variable { name, .. } => !self.values.contains_key(name) || self.has_last(name),
-            Piece::Plain(_) | Piece::Quoted(_) | Piece::Unknown => true,
-        })
+        self.variables(word).all(|used| !self.values.contains_key(used.name) || self.has_last(used.name))
     }
 
     /// Whether a word can be nothing but what it is by the first reading.
     pub(super) fn is_sure(&self, word: &RawWord) -> bool {
-        word.pieces.iter().all(|piece| match piece {
-            Piece::Variable { name, .. } => {
-                self.is_certain(name) && (self.choices(name) == 1 || self.has_last(name))
-            }
-            Piece::Unknown => false,
-            Piece::Plain(_) | Piece::Quoted(_) => true,
-        })
+        let sure = |used: Used<'_>| {
+            self.is_certain(used.name) && (self.choices(used.name) == 1 || self.has_last(used.name))
+        };
+        !word.pieces.iter().any(|piece| matches!(piece, Piece::Unknown)) && self.variables(word).all(sure)
     }
 
     /// Whether a variable is what it was given last, for all that the order of the text says.
@@ -253,7 +278,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Notes where values are split from now on; nothing if that is not known.
-    pub(super) fn split_at(&mut self, separators: Option<&str>) {
+    fn split_at(&mut self, separators: Option<&str>) {
         self.changes += 1;
         let known = self.separators.as_ref().map_or(0, String::len);
         match separators.filter(|text| known + text.len() <= MOST_SEPARATORS) {
@@ -276,8 +301,7 @@ impl<'a> Scope<'a> {
     /// Whether the values that are known may not be all that the word can become.
     pub(super) fn doubts(&self, word: &RawWord) -> bool {
         let mut several = 0;
-        for piece in &word.pieces {
-            let Piece::Variable { name, quoted, .. } = piece else { continue };
+        for Used { name, quoted, .. } in self.variables(word) {
             let Some(values) = self.values.get(name) else { continue };
             let mut known = values.iter().flatten();
             let elsewhere = self.separators.is_some() && !quoted;
@@ -291,15 +315,33 @@ impl<'a> Scope<'a> {
         several > 1
     }
 
-    /// In how many ways something in the word may be nothing.
-    pub(super) fn vanishing(&self, word: &RawWord) -> usize {
-        let ways = word.pieces.iter().map(|piece| match piece {
-            Piece::Variable { guarded: true, .. } | Piece::Plain(_) | Piece::Quoted(_) => 0,
-            Piece::Variable { name, .. } if self.is_certain(name) => 0,
-            Piece::Variable { name, .. } => self.supposed.get(name).map_or(1, |texts| texts.len().max(1)),
-            Piece::Unknown => 1,
-        });
-        ways.max().unwrap_or(0)
+    /// In how many ways something in these words may be nothing.
+    pub(super) fn vanishing<'w>(&self, words: impl Iterator<Item = &'w RawWord> + Clone) -> usize {
+        // What functions are called with is there.
+        let is_called = |name: &str| is_argument(name) && self.values.contains_key(name);
+        let vanishes = |used: Used<'_>| !used.guarded && !self.is_certain(used.name) && !is_called(used.name);
+        let may_vanish = |word: &RawWord| {
+            word.pieces.iter().any(|piece| matches!(piece, Piece::Unknown))
+                || self.variables(word).any(vanishes)
+        };
+        if !words.clone().any(may_vanish) {
+            return 0;
+        }
+        let used = words.flat_map(|word| self.variables(word));
+        used.map(|used| self.left_of(used.name).count()).max().unwrap_or(1).max(1)
+    }
+
+    /// What may be left of a variable if what is not known is nothing, from the last value on.
+    fn left_of(&self, name: &str) -> impl Iterator<Item = &str> {
+        let values = self.values.get(name).into_iter().flatten().rev().flatten();
+        let supposed = self.supposed.get(name).into_iter().flatten().rev();
+        let nothing = (!self.is_certain(name)).then_some("");
+        values.chain(supposed).map(String::as_str).chain(nothing)
+    }
+
+    /// In how many ways a word can be read by the values of its variables.
+    pub(super) fn ways(&self, word: &RawWord) -> usize {
+        self.variables(word).map(|used| self.choices(used.name)).max().unwrap_or(1)
     }
 
     /// The value of a variable.
@@ -308,15 +350,10 @@ impl<'a> Scope<'a> {
             Some(values) => match reading {
                 Reading::Nth(choice) => values.iter().rev().nth(choice.min(values.len().saturating_sub(1))),
                 Reading::Unknown => None,
-                Reading::Nothing(choice) if !self.is_certain(name) => {
-                    let texts = self.supposed.get(name)?;
-                    return texts
-                        .iter()
-                        .rev()
-                        .nth(choice.min(texts.len().saturating_sub(1)))
-                        .map(String::as_str);
+                Reading::Nothing(choice) => {
+                    let last = self.left_of(name).count().saturating_sub(1);
+                    return self.left_of(name).nth(choice.min(last));
                 }
-                Reading::Nothing(_) => values.last(),
             }?
             .as_deref(),
             None if name == "HOME" => Some(self.home),
@@ -361,6 +398,21 @@ impl<'a> Scope<'a> {
     pub(super) fn meanings(&self, name: &str) -> Vec<String> {
         self.renamed.get(name).cloned().unwrap_or_default()
     }
+}
+
+/// A variable in a word.
+#[derive(Debug, Clone, Copy)]
+struct Used<'a> {
+    name: &'a str,
+    /// Whether its value is not split.
+    quoted: bool,
+    /// Whether the shell stops if it is empty.
+    guarded: bool,
+}
+
+/// Whether a variable is what a function or a script is called with.
+fn is_argument(name: &str) -> bool {
+    matches!(name, "@" | "*") || name.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether the text speaks of `HOME` other than to read it.

@@ -88,6 +88,11 @@ impl Settled {
         self.names.get(name).is_some_and(|given| given.at >= self.floor && given.sure == Sure::OfLast)
     }
 
+    /// Which were given values after so many.
+    pub(super) fn since(&self, count: usize) -> HashSet<String> {
+        self.order.get(count..).unwrap_or_default().iter().map(|(name, _)| name.clone()).collect()
+    }
+
     /// From which on they count.
     pub(super) fn floor(&self) -> usize {
         self.floor

@@ -13,6 +13,8 @@ pub(super) struct Simple {
     pub(super) assignments: Vec<RawAssignment>,
     /// Redirects, in order.
     pub(super) redirects: Vec<RawRedirect>,
+    /// Whether one of them, or one that opens nothing, may fail, so that nothing is run.
+    pub(super) may_fail: bool,
     /// Text that it gets on its input by here-documents and here-strings.
     pub(super) input: Vec<Fed>,
     /// Whether it is a test in double brackets, whose one word is its whole text.
@@ -153,6 +155,17 @@ pub(super) struct Harvest {
     pub(super) functions: Vec<(String, Range<usize>)>,
     /// Commands that may not run, or that run in another shell.
     pub(super) apart: Vec<Apart>,
+    /// Choices of which one is always taken.
+    pub(super) choices: Vec<Choice>,
+}
+
+/// A choice of which one way is always taken, so that what each of them assigns is assigned.
+#[derive(Debug)]
+pub(super) struct Choice {
+    /// The whole, in the harvest.
+    pub(super) commands: Range<usize>,
+    /// The ways, among those that are apart.
+    pub(super) ways: Vec<usize>,
 }
 
 /// Commands of which the rest of the text cannot say whether they have run, so that what they assign may not last.
@@ -171,8 +184,8 @@ pub(super) enum Of {
     Branch,
     /// A loop that sets this variable whenever they run.
     Loop(String),
-    /// A function.
-    Function,
+    /// A function of this name.
+    Function(String),
 }
 
 /// A pipeline: where each element's commands begin in the harvest, and at last where the last one's end.

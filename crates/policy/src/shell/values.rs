@@ -11,6 +11,9 @@ use super::{Part, Value, Word, builtins, word};
 /// Variables that bash itself looks into for what a command name means.
 const COMMAND_TABLES: &[&str] = &["BASH_ALIASES", "BASH_CMDS"];
 
+/// Of longer texts with something unknown in them only one reading is followed.
+const LONG_TEXT: usize = 256;
+
 /// How long a meaning of a command may be that counts as one.
 const A_MEANING: usize = 256;
 
@@ -38,11 +41,16 @@ const RUN: &[&str] = &[
 impl Inspector<'_> {
     /// Notes what a variable that is given a word is if what is not known is nothing.
     pub(super) fn suppose_of(&mut self, name: &str, word: &RawWord) {
-        for choice in (0..self.scope.vanishing(word)).rev() {
+        let mut texts: Vec<String> = Vec::new();
+        for choice in 0..self.scope.vanishing(std::iter::once(word)) {
             let left = word::single_by(word, &self.scope, Reading::Nothing(choice), &mut Vec::new());
-            if let Some(text) = left.literal() {
-                self.scope.suppose(name, text);
+            texts.extend(left.literal().map(str::to_owned));
+            if texts.last().is_none_or(|text| text.len() > LONG_TEXT) || !self.limits.take_values(1) {
+                break;
             }
+        }
+        for text in texts.iter().rev() {
+            self.scope.suppose(name, text);
         }
     }
 
@@ -87,9 +95,6 @@ impl Inspector<'_> {
             Form::Plain => {
                 let several = values.len() > 1;
                 for value in values {
-                    if name == "IFS" {
-                        self.scope.split_at(value.as_deref());
-                    }
                     self.scope.give(name, value);
                 }
                 if several {
@@ -155,20 +160,24 @@ impl Inspector<'_> {
 
     /// Variables that a builtin sets.
     pub(super) fn note_values(&mut self, words: &[Word]) {
-        let passes = |word: &&Word| matches!(word.value.literal(), Some("builtin" | "command" | "-p" | "--"));
-        let words = words.get(words.iter().take_while(passes).count()..).unwrap_or_default();
+        let words = words.get(words.iter().take_while(|word| is_prefix(word)).count()..).unwrap_or_default();
         let Some((first, arguments)) = words.split_first() else { return };
         let Some(name) = first.value.literal().filter(|name| builtins::sets_variables(name)) else { return };
         match name {
-            "source" | "." => self.scope.unsure = true,
-            // It may run before any command, and after any.
+            "source" | "." | "enable" => self.scope.unsure = true,
+            // They may run before any command, and after any.
             "trap" => self.scope.repeats = true,
+            "alias" => {
+                self.scope.repeats = true;
+                self.scope.unsure |= arguments.iter().any(gives_builtin_a_meaning);
+            }
             "eval" => self.scope.unsure |= arguments.iter().any(|word| word.value.literal().is_none()),
+            "set" => {
+                let mut options = arguments.iter().take_while(|word| word.value.literal() != Some("--"));
+                self.scope.unsure |= options.any(takes_all_assignments);
+            }
             _ if builtins::declares(name) => self.declared(name, arguments),
-            "printf"
-                if !arguments
-                    .first()
-                    .is_some_and(|word| word.raw.trim_matches(['\'', '"']).starts_with("-v")) => {}
+            "printf" if !sets_by_printf(arguments) => {}
             _ => self.overwritten(arguments),
         }
     }
@@ -180,6 +189,7 @@ impl Inspector<'_> {
             // One name for another: from now on any name may mean any variable.
             self.scope.unsure = true;
         }
+        let plain = arguments.iter().all(|word| is_plain_option(name, word));
         let fixes = name == "readonly" || arguments.iter().any(|word| option_letters(word).contains('r'));
         for word in arguments {
             let text = word.value.literal().unwrap_or(&word.raw);
@@ -204,9 +214,11 @@ impl Inspector<'_> {
                 self.scope.append(variable, &[value.map(str::to_owned)]);
             } else {
                 self.scope.give(variable, value.map(str::to_owned));
-                // Outside of functions nothing is local, and nothing is set; an alias is no variable.
-                if name != "alias" && (name != "local" || self.in_function) {
+                // Outside of functions nothing is local, and nothing is set; nor by options that say something else.
+                if plain && target == variable && (name != "local" || self.in_function) {
                     self.scope.settle(variable);
+                } else if !plain {
+                    self.scope.give(variable, None);
                 }
                 if fixes {
                     self.scope.keep_earlier(variable);
@@ -277,6 +289,44 @@ impl Inspector<'_> {
                 }
             }
         }
+    }
+}
+
+/// Whether a word may stand before a builtin.
+pub(super) fn is_prefix(word: &Word) -> bool {
+    matches!(word.value.literal(), Some("builtin" | "command" | "time" | "-p" | "--" | "!"))
+}
+
+/// Whether `printf` sets a variable.
+fn sets_by_printf(arguments: &[Word]) -> bool {
+    match arguments.split_first() {
+        // One word in quotes is the text to print.
+        Some((first, [])) if first.raw.starts_with('"') => false,
+        Some((first, _)) => first.value.literal().is_none_or(|text| text.starts_with("-v")),
+        None => false,
+    }
+}
+
+/// Whether an alias is called like a builtin that sets variables.
+fn gives_builtin_a_meaning(word: &Word) -> bool {
+    let text = word::text_of(&word.value);
+    word.value.literal().is_none() || builtins::sets_variables(text.split('=').next().unwrap_or_default())
+}
+
+/// Whether an option of `set` makes every assignment among the arguments one in front.
+fn takes_all_assignments(word: &Word) -> bool {
+    word.value.literal().is_none_or(|text| text == "keyword" || text.starts_with('-') && text.contains('k'))
+}
+
+/// Whether a word is no option of a declaring builtin, or one that leaves the value as it is.
+fn is_plain_option(builtin: &str, word: &Word) -> bool {
+    let Some(text) = word.value.literal() else { return !word.raw.starts_with(['-', '$']) };
+    let letters = if matches!(builtin, "export" | "readonly") { "" } else { "grtx" };
+    match text.strip_prefix('-') {
+        Some(given) => {
+            text == "--" || !given.is_empty() && given.chars().all(|letter| letters.contains(letter))
+        }
+        None => !text.starts_with('+'),
     }
 }
 

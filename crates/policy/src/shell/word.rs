@@ -40,10 +40,11 @@ pub(super) fn expand(
     {
         return vec![Word { raw: word.raw.clone(), value: Value::Literal(text.clone()) }];
     }
-    let mut atoms = tilde(atoms(word, scope, reading, kinds), scope, kinds);
+    let mut atoms = tilde(atoms(word, scope, reading, kinds), scope, reading, kinds);
     if !braces::possible(&atoms) {
         let mut words = split(&atoms, &word.raw, scope);
-        if words.is_empty() && word.pieces.iter().any(|piece| matches!(piece, Piece::Quoted(_))) {
+        let quoted = word.pieces.iter().any(|piece| matches!(piece, Piece::Quoted(_)));
+        if words.is_empty() && quoted && !["$@", "${@}", "[@]}"].iter().any(|all| word.raw.contains(all)) {
             words.push(Word { raw: word.raw.clone(), value: Value::Literal(String::new()) });
         }
         return words;
@@ -55,7 +56,7 @@ pub(super) fn expand(
     match expanded.filter(|_| enough) {
         Some(all) => all
             .into_iter()
-            .flat_map(|atoms| split(&tilde(atoms, scope, kinds), "", scope))
+            .flat_map(|atoms| split(&tilde(atoms, scope, reading, kinds), "", scope))
             .map(|word| Word { raw: text_of(&word.value), ..word })
             .collect(),
         None => vec![Word {
@@ -72,19 +73,12 @@ pub(super) fn single(word: &RawWord, scope: &Scope<'_>, kinds: &mut Vec<Kind>) -
 
 /// The same by some reading.
 pub(super) fn single_by(word: &RawWord, scope: &Scope<'_>, reading: Reading, kinds: &mut Vec<Kind>) -> Value {
-    value(&tilde(atoms(word, scope, reading, kinds), scope, kinds))
+    value(&tilde(atoms(word, scope, reading, kinds), scope, reading, kinds))
 }
 
 /// How many ways there are to read a word, by the values of its variables.
 pub(super) fn choices(word: &RawWord, scope: &Scope<'_>) -> usize {
-    word.pieces
-        .iter()
-        .map(|piece| match piece {
-            Piece::Variable { name, .. } => scope.choices(name),
-            _ => 1,
-        })
-        .max()
-        .unwrap_or(1)
+    scope.ways(word)
 }
 
 /// The text of a value, as far as it has one.
@@ -114,7 +108,7 @@ fn atoms(word: &RawWord, scope: &Scope<'_>, reading: Reading, kinds: &mut Vec<Ki
                     kinds.push(Kind::Variable);
                 }
                 match scope.value(name, reading).filter(|text| scope.has_room(text.len())) {
-                    Some(text) if *quoted => atoms.extend(text.chars().map(Atom::Quoted)),
+                    Some(text) if *quoted => atoms.extend(text.chars().map(quoted_atom)),
                     Some(text) => atoms.extend(text.chars().map(Atom::Expanded)),
                     None if is_nothing && !guarded => {}
                     None => atoms.push(Atom::Unknown { guarded: *guarded }),
@@ -123,6 +117,14 @@ fn atoms(word: &RawWord, scope: &Scope<'_>, reading: Reading, kinds: &mut Vec<Ki
         }
     }
     atoms
+}
+
+/// A character of a variable in quotes. The pattern of a loop stands for the files that it goes through.
+fn quoted_atom(character: char) -> Atom {
+    match character {
+        '*' | '?' | '[' | ']' => Atom::Plain(character),
+        _ => Atom::Quoted(character),
+    }
 }
 
 /// Whether several variables bring more text into a word than is followed.
@@ -136,7 +138,7 @@ fn is_overlong(word: &RawWord, scope: &Scope<'_>, reading: Reading) -> bool {
 }
 
 /// Resolves `~` at the start of a word, and after `=` or `:` in one that looks like an assignment.
-fn tilde(atoms: Vec<Atom>, scope: &Scope<'_>, kinds: &mut Vec<Kind>) -> Vec<Atom> {
+fn tilde(atoms: Vec<Atom>, scope: &Scope<'_>, reading: Reading, kinds: &mut Vec<Kind>) -> Vec<Atom> {
     if !atoms.contains(&Atom::Plain('~')) {
         return atoms;
     }
@@ -163,7 +165,10 @@ fn tilde(atoms: Vec<Atom>, scope: &Scope<'_>, kinds: &mut Vec<Kind>) -> Vec<Atom
                 if before.is_some() || !scope.home_certain {
                     kinds.push(Kind::Variable);
                 }
-                out.extend(scope.home.chars().map(Atom::Quoted));
+                match scope.value("HOME", reading) {
+                    Some(home) => out.extend(home.chars().map(Atom::Quoted)),
+                    None => out.push(Atom::Unknown { guarded: false }),
+                }
             }
             // The directory that the command is in.
             Some(Atom::Plain('+')) if matches!(atoms.get(at + 2), None | Some(Atom::Plain('/'))) => {
