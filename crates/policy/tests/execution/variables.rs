@@ -73,6 +73,14 @@ const AROUND: &[&str] = &[
     "echo \"$(@)\"; %",
     "{ @; } > none/none; %",
     "for i in 1 2; do %; @; done",
+    "if fail; then @; else @; fi; %",
+    "if fail; then @; elif true; then @; else @; fi; %",
+    "case x in y) @;; *) @;; esac; %",
+    "fail && @ || @; %",
+    "true && @ || @; %",
+    "g() { @; }; g; %",
+    "trap '@' EXIT; %",
+    "time @; %",
     "@\n%",
 ];
 
