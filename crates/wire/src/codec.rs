@@ -48,6 +48,12 @@ pub enum WireError {
         /// The beginning of the line.
         line: String,
     },
+    /// A kind that only an engine writes, given to one.
+    #[error("a \"{kind}\" line is not for the engine")]
+    NotForEngine {
+        /// The `type`.
+        kind: String,
+    },
     /// The line is longer than [`MAX_LINE_IN`].
     #[error("a line of more than {} MiB was skipped", MAX_LINE_IN / 1024 / 1024)]
     TooLong,
@@ -66,18 +72,31 @@ pub(crate) struct Head<'a> {
     pub(crate) kind: Cow<'a, str>,
 }
 
+/// How a line whose kind is known is read.
+type Reader = fn(&Head<'_>, &str) -> Result<Frame, WireError>;
+
 /// Reads one line.
 pub fn decode(line: &str) -> Result<Frame, WireError> {
+    decode_by(Frame::read, line)
+}
+
+/// Reads one line that a host has written for an engine.
+pub fn decode_from_host(line: &str) -> Result<Frame, WireError> {
+    decode_by(Frame::read_from_host, line)
+}
+
+fn decode_by(reader: Reader, line: &str) -> Result<Frame, WireError> {
     if line.len() > MAX_LINE_IN {
         return Err(WireError::TooLong);
     }
     // Only a failure pays for looking whether the line can be mended.
-    read_line(line).or_else(|error| mend(line).map_or(Err(error), |mended| read_line(&mended)))
+    read_line(reader, line)
+        .or_else(|error| mend(line).map_or(Err(error), |mended| read_line(reader, &mended)))
 }
 
-fn read_line(line: &str) -> Result<Frame, WireError> {
+fn read_line(reader: Reader, line: &str) -> Result<Frame, WireError> {
     match serde_json::from_str::<Head<'_>>(line) {
-        Ok(head) => Frame::read(&head, line),
+        Ok(head) => reader(&head, line),
         Err(error) if error.is_data() => Err(WireError::NoType { line: beginning(line) }),
         Err(error) => Err(WireError::not_json(line, &error)),
     }
@@ -185,6 +204,15 @@ mod tests {
         let mut out = Vec::new();
         encode(&decode(line).unwrap(), &mut out);
         assert_eq!(String::from_utf8(out).unwrap(), format!("{line}\n"));
+    }
+
+    #[test]
+    fn a_host_writes_only_what_is_for_the_engine() {
+        for line in [r#"{"type":"keep_alive"}"#, r#"{"type":"brand_new","n":1}"#] {
+            assert_eq!(decode_from_host(line), decode(line));
+        }
+        let error = decode_from_host(r#"{"type":"system","subtype":"init"}"#).unwrap_err();
+        assert_eq!(error.to_string(), "a \"system\" line is not for the engine");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! [`Frame`]: everything that can stand on a line, in either direction.
 
-use serde::de::Error as _;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::codec::{Head, WireError, decode, read};
@@ -97,6 +97,25 @@ frames! {
     "keep_alive" => KeepAlive(KeepAlive),
     "update_environment_variables" => EnvironmentUpdate(EnvironmentUpdate),
     "transcript_mirror" => TranscriptMirror(TranscriptMirror),
+}
+
+impl Frame {
+    /// Reads what a host writes. The engine need not know how to read the rest, which is most of it.
+    pub(crate) fn read_from_host(head: &Head<'_>, line: &str) -> Result<Self, WireError> {
+        fn body<T: DeserializeOwned + Into<Frame>>(kind: &str, line: &str) -> Result<Frame, WireError> {
+            read::<T>(kind, line).map(Into::into)
+        }
+        match head.kind.as_ref() {
+            kind @ "user" => body::<User>(kind, line),
+            kind @ "control_request" => body::<ControlRequest>(kind, line),
+            kind @ "control_response" => body::<ControlResponse>(kind, line),
+            kind @ "control_cancel_request" => body::<Cancel>(kind, line),
+            kind @ "keep_alive" => body::<KeepAlive>(kind, line),
+            kind @ "update_environment_variables" => body::<EnvironmentUpdate>(kind, line),
+            kind if Self::KINDS.contains(&kind) => Err(WireError::NotForEngine { kind: kind.to_owned() }),
+            _ => RawJson::parse(line).map(Self::Unknown).map_err(|error| WireError::not_json(line, &error)),
+        }
+    }
 }
 
 /// For a frame inside something else; a line is read by [`decode`].

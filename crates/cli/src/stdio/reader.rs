@@ -5,7 +5,7 @@ use std::io::Read;
 use tokio::sync::mpsc;
 use whimbrel_engine::link;
 use whimbrel_wire::Frame;
-use whimbrel_wire::codec::{MAX_LINE_IN, WireError, decode};
+use whimbrel_wire::codec::{MAX_LINE_IN, WireError, decode_from_host};
 
 use super::lines::{Line, Lines};
 use super::note;
@@ -48,7 +48,9 @@ pub(super) fn read(
             Ok(Line::End) => return,
             Err(error) => return note(&format!("The input cannot be read any further: {error}.")),
         };
-        if let (Err(error), OnMalformed::Leave) = (&frame, on_malformed) {
+        if let (Err(error), OnMalformed::Leave) = (&frame, on_malformed)
+            && !matches!(error, WireError::NotForEngine { .. })
+        {
             note(&error.to_string());
             return cut.fire(Why::BadInput);
         }
@@ -66,7 +68,7 @@ fn unmarked(line: &[u8]) -> &[u8] {
 fn frame(line: &[u8]) -> Result<Frame, WireError> {
     let line = unmarked(line);
     match std::str::from_utf8(line) {
-        Ok(line) => decode(line),
+        Ok(line) => decode_from_host(line),
         Err(error) => {
             let beginning = String::from_utf8_lossy(&line[..line.len().min(200)]).into_owned();
             Err(WireError::NotJson { reason: error.to_string(), line: beginning })
