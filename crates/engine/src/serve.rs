@@ -16,6 +16,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use whimbrel_wire::codec::WireError;
 use whimbrel_wire::control::ControlResponse;
 use whimbrel_wire::hook::HookEvent;
 use whimbrel_wire::message::{Outcome, TerminalReason, TurnResult};
@@ -374,7 +375,10 @@ impl Session {
             Ok(Frame::ControlResponse(answer)) => self.ask.answered(answer.response),
             Ok(Frame::EnvironmentUpdate(update)) => self.setup.workspace.set_variables(update.variables),
             Ok(Frame::KeepAlive(_) | Frame::ControlCancel(_) | Frame::Unknown(_)) => {}
-            Ok(other) => self.complain(&format!("a \"{}\" line is not for the engine", other.kind())).await,
+            Ok(other) => {
+                let error = WireError::NotForEngine { kind: other.kind().to_owned() };
+                self.complain(&error.to_string()).await;
+            }
             Err(error) => self.complain(&error.to_string()).await,
         }
     }

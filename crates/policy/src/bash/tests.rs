@@ -23,6 +23,21 @@ fn check(room: &Room, mode: PermissionMode, rows: &[(&str, char)]) {
     }
 }
 
+/// All commands are granted but for some refusals.
+fn guarded() -> Room {
+    Room::new().rules(
+        &["Bash"],
+        &[],
+        &["Read(/secrets/**)", "Read(~/.ssh/**)", "Edit(/docs/key)", "Bash(git push *)", "Bash(zap *)"],
+    )
+}
+
+/// It is refused there, in bypass mode too.
+fn check_refused(command: &str) {
+    check(&guarded(), Default, &[(command, 'D')]);
+    check(&guarded(), BypassPermissions, &[(command, 'D')]);
+}
+
 #[test]
 fn each_part_needs_its_own_permission() {
     let room = Room::new().rules(&["Bash(safe *)", "Bash(one two)"], &[], &[]);

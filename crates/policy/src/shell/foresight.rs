@@ -19,7 +19,7 @@ impl Inspector<'_> {
     pub(super) fn give_loops(&mut self, harvest: &Harvest) {
         for (name, words) in &harvest.loops {
             for raw in words {
-                for choice in 0..word::choices(raw, &self.scope) {
+                for choice in 0..self.scope.ways(raw) {
                     if self.scope.is_full() {
                         self.scope.give(name, None);
                         break;
@@ -117,7 +117,7 @@ impl Inspector<'_> {
         if self.scope.is_lost(&given.name) {
             return;
         }
-        let choices = word::choices(&given.value, &self.scope);
+        let choices = self.scope.ways(&given.value);
         if !self.limits.take_values(choices) {
             self.scope.overflows = true;
             return;
@@ -141,7 +141,7 @@ impl Inspector<'_> {
 
     /// Notes what a builtin sets, by all values that are known.
     fn foresee_builtin(&mut self, command: &Simple) {
-        let choices = command.words.iter().map(|word| word::choices(word, &self.scope)).max().unwrap_or(1);
+        let choices = command.words.iter().map(|word| self.scope.ways(word)).max().unwrap_or(1);
         if !self.limits.take_values(choices) {
             self.scope.overflows = true;
             return;

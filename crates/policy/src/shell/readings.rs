@@ -24,7 +24,7 @@ impl Inspector<'_> {
     /// In which other ways a command is to be read; none if there are more than are followed.
     pub(super) fn other_readings(&mut self, command: &Simple) -> Option<Vec<Reading>> {
         let words = || command.words.iter().chain(command.redirects.iter().map(|redirect| &redirect.target));
-        let choices = words().map(|word| word::choices(word, &self.scope)).max().unwrap_or(1);
+        let choices = words().map(|word| self.scope.ways(word)).max().unwrap_or(1);
         let doubtful = words().any(|word| self.scope.doubts(word));
         let vanishing = self.scope.vanishing(words());
         let more = choices - 1 + vanishing.saturating_sub(1);
@@ -61,8 +61,7 @@ impl Inspector<'_> {
 
     /// The texts that a word may be where it is not split.
     fn texts_of(&mut self, word: &RawWord) -> Vec<String> {
-        let (choices, vanishing) =
-            (word::choices(word, &self.scope), self.scope.vanishing(std::iter::once(word)));
+        let (choices, vanishing) = (self.scope.ways(word), self.scope.vanishing(std::iter::once(word)));
         if !self.limits.take_values(choices + vanishing) {
             self.cut_short();
             return Vec::new();

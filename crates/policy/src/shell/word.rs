@@ -76,11 +76,6 @@ pub(super) fn single_by(word: &RawWord, scope: &Scope<'_>, reading: Reading, kin
     value(&tilde(atoms(word, scope, reading, kinds), scope, reading, kinds))
 }
 
-/// How many ways there are to read a word, by the values of its variables.
-pub(super) fn choices(word: &RawWord, scope: &Scope<'_>) -> usize {
-    scope.ways(word)
-}
-
 /// The text of a value, as far as it has one.
 pub(super) fn text_of(value: &Value) -> String {
     match value {

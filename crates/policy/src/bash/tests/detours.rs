@@ -12,14 +12,6 @@ fn words(count: usize) -> String {
     (0..count).map(|number| format!(" w{number}")).collect()
 }
 
-fn room() -> Room {
-    Room::new().rules(
-        &["Bash"],
-        &[],
-        &["Read(/secrets/**)", "Read(~/.ssh/**)", "Edit(/docs/key)", "Bash(git push *)", "Bash(zap *)"],
-    )
-}
-
 #[test]
 fn a_directory_counts_however_often_and_in_whatever_form_it_is_changed() {
     let padding = padding(210);
@@ -34,11 +26,10 @@ fn a_directory_counts_however_often_and_in_whatever_form_it_is_changed() {
         "env -C src env -C .. cat secrets/key.txt".to_owned(),
     ];
     for row in &rows {
-        check(&room(), Default, &[(row, 'D')]);
-        check(&room(), BypassPermissions, &[(row, 'D')]);
+        check_refused(row);
     }
-    check(&room(), Default, &[("cd src; cat secrets/key.txt", 'D')]);
-    check(&room(), Default, &[("for d in src docs; do cd $d; ls; cd ..; done", 'A')]);
+    check(&guarded(), Default, &[("cd src; cat secrets/key.txt", 'D')]);
+    check(&guarded(), Default, &[("for d in src docs; do cd $d; ls; cd ..; done", 'A')]);
 }
 
 #[test]
@@ -54,11 +45,11 @@ fn a_value_beyond_those_that_are_followed_is_not_forgotten() {
         format!("shopt -s expand_aliases\n{aliases}alias g=git\ng push x"),
     ];
     for row in &rows {
-        check(&room(), BypassPermissions, &[(row, 'D')]);
-        assert_ne!(answer(&room().bash(Default, row)), 'A', "{row}");
+        check(&guarded(), BypassPermissions, &[(row, 'D')]);
+        assert_ne!(answer(&guarded().bash(Default, row)), 'A', "{row}");
     }
     let counted = "for i in {1..300}; do ls $i; done";
-    check(&room(), BypassPermissions, &[(counted, 'A')]);
+    check(&guarded(), BypassPermissions, &[(counted, 'A')]);
     let free = Room::new().rules(&["Bash"], &[], &[]);
     check(&free, BypassPermissions, &[(&format!("for g in{many}; do git $g x; done"), 'A')]);
 }
@@ -73,10 +64,10 @@ fn whoever_puts_much_somewhere_gains_nothing_by_it() {
         .collect();
     let rows = [format!("{much}cp src/key docs"), format!("cp{} src/key docs", words(300))];
     for row in &rows {
-        check(&room(), BypassPermissions, &[(row, 'D')]);
-        assert_ne!(answer(&room().bash(Default, row)), 'A');
+        check(&guarded(), BypassPermissions, &[(row, 'D')]);
+        assert_ne!(answer(&guarded().bash(Default, row)), 'A');
     }
-    check(&room(), BypassPermissions, &[(&format!("cp{} src", words(300)), 'A')]);
+    check(&guarded(), BypassPermissions, &[(&format!("cp{} src", words(300)), 'A')]);
 }
 
 #[test]
@@ -88,14 +79,13 @@ fn what_a_variable_was_before_still_counts() {
         "f() { local HOME=/x; }; f; cat $HOME/.ssh/id_rsa",
         "bash -c 'HOME=/x'; cat $HOME/.ssh/id_rsa",
     ] {
-        check(&room(), Default, &[(row, 'D')]);
-        check(&room(), BypassPermissions, &[(row, 'D')]);
+        check_refused(row);
     }
 }
 
 #[test]
 fn two_stars_and_followed_links_lead_through_links() {
-    let mut room = room();
+    let mut room = guarded();
     room.fs = room.fs.clone().link("/fx/proj/away", "/fx/proj/secrets").link("/fx/proj/src/home", "/fx/home");
     check(
         &room,
@@ -125,13 +115,12 @@ fn letters_are_compared_one_by_one() {
 #[test]
 fn an_alias_that_ends_in_a_blank_lets_the_next_word_be_one() {
     let row = "shopt -s expand_aliases\nalias g='git '\nalias p=push\ng p x";
-    check(&room(), Default, &[(row, 'D')]);
-    check(&room(), BypassPermissions, &[(row, 'D')]);
+    check_refused(row);
 }
 
 #[test]
 fn work_trees_stand_for_the_project() {
-    let mut room = room();
+    let mut room = guarded();
     room.fs = FakeFs::with_files(["/fx/proj/.claude/worktrees/one/secrets/key.txt", "/fx/proj/src/app.ts"]);
     check(
         &room,
@@ -148,7 +137,7 @@ fn work_trees_stand_for_the_project() {
 #[test]
 fn below_processes_a_glob_is_not_what_we_would_see() {
     let rows = [("cat /proc/sel?/cwd/secrets/key.txt", 'D'), ("cat /proc/self/cw[d]/secrets/key.txt", 'D')];
-    let mut room = room();
+    let mut room = guarded();
     room.fs = FakeFs::with_files(["/proc/self/cwd", "/fx/proj/secrets/key.txt"]);
     check(&room, BypassPermissions, &rows);
     check(&room, BypassPermissions, &[("cat /proc/self/cwd/secret[s]/key.txt", 'D')]);
@@ -157,11 +146,11 @@ fn below_processes_a_glob_is_not_what_we_would_see() {
 #[test]
 fn a_way_through_a_process_is_gone_once_from_each_directory() {
     let through = |count| -> String { (0..count).map(|n| format!("cd /proc/self/cwd/d{n}; ")).collect() };
-    check(&room(), BypassPermissions, &[(&format!("{}cat x", through(4)), 'A')]);
+    check(&guarded(), BypassPermissions, &[(&format!("{}cat x", through(4)), 'A')]);
     // More than are followed.
-    check(&room(), BypassPermissions, &[(&format!("{}cat x", through(200)), 'D')]);
+    check(&guarded(), BypassPermissions, &[(&format!("{}cat x", through(200)), 'D')]);
     let row = "cd src; cd /proc/self/cwd/..; cd /proc/self/cwd/secrets; cat key.txt";
-    check(&room(), BypassPermissions, &[(row, 'D')]);
+    check(&guarded(), BypassPermissions, &[(row, 'D')]);
 }
 
 #[test]
@@ -172,8 +161,7 @@ fn functions_see_what_they_are_called_with() {
         "g() { $*; }; g zap foo",
         "f() { cat $2; }; f x secrets/key.txt",
     ] {
-        check(&room(), Default, &[(row, 'D')]);
-        check(&room(), BypassPermissions, &[(row, 'D')]);
+        check_refused(row);
     }
-    check(&room(), BypassPermissions, &[("g() { git \"$@\"; }; g log x", 'A')]);
+    check(&guarded(), BypassPermissions, &[("g() { git \"$@\"; }; g log x", 'A')]);
 }

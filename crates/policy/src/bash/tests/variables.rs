@@ -209,40 +209,30 @@ const HARMLESS: &[&str] = &[
     "echo a > $T/.git/config",
 ];
 
-fn room() -> Room {
-    Room::new().rules(
-        &["Bash"],
-        &[],
-        &["Read(/secrets/**)", "Read(~/.ssh/**)", "Edit(/docs/key)", "Bash(git push *)", "Bash(zap *)"],
-    )
-}
-
 #[test]
 fn what_may_not_have_been_assigned_is_not_known() {
     for row in NOT_KNOWN {
-        check(&room(), Default, &[(row, '?')]);
+        check(&guarded(), Default, &[(row, '?')]);
     }
     for row in KNOWN {
-        check(&room(), Default, &[(row, 'A')]);
+        check(&guarded(), Default, &[(row, 'A')]);
     }
 }
 
 #[test]
 fn every_value_counts_wherever_it_goes() {
     for row in REFUSED {
-        check(&room(), Default, &[(row, 'D')]);
-        check(&room(), BypassPermissions, &[(row, 'D')]);
+        check_refused(row);
     }
-    check(&room(), Default, &[("for X in docs/x src/m; do echo a > $X; done", 'A')]);
+    check(&guarded(), Default, &[("for X in docs/x src/m; do echo a > $X; done", 'A')]);
 }
 
 #[test]
 fn what_is_not_known_may_be_nothing() {
     for row in NOTHING {
-        check(&room(), Default, &[(row, 'D')]);
-        check(&room(), BypassPermissions, &[(row, 'D')]);
+        check_refused(row);
     }
     for row in HARMLESS {
-        check(&room(), BypassPermissions, &[(row, 'A')]);
+        check(&guarded(), BypassPermissions, &[(row, 'A')]);
     }
 }
