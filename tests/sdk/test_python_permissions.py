@@ -1,6 +1,7 @@
 """The PyPI SDK's permission callback: what it is asked, and what each of its answers does."""
 
 import asyncio
+import json
 
 import pytest
 from claude_agent_sdk import (
@@ -193,6 +194,36 @@ def test_rules_with_patterns_judge_every_part_of_a_command(stage, rules, command
     assert (stage.workspace / "made.txt").exists() == made
 
 
+VARIABLES = {
+    "given in another shell": ("(FILE=notes.txt); cat $FILE", 1),
+    "given here": ("FILE=notes.txt; cat $FILE", 0),
+    "given by every way": ("[ -d src ] && FILE=notes.txt || FILE=notes.txt; cat $FILE", 0),
+    "among others": ("for FILE in notes.txt secret.txt; do cat < $FILE; done", 0),
+    "nothing": ("cat sec${NONE}ret.txt", 0),
+}
+
+
+@pytest.mark.parametrize("command, questions", VARIABLES.values(), ids=VARIABLES)
+def test_a_refused_file_is_not_read_by_way_of_a_variable(stage, command, questions):
+    (stage.workspace / "secret.txt").write_text("tell nobody")
+    (stage.workspace / "notes.txt").write_text("remember the milk")
+    # As settings: the SDK itself would warn of a grant that leaves the callback few questions.
+    rules = {"allow": ["Bash"], "deny": ["Read(./secret.txt)"]}
+    callback, messages, error = play(
+        stage,
+        PermissionResultDeny(message="no"),
+        call("Bash", command=command),
+        "Done.",
+        env={"FILE": "secret.txt"},
+        settings=json.dumps({"permissions": rules}),
+    )
+    assert error is None
+    (made,) = tool_results(messages)
+    assert "tell nobody" not in made.text
+    assert len(callback.asked) == questions
+    assert ("remember the milk" in made.text) == (command.endswith("cat $FILE") and questions == 0)
+
+
 def test_a_question_comes_with_what_would_spare_the_next_one(stage):
     callback, _, _ = play(stage, PermissionResultDeny(message="no"), call("Bash", command="npm run build"), "Done.")
     ((_, _, context),) = callback.asked
@@ -203,8 +234,8 @@ def test_a_question_comes_with_what_would_spare_the_next_one(stage):
 
 @pytest.mark.parametrize("rule", ["Bash()", "Bash(*)"])
 def test_a_rule_for_everything_of_a_tool_allows_the_tool(stage, rule):
-    callback, _, _ = play(stage, PermissionResultAllow(), allowed_tools=[rule])
-    assert callback.asked == []
+    ask("go", stage.options(TOUCH, "Done.", allowed_tools=[rule]))
+    assert (stage.workspace / "made.txt").exists()
 
 
 def test_an_interrupt_takes_the_open_question_back(stage):

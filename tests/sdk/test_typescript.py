@@ -263,6 +263,21 @@ def test_folders_tools_and_variables_are_those_of_the_options(node, stage):
     assert written.failed
 
 
+def test_a_variable_that_may_come_from_elsewhere_is_asked_about(node, stage):
+    (stage.workspace / "secret.txt").write_text("tell nobody")
+    options = {
+        "allowedTools": ["Bash"],
+        "disallowedTools": ["Read(./secret.txt)"],
+        "env": {**stage.env(), "FILE": "secret.txt"},
+    }
+    replies = (call("Bash", command="(FILE=notes.txt); cat $FILE"), "Done.")
+    answer = {"behavior": "deny", "message": "no"}
+    played = node.play("permission", *replies, options=options, answer=answer)
+    (made,) = played.tool_results
+    assert (len(played.notes["question"]), made.failed) == (1, True)
+    assert "tell nobody" not in made.text
+
+
 def test_notes_on_stderr_reach_the_callback(node):
     played = node.play("notes", "hi", options={"extraArgs": {"brand-new-thing": None}})
     assert any("--brand-new-thing" in text for text in played.notes["stderr"])
