@@ -110,9 +110,10 @@ def test_a_callback_that_raises_denies_and_the_turn_goes_on(stage):
 def test_what_is_harmless_or_allowed_by_name_is_not_asked_about(stage):
     (stage.workspace / "a.txt").write_text("alpha")
     replies = (call("Read", file_path="a.txt"), call("Glob", pattern="*"), TOUCH, "Done.")
-    callback, messages, _ = play(stage, PermissionResultDeny(message="no"), *replies, allowed_tools=["Bash"])
-    assert callback.asked == []
-    assert not any(one.failed for one in tool_results(messages))
+    settings = json.dumps({"permissions": {"allow": ["Bash"]}})
+    callback, messages, error = play(stage, PermissionResultDeny(message="no"), *replies, settings=settings)
+    assert (callback.asked, error) == ([], None)
+    assert [one.failed for one in tool_results(messages)] == [False] * 3
 
 
 def test_a_path_outside_is_asked_about_and_named_unless_its_folder_was_added(stage):
